@@ -1,0 +1,1 @@
+//! Plans carried out: steps, adaptive depth, budget, undo

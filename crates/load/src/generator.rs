@@ -1,0 +1,121 @@
+//! What a load generator is.
+
+use iodyno_job::Job;
+use iodyno_model::CpuUse;
+use iodyno_target::ReadClearance;
+use thiserror::Error;
+
+use crate::{Flow, Interval, ProbeSample};
+
+/// A job with the clearance of its target. `Job::extents` must lie within the
+/// target; empty means all of it.
+#[derive(Debug, Clone)]
+pub struct ClearedJob<'a> {
+    /// What is to be done.
+    pub job: Job,
+    /// Where.
+    pub target: &'a ReadClearance,
+}
+
+/// Watches a phase on the control thread.
+pub trait Observer {
+    /// Called for every interval, about ten times a second.
+    fn observe(&mut self, interval: &Interval) -> Flow;
+}
+
+/// Something that produces I/O.
+pub trait LoadGenerator {
+    /// Name and version, as a measurement's source: `native 0.1.0`.
+    fn source(&self) -> String;
+
+    /// Runs `jobs` at the same time until the observer stops them or their own
+    /// run times are over, and waits for what is in flight.
+    ///
+    /// # Errors
+    /// Where the phase cannot be run at all. I/Os that fail are counted and a
+    /// job that cannot go on (its device vanished) ends with
+    /// [`JobReport::failure`]; the others go on.
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError>;
+
+    /// Reads `bytes` at each offset one after the other (depth 1, a single
+    /// thread) and says how long each took and what it held.
+    ///
+    /// # Errors
+    /// Where the target cannot be read at all; single failed reads are
+    /// samples without content. Stops early, with the samples so far, once
+    /// `max_ns` have passed.
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError>;
+}
+
+/// What a phase came to.
+#[derive(Debug, Clone)]
+pub struct PhaseReport {
+    /// For each job, in order.
+    pub jobs: Vec<JobReport>,
+    /// CPU time of all submitting threads.
+    pub cpu: CpuUse,
+}
+
+/// What was in effect for one job, and what it did in all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobReport {
+    /// I/O engine in effect.
+    pub engine: String,
+    /// Why this one.
+    pub engine_reason: Option<String>,
+    /// The target has no NOWAIT support, so kernel threads ran the I/O.
+    pub punted: Option<bool>,
+    /// Buffers were registered with the kernel.
+    pub registered_buffers: Option<bool>,
+    /// Threads that submitted.
+    pub threads: u32,
+    /// CPUs that they were kept on.
+    pub cpus: Vec<u32>,
+    /// Depth of each thread that was possible, which may be less than asked.
+    pub iodepth: u32,
+    /// Shortfalls, each a sentence.
+    pub shortfalls: Vec<String>,
+    /// I/Os completed in all.
+    pub whole_ios: u64,
+    /// Bytes moved in all.
+    pub whole_bytes: u64,
+    /// I/Os that failed, in all.
+    pub errors: u64,
+    /// The first error: what and at which offset.
+    pub first_error: Option<String>,
+    /// Why the job could not go on.
+    pub failure: Option<String>,
+}
+
+/// Why a phase could not be run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The job does not fit its target.
+    #[error("{target}: {what}")]
+    Unfit {
+        /// Target.
+        target: String,
+        /// What does not fit, and what would.
+        what: String,
+    },
+    /// The kernel refused something.
+    #[error("{target}: cannot {action}: {source}")]
+    System {
+        /// Target, or the I/O engine.
+        target: String,
+        /// What was tried.
+        action: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}

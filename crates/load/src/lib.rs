@@ -1,0 +1,14 @@
+//! The load generator as a trait, what it reports, and the simulated one.
+//!
+//! A generator is watched, not asked: it reports intervals with their real
+//! times, and the observer answers continue or stop.
+
+mod generator;
+mod interval;
+mod probe;
+mod recorder;
+
+pub use generator::{ClearedJob, JobReport, LoadError, LoadGenerator, Observer, PhaseReport};
+pub use interval::{Flow, Interval, JobInterval};
+pub use probe::{BlockContent, ProbeSample};
+pub use recorder::{Counted, JobRecord, Recorder};

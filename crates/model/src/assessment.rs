@@ -1,0 +1,118 @@
+//! What a stored run is judged to mean. Pure: it can be made anew, also of an
+//! older version's or another machine's run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ClaimFigure, Estimate, Finding, RuleReport};
+
+/// Whether a measurement says what it seems to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Validity {
+    /// It does.
+    Valid,
+    /// It does, with the reservations that are stated.
+    Qualified,
+    /// It does not.
+    Invalid,
+}
+
+/// Whether something is as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Verdict {
+    /// As it should be.
+    Pass,
+    /// There was nothing to judge it by, or it could not be measured.
+    Unjudged,
+    /// Doubtful.
+    Warn,
+    /// Not as it should be.
+    Fail,
+}
+
+/// What is judged of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Bytes per second; more is better.
+    Bandwidth,
+    /// I/Os per second; more is better.
+    Iops,
+    /// Mean latency, ns; less is better.
+    LatencyMean,
+}
+
+/// One metric of one measurement, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricJudgement {
+    /// What is judged.
+    pub metric: Metric,
+    /// What was measured, in the metric's unit.
+    pub estimate: Estimate,
+    /// What the data sheet states.
+    pub claim: Option<ClaimFigure>,
+    /// The lowest upper bound that is known, in the metric's unit, and what sets it.
+    pub ceiling: Option<(f64, String)>,
+    /// Median of the peers, in the metric's unit, and how many they are.
+    pub peers: Option<(f64, u32)>,
+    /// The same metric in the baseline run.
+    pub baseline: Option<Estimate>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the verdict stands on, in a few words: `104 % of the claim`.
+    pub reason: String,
+}
+
+/// A measurement, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedMeasurement {
+    /// Index into the run's measurements.
+    pub measurement: usize,
+    /// Whether it says what it seems to say.
+    pub validity: Validity,
+    /// The reservations: (rule id, sentence).
+    pub reasons: Vec<(String, String)>,
+    /// Its metrics.
+    pub metrics: Vec<MetricJudgement>,
+}
+
+/// Everything that a run is judged to mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// Version of the rules that made it.
+    pub ruleset: String,
+    /// Measurements, in the run's order.
+    pub measurements: Vec<JudgedMeasurement>,
+    /// Findings, worst first.
+    pub findings: Vec<Finding>,
+    /// What came of each rule, in the list's order; findings are in `findings` too.
+    pub rules: Vec<RuleReport>,
+    /// The verdict on each drive or target, by name.
+    pub subjects: Vec<(String, Verdict)>,
+    /// The verdict on the whole.
+    pub verdict: Verdict,
+}
+
+impl Verdict {
+    /// As it is printed: `PASS`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Unjudged => "UNJUDGED",
+            Self::Warn => "WARN",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+impl Validity {
+    /// As it is printed: `VALID`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Qualified => "QUALIFIED",
+            Self::Invalid => "INVALID",
+        }
+    }
+}

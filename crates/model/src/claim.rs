@@ -1,0 +1,100 @@
+//! What a data sheet states of a drive, with its conditions.
+
+use serde::{Deserialize, Serialize};
+
+/// What the figures of a data sheet entry are figures of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimScope {
+    /// Of this very capacity.
+    Exact,
+    /// The read figures are of this capacity, the others the best of the series.
+    ExactRead,
+    /// The best of the series: an upper bound, never a reason to fail.
+    SeriesMax,
+}
+
+/// The figures that a data sheet states, each optional. MB/s are decimal,
+/// IOPS are for 4 KiB unless `rand_cond` says otherwise, latencies in us.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Vendor.
+    pub vendor: String,
+    /// Family.
+    #[serde(default)]
+    pub family: String,
+    /// Name on the data sheet.
+    pub model: String,
+    /// Capacity, GB (decimal); absent where the sheet speaks of a whole series.
+    pub capacity_gb: Option<u64>,
+    /// PCIe generation of the drive.
+    pub pcie_gen: Option<u8>,
+    /// Lanes of the drive.
+    pub lanes: Option<u8>,
+    /// Regular expressions for the trimmed model string, case sensitive.
+    #[serde(rename = "match")]
+    pub patterns: Vec<String>,
+    /// `certain`, `likely`, …
+    #[serde(default)]
+    pub match_confidence: String,
+    /// Sequential read, MB/s.
+    pub seq_read_mbs: Option<f64>,
+    /// Sequential write, MB/s.
+    pub seq_write_mbs: Option<f64>,
+    /// Sequential write once the SLC cache is full, MB/s.
+    pub after_cache_write_mbs: Option<f64>,
+    /// Size of the SLC cache, GB.
+    pub slc_cache_gb: Option<f64>,
+    /// Random read, IOPS.
+    pub rand_read_iops: Option<f64>,
+    /// Random write, IOPS.
+    pub rand_write_iops: Option<f64>,
+    /// 70 % reads and 30 % writes, IOPS.
+    pub mix7030_iops: Option<f64>,
+    /// Read latency, us.
+    pub lat_read_us: Option<f64>,
+    /// Write latency, us.
+    pub lat_write_us: Option<f64>,
+    /// Drive writes a day.
+    pub dwpd: Option<f64>,
+    /// Endurance, TB written.
+    pub tbw_tb: Option<f64>,
+    /// Conditions of the sequential figures, as printed.
+    #[serde(default)]
+    pub seq_cond: String,
+    /// Conditions of the random figures, as printed.
+    #[serde(default)]
+    pub rand_cond: String,
+    /// Conditions of the latencies, as printed.
+    #[serde(default)]
+    pub lat_cond: String,
+    /// What the figures are figures of.
+    pub scope: ClaimScope,
+    /// Where they were read.
+    pub source: String,
+    /// `datasheet`, `vendor guide`, `review`, `secondary`, …
+    #[serde(default)]
+    pub source_kind: String,
+    /// `high`, `medium`, `low`.
+    #[serde(default)]
+    pub confidence: String,
+    /// Remarks.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// One figure of a claim, as it was held against a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimFigure {
+    /// The figure in the metric's base unit (bytes per second, per second, ns).
+    pub value: f64,
+    /// Its conditions, as printed.
+    pub conditions: String,
+    /// The data sheet's name of the drive.
+    pub model: String,
+    /// What it is a figure of.
+    pub scope: ClaimScope,
+    /// Where it was read.
+    pub source: String,
+}

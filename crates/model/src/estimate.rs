@@ -1,0 +1,89 @@
+//! A value with its spread.
+
+use serde::{Deserialize, Serialize};
+
+/// How sure a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// A confidence interval of the stated level (0.95 = 95 %).
+    Confidence {
+        /// Lower end, in the value's unit.
+        low: f64,
+        /// Upper end, in the value's unit.
+        high: f64,
+        /// Coverage that is claimed, 0..1.
+        level: f64,
+    },
+    /// The value was printed rounded or truncated and stood within these bounds.
+    Rounding {
+        /// Lower end, in the value's unit.
+        low: f64,
+        /// Upper end, in the value's unit.
+        high: f64,
+    },
+    /// Nothing is known of the spread.
+    Unknown,
+}
+
+/// A value with its spread, in SI base units (per second, bytes per second, ns).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Its spread.
+    pub spread: Spread,
+}
+
+impl Estimate {
+    /// A value of unknown spread.
+    pub const fn bare(value: f64) -> Self {
+        Self { value, spread: Spread::Unknown }
+    }
+
+    /// A value with a confidence interval.
+    pub const fn confident(value: f64, low: f64, high: f64, level: f64) -> Self {
+        Self { value, spread: Spread::Confidence { low, high, level } }
+    }
+
+    /// The bounds, where any are known.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        match self.spread {
+            Spread::Confidence { low, high, .. } | Spread::Rounding { low, high } => {
+                Some((low, high))
+            }
+            Spread::Unknown => None,
+        }
+    }
+
+    /// Lower end, or the value itself where the spread is unknown.
+    pub fn low(&self) -> f64 {
+        self.bounds().map_or(self.value, |(low, _)| low)
+    }
+
+    /// Upper end, or the value itself where the spread is unknown.
+    pub fn high(&self) -> f64 {
+        self.bounds().map_or(self.value, |(_, high)| high)
+    }
+
+    /// Half the width of the interval over the value, where both mean something.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let (low, high) = self.bounds()?;
+        (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
+    }
+
+    /// The estimate in another unit: value and bounds times `factor` (positive).
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let spread = match self.spread {
+            Spread::Confidence { low, high, level } => {
+                Spread::Confidence { low: low * factor, high: high * factor, level }
+            }
+            Spread::Rounding { low, high } => {
+                Spread::Rounding { low: low * factor, high: high * factor }
+            }
+            Spread::Unknown => Spread::Unknown,
+        };
+        Self { value: self.value * factor, spread }
+    }
+}

@@ -1,0 +1,70 @@
+//! A fact about the host, which may be unknown, and says where it came from.
+
+use serde::{Deserialize, Serialize};
+
+/// A fact that was read, was stated by the user, or is unknown for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact<T> {
+    /// Read from the machine, live or captured.
+    Read(T),
+    /// Stated by the user, for instance about an imported result.
+    Stated(T),
+    /// Exists, but only root may read it.
+    NeedsRoot,
+    /// The machine, driver or kernel does not offer it.
+    #[default]
+    Absent,
+    /// Reading it failed or gave something that makes no sense; says what.
+    Unreadable(String),
+}
+
+impl<T> Fact<T> {
+    /// The value, where it is known.
+    pub fn get(&self) -> Option<&T> {
+        match self {
+            Self::Read(value) | Self::Stated(value) => Some(value),
+            Self::NeedsRoot | Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// A copy of the value, where it is known.
+    pub fn value(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.get().cloned()
+    }
+
+    /// Why it is unknown, in words; `None` where it is known.
+    pub fn why_unknown(&self) -> Option<String> {
+        match self {
+            Self::Read(_) | Self::Stated(_) => None,
+            Self::NeedsRoot => Some("needs root".into()),
+            Self::Absent => Some("not offered by this machine".into()),
+            Self::Unreadable(what) => Some(format!("unreadable: {what}")),
+        }
+    }
+
+    /// The same fact with its value transformed.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Self::Read(value) => Fact::Read(f(value)),
+            Self::Stated(value) => Fact::Stated(f(value)),
+            Self::NeedsRoot => Fact::NeedsRoot,
+            Self::Absent => Fact::Absent,
+            Self::Unreadable(what) => Fact::Unreadable(what),
+        }
+    }
+
+    /// The same fact, borrowed.
+    pub fn as_ref(&self) -> Fact<&T> {
+        match self {
+            Self::Read(value) => Fact::Read(value),
+            Self::Stated(value) => Fact::Stated(value),
+            Self::NeedsRoot => Fact::NeedsRoot,
+            Self::Absent => Fact::Absent,
+            Self::Unreadable(what) => Fact::Unreadable(what.clone()),
+        }
+    }
+}

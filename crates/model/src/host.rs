@@ -1,0 +1,247 @@
+//! The host: everything about the machine that a number depends on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BlockDevice, Bytes, Drive, Fact, Link};
+
+/// The machine at one moment. A run keeps one snapshot before and one after
+/// each measurement; their difference is evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// When it was read, ns since 1970 UTC.
+    pub taken_ns: i64,
+    /// Host name.
+    pub hostname: Fact<String>,
+    /// Maker, product and BIOS.
+    pub system: System,
+    /// CPUs and NUMA nodes.
+    pub cpus: Cpus,
+    /// Memory.
+    pub memory: Fact<Bytes>,
+    /// Kernel.
+    pub kernel: Kernel,
+    /// Page size, bytes.
+    pub page_bytes: Fact<u32>,
+    /// Limits that a load generator meets.
+    pub limits: Limits,
+    /// Drivers of storage that are loaded.
+    pub drivers: Vec<Driver>,
+    /// RAID and host bus adapters.
+    pub cards: Vec<StorageCard>,
+    /// NVMe drives.
+    pub drives: Vec<Drive>,
+    /// Every PCIe link from a root port to a drive or a storage card, once each.
+    pub links: Vec<Link>,
+    /// PCI functions of class NVMe, with or without a controller.
+    pub nvme_functions: Vec<PciFunction>,
+    /// PCIe slots that the platform names.
+    pub slots: Vec<Slot>,
+    /// Block devices.
+    pub blocks: Vec<BlockDevice>,
+    /// I/O counters of block devices.
+    pub disk_stats: Vec<DiskStats>,
+}
+
+/// Maker, product and BIOS (DMI).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct System {
+    /// Maker.
+    pub vendor: Fact<String>,
+    /// Product.
+    pub product: Fact<String>,
+    /// BIOS version.
+    pub bios_version: Fact<String>,
+    /// BIOS date.
+    pub bios_date: Fact<String>,
+}
+
+/// CPUs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cpus {
+    /// Model name.
+    pub model: Fact<String>,
+    /// Sockets.
+    pub sockets: Fact<u32>,
+    /// Cores.
+    pub cores: Fact<u32>,
+    /// CPUs that are online (hardware threads), by number.
+    pub online: Fact<Vec<u32>>,
+    /// Frequency governor of CPU 0.
+    pub governor: Fact<String>,
+    /// NUMA nodes.
+    pub nodes: Vec<NumaNode>,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NumaNode {
+    /// Number.
+    pub id: u32,
+    /// Its CPUs.
+    pub cpus: Vec<u32>,
+}
+
+/// The kernel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Release, `6.1.0-56-amd64`.
+    pub release: Fact<String>,
+    /// Command line.
+    pub command_line: Fact<String>,
+    /// Operating system's pretty name.
+    pub distribution: Fact<String>,
+}
+
+/// Limits that a load generator meets.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    /// Locked memory of a process (RLIMIT_MEMLOCK, soft), bytes; absent = unlimited.
+    pub memlock_bytes: Fact<u64>,
+    /// fs.aio-max-nr less fs.aio-nr: asynchronous requests still to be had.
+    pub aio_free: Fact<u64>,
+    /// kernel.io_uring_disabled: 0 allowed, 1 only for a group, 2 off.
+    pub io_uring_disabled: Fact<u8>,
+}
+
+/// A driver of storage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Driver {
+    /// Module name.
+    pub name: String,
+    /// Version, where the module states one; in-tree modules often do not.
+    pub version: Fact<String>,
+    /// Built outside the kernel's tree (taint flag O).
+    pub out_of_tree: Fact<bool>,
+}
+
+/// A RAID card or host bus adapter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StorageCard {
+    /// PCI address.
+    pub address: String,
+    /// `RAID`, `SAS`, `SATA`, `SCSI`.
+    pub kind: String,
+    /// Vendor and device id, `1000:0016`.
+    pub pci_id: String,
+    /// Name, from the SCSI host or the subsystem, where known.
+    pub name: Fact<String>,
+    /// Driver that has it.
+    pub driver: Fact<String>,
+    /// Firmware, where the driver shows it.
+    pub firmware: Fact<String>,
+    /// The links from the root port to the card, as in `Drive::links`.
+    pub links: Vec<String>,
+    /// Block devices behind it.
+    pub blocks: Vec<String>,
+}
+
+/// A PCI function of class NVMe (0108xx).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PciFunction {
+    /// PCI address.
+    pub address: String,
+    /// Vendor and device id.
+    pub pci_id: String,
+    /// Driver that has it; absent = none.
+    pub driver: Fact<String>,
+    /// The NVMe controller that came of it, `nvme0`.
+    pub controller: Option<String>,
+}
+
+/// A slot whose port can say whether something is plugged in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slot {
+    /// The platform's name of it.
+    pub name: String,
+    /// PCI address of the port, or of what sits in it, as the platform gives it.
+    pub address: String,
+    /// Presence detected (Slot Status bit 6), root only.
+    pub present: Fact<bool>,
+    /// Data link layer active (Link Status bit 13), root only.
+    pub link_active: Fact<bool>,
+}
+
+/// I/O counters of a block device since boot (/proc/diskstats).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskStats {
+    /// Block device.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time with I/O in flight, ms.
+    pub busy_ms: u64,
+}
+
+impl Host {
+    /// The drive of this controller name.
+    pub fn drive(&self, name: &str) -> Option<&Drive> {
+        self.drives.iter().find(|drive| drive.name == name)
+    }
+
+    /// The drive and namespace of this block device name.
+    pub fn namespace(&self, block: &str) -> Option<(&Drive, &crate::Namespace)> {
+        self.drives.iter().find_map(|drive| {
+            let namespace = drive.namespaces.iter().find(|namespace| namespace.name == block)?;
+            Some((drive, namespace))
+        })
+    }
+
+    /// The block device of this name.
+    pub fn block(&self, name: &str) -> Option<&BlockDevice> {
+        self.blocks.iter().find(|block| block.name == name)
+    }
+
+    /// The link whose device end has this PCI address.
+    pub fn link(&self, device_address: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.device.address == device_address)
+    }
+
+    /// I/O counters of this block device.
+    pub fn stats(&self, block: &str) -> Option<&DiskStats> {
+        self.disk_stats.iter().find(|stats| stats.name == block)
+    }
+
+    /// The whole devices at the bottom of `block`: itself, or what its layers
+    /// stand on in the end, each once, in name order.
+    pub fn bottom_of(&self, block: &str) -> Vec<&BlockDevice> {
+        let mut bottom = Vec::new();
+        let mut seen = Vec::new();
+        let mut todo = vec![block];
+        while let Some(name) = todo.pop() {
+            if seen.contains(&name) {
+                continue;
+            }
+            seen.push(name);
+            let Some(device) = self.block(name) else { continue };
+            if device.stands_on.is_empty() {
+                bottom.push(device);
+            } else {
+                todo.extend(device.stands_on.iter().map(String::as_str));
+            }
+        }
+        bottom.sort_by(|a, b| a.name.cmp(&b.name));
+        bottom
+    }
+
+    /// Everything that stands on `block`, partitions included, in breadth-first order.
+    pub fn above(&self, block: &str) -> Vec<&BlockDevice> {
+        let mut above: Vec<&BlockDevice> = Vec::new();
+        let mut todo = std::collections::VecDeque::from([block]);
+        while let Some(name) = todo.pop_front() {
+            for device in &self.blocks {
+                let stands = device.stands_on.iter().any(|below| below == name);
+                if stands && !above.iter().any(|known| known.name == device.name) {
+                    above.push(device);
+                    todo.push_back(&device.name);
+                }
+            }
+        }
+        above
+    }
+}

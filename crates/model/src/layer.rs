@@ -1,0 +1,145 @@
+//! Block devices, what they stand on, and what uses them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Fact};
+
+/// What kind of block device it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockKind {
+    /// A namespace of an NVMe controller (also a multipath head).
+    Nvme,
+    /// A partition of its single parent.
+    Partition,
+    /// An md array; level and chunk size in bytes where it has one.
+    Md {
+        /// `raid0`, `raid1`, `raid5`, …
+        level: String,
+        /// Chunk size, bytes.
+        chunk_bytes: Option<u64>,
+        /// Members that are missing or failed.
+        degraded: Option<u32>,
+    },
+    /// A device-mapper device; the prefix of its UUID names the owner (`LVM`, `CRYPT`, `mpath`).
+    DeviceMapper {
+        /// Name under /dev/mapper.
+        name: String,
+        /// Owner, from the UUID's prefix.
+        owner: Option<String>,
+    },
+    /// A loop device and its backing file.
+    Loop {
+        /// Path of the backing file as the kernel gives it.
+        backing_file: Option<String>,
+    },
+    /// A virtual disk (virtio, Xen, Hyper-V): its limits are a contract's, not a drive's.
+    Virtual,
+    /// A SCSI or SATA disk, or a RAID controller's virtual drive.
+    Scsi,
+    /// Compressed memory.
+    Zram,
+    /// Memory or null device, and everything else.
+    Other,
+}
+
+/// Settings of a block device's queue.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Queue {
+    /// The I/O scheduler in use.
+    pub scheduler: Fact<String>,
+    /// Requests that may be queued in each hardware queue.
+    pub nr_requests: Fact<u32>,
+    /// Logical block size, bytes.
+    pub logical_block_bytes: Fact<u32>,
+    /// Physical block size, bytes.
+    pub physical_block_bytes: Fact<u32>,
+    /// Largest request, KiB.
+    pub max_sectors_kib: Fact<u32>,
+    /// Largest request that the hardware takes, KiB.
+    pub max_hw_sectors_kib: Fact<u32>,
+    /// Optimal I/O size, bytes; 0 = not stated.
+    pub optimal_io_bytes: Fact<u32>,
+    /// Rotational.
+    pub rotational: Fact<bool>,
+    /// `write back` or `write through`.
+    pub write_cache: Fact<String>,
+    /// Discard limit, bytes; 0 = no discard.
+    pub discard_max_bytes: Fact<u64>,
+    /// Hardware queues (directories under mq/).
+    pub hardware_queues: Fact<u32>,
+}
+
+/// A mount of a block device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Mount point.
+    pub at: String,
+    /// File system type.
+    pub file_system: String,
+    /// Mount options, per superblock and per mount.
+    pub options: String,
+}
+
+/// One way in which a block device is in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// Mounted.
+    Mounted(Mount),
+    /// Swap space.
+    Swap,
+    /// Something stands on it: an md array, a dm device, bcache (block device name).
+    HeldBy(String),
+    /// A loop device has it as its backing file (block device name).
+    LoopBacking(String),
+    /// A multi-device file system has it (btrfs, by its UUID).
+    FileSystemMember(String),
+    /// A process has it open.
+    OpenBy {
+        /// Process id.
+        pid: u32,
+        /// Command name.
+        command: String,
+    },
+    /// It holds a signature (partition table, file system, RAID, LVM, crypt), by blkid's name.
+    Signature(String),
+}
+
+/// A block device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name, `nvme0n1p1`.
+    pub name: String,
+    /// Device number, major.
+    pub major: u32,
+    /// Device number, minor.
+    pub minor: u32,
+    /// What it is.
+    pub kind: BlockKind,
+    /// Size.
+    pub size: Fact<Bytes>,
+    /// Model string of the device, where it has one.
+    pub model: Fact<String>,
+    /// Block devices that it stands on: a partition's disk, an array's members.
+    pub stands_on: Vec<String>,
+    /// What uses it, itself; partitions have their own.
+    pub used_by: Vec<Use>,
+    /// Queue settings; a partition has its disk's.
+    pub queue: Queue,
+}
+
+impl Use {
+    /// In a few words: `mounted at /`, `md0`, `swap`.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Mounted(mount) => format!("mounted at {}", mount.at),
+            Self::Swap => "swap".into(),
+            Self::HeldBy(name) => name.clone(),
+            Self::LoopBacking(name) => format!("backs {name}"),
+            Self::FileSystemMember(what) => format!("member of {what}"),
+            Self::OpenBy { pid, command } => format!("open by {command} ({pid})"),
+            Self::Signature(what) => format!("holds {what}"),
+        }
+    }
+}

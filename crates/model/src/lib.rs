@@ -1,0 +1,44 @@
+//! The words of the field as plain types.
+//!
+//! Everything here is a value: no I/O, no clock, no policy. A measurement has
+//! the same type whoever made it, and everything after it neither knows nor
+//! cares. Serde on these types is the store's format and is never printed:
+//! what others read is `iodyno-report`'s public document.
+
+mod assessment;
+mod claim;
+mod drive;
+mod estimate;
+mod fact;
+mod finding;
+mod histogram;
+mod host;
+mod layer;
+mod link;
+mod measurement;
+mod run;
+mod series;
+mod units;
+mod workload;
+
+pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
+pub use claim::{Claim, ClaimFigure, ClaimScope};
+pub use drive::{
+    Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
+};
+pub use estimate::{Estimate, Spread};
+pub use fact::Fact;
+pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
+pub use histogram::{Bin, Histogram};
+pub use host::{
+    Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,
+};
+pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
+pub use link::{Link, LinkEnd, LinkState};
+pub use measurement::{
+    Conditions, CpuUse, DirectionResult, EndReason, Measurement, Part, WrittenShare, WrittenState,
+};
+pub use run::{Origin, Run, RunRecord, RunState, Skipped};
+pub use series::{RateSeries, Window};
+pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
+pub use workload::{Direction, Workload};

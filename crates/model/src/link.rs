@@ -1,0 +1,133 @@
+//! A PCIe link: two ends, and what it was trained to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Fact;
+
+/// What one end of a link can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkEnd {
+    /// PCI address, `0000:03:00.0`.
+    pub address: String,
+    /// Generation that it is able to (1 = 2.5 GT/s … 6 = 64 GT/s).
+    pub max_generation: Fact<u8>,
+    /// Lanes that it is able to.
+    pub max_width: Fact<u8>,
+    /// Generation that firmware or software set as target (Link Control 2), root only.
+    pub target_generation: Fact<u8>,
+    /// Maximum payload size in force, bytes (Device Control), root only.
+    pub max_payload_bytes: Fact<u32>,
+    /// Correctable errors counted by AER.
+    pub correctable_errors: Fact<u64>,
+    /// Uncorrectable errors counted by AER, nonfatal and fatal.
+    pub uncorrectable_errors: Fact<u64>,
+}
+
+/// What a link was trained to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkState {
+    /// Generation in use.
+    pub generation: u8,
+    /// Lanes in use.
+    pub width: u8,
+}
+
+/// A link between a port (towards the CPU) and a device (towards the drive).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The end towards the CPU: root port or switch downstream port.
+    pub port: LinkEnd,
+    /// The end towards the drive: switch upstream port, drive, or card.
+    pub device: LinkEnd,
+    /// What it was trained to.
+    pub current: Fact<LinkState>,
+    /// Physical slot of the port, where the platform names it.
+    pub slot: Option<String>,
+}
+
+impl LinkState {
+    /// Raw bytes per second in one direction after line coding; `None` for a
+    /// generation that does not exist (1 to 6 do).
+    ///
+    /// GT/s x lanes x coding / 8, coding 8b/10b for generations 1 and 2,
+    /// 128b/130b for 3 to 5, 236 of 256 bytes of a flit for 6 (PCIe Base
+    /// Specification 6.0, sections 4.2.1 to 4.2.3).
+    pub fn raw_bytes_per_s(self) -> Option<f64> {
+        let (transfers_per_s, coding) = match self.generation {
+            1 => (2.5e9, 0.8),
+            2 => (5e9, 0.8),
+            3 => (8e9, 128.0 / 130.0),
+            4 => (16e9, 128.0 / 130.0),
+            5 => (32e9, 128.0 / 130.0),
+            6 => (64e9, 236.0 / 256.0),
+            _ => return None,
+        };
+        Some(transfers_per_s * f64::from(self.width) * coding / 8.0)
+    }
+
+    /// Bytes of data per second that a drive can send to memory over this
+    /// link, with a maximum payload size of `max_payload_bytes`.
+    ///
+    /// raw x MPS / (MPS + 24) x 0.985: 24 bytes of framing, sequence number,
+    /// four-word header and LCRC for each packet; 1.5 % acknowledgements, flow
+    /// control and skip sets (Intel AN 456 and AN 829). In generation 6 the
+    /// flit carries the latter: 16 bytes for each packet and no 0.985.
+    pub fn payload_bytes_per_s(self, max_payload_bytes: u32) -> Option<f64> {
+        let raw = self.raw_bytes_per_s()?;
+        let payload = f64::from(max_payload_bytes);
+        Some(if self.generation >= 6 {
+            raw * payload / (payload + 16.0)
+        } else {
+            raw * payload / (payload + 24.0) * 0.985
+        })
+    }
+
+    /// As people write it: `Gen4 x4`.
+    pub fn label(self) -> String {
+        format!("Gen{} x{}", self.generation, self.width)
+    }
+}
+
+impl Link {
+    /// What both ends are able to: the smaller of the two in each respect.
+    pub fn able(&self) -> Option<LinkState> {
+        let generation = self.port.max_generation.get()?.min(self.device.max_generation.get()?);
+        let width = self.port.max_width.get()?.min(self.device.max_width.get()?);
+        Some(LinkState { generation: *generation, width: *width })
+    }
+
+    /// The maximum payload size in force on this link, bytes: the smaller of
+    /// the two ends; 256, what servers use, where it cannot be read.
+    pub fn max_payload_bytes(&self) -> u32 {
+        let ends = [self.port.max_payload_bytes.get(), self.device.max_payload_bytes.get()];
+        ends.into_iter().flatten().min().copied().unwrap_or(256)
+    }
+
+    /// Bytes of data per second that the link carries towards memory as it is
+    /// trained now; `None` where its state is unknown.
+    pub fn payload_bytes_per_s(&self) -> Option<f64> {
+        self.current.get()?.payload_bytes_per_s(self.max_payload_bytes())
+    }
+
+    /// How people name it: by its device end.
+    pub fn name(&self) -> &str {
+        &self.device.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_agree_with_the_kernels_strings() {
+        // "15.752 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x2 link"
+        let gen3x2 = LinkState { generation: 3, width: 2 };
+        assert!((gen3x2.raw_bytes_per_s().unwrap() * 8.0 / 1e9 - 15.753).abs() < 0.002);
+        let gen4x4 = LinkState { generation: 4, width: 4 };
+        assert!((gen4x4.payload_bytes_per_s(256).unwrap() / 1e6 - 7094.0).abs() < 2.0);
+        let gen2x4 = LinkState { generation: 2, width: 4 };
+        assert!((gen2x4.payload_bytes_per_s(128).unwrap() / 1e6 - 1659.0).abs() < 1.0);
+        assert_eq!(LinkState { generation: 9, width: 4 }.raw_bytes_per_s(), None);
+    }
+}

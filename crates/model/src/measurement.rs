@@ -1,0 +1,200 @@
+//! One workload on its targets within one phase, with its results and the
+//! conditions that it was taken under.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, Estimate, Histogram, RateSeries, Workload};
+
+/// A measurement. Whoever made it, it has this form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Name of the step that asked for it: `seq-read`, `rand-read`, `latency`.
+    /// The same step on all drives at once has the same name and several targets.
+    pub name: String,
+    /// Phase within the run: equal phase means at the same time.
+    pub phase: u32,
+    /// Targets, by block device name or path.
+    pub targets: Vec<String>,
+    /// What is known of the I/O that was made.
+    pub workload: Workload,
+    /// Who measured: `native 0.1.0`, `simulated`, `fio 3.36`.
+    pub source: String,
+    /// Start, ns since 1970 UTC.
+    pub started_ns: i64,
+    /// Length of the measured window, after warm-up, ns.
+    pub duration_ns: u64,
+    /// Warm-up that was cut off in front of it, ns.
+    pub warmup_ns: u64,
+    /// Results over all targets, one for each direction that occurred.
+    pub total: Vec<DirectionResult>,
+    /// The same for each target, where there are several and they are known apart.
+    pub parts: Vec<Part>,
+    /// What it was taken under.
+    pub conditions: Conditions,
+    /// CPU time.
+    pub cpu: Option<CpuUse>,
+    /// Why it ended.
+    pub end: EndReason,
+    /// Snapshot before it, an index into the run's snapshots.
+    pub before: Option<usize>,
+    /// Snapshot of links and temperatures while it ran, read without admin commands.
+    pub under_load: Option<usize>,
+    /// Snapshot after it.
+    pub after: Option<usize>,
+}
+
+/// Results of one target of several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Target, as in `Measurement::targets`.
+    pub target: String,
+    /// Its results.
+    pub results: Vec<DirectionResult>,
+}
+
+/// Results of one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DirectionResult {
+    /// Direction.
+    pub direction: Direction,
+    /// I/Os completed in the measured window.
+    pub ios: u64,
+    /// Bytes moved in the measured window.
+    pub bytes: u64,
+    /// I/Os issued in all, warm-up included; what a drive's own counters count.
+    pub whole_ios: u64,
+    /// Bytes issued in all.
+    pub whole_bytes: u64,
+    /// I/Os that failed, in all.
+    pub errors: u64,
+    /// I/Os per second.
+    pub iops: Estimate,
+    /// Bytes per second.
+    pub bandwidth: Estimate,
+    /// Mean of the total latency (submission to completion), ns.
+    pub latency_mean: Option<Estimate>,
+    /// Total latencies in the measured window.
+    pub latency: Histogram,
+    /// Rates over time, warm-up included.
+    pub series: RateSeries,
+    /// The rate neither grew nor fell over the measured window, as far as that
+    /// can be told; `None` where it cannot.
+    pub steady: Option<bool>,
+}
+
+/// What a measurement was taken under, as far as it was in effect or known.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Why this I/O engine: `io_uring`, or what made it fall back.
+    pub engine_reason: Option<String>,
+    /// Kernel worker threads ran the I/O (the target has no NOWAIT support).
+    pub punted: Option<bool>,
+    /// Buffers were registered with the kernel.
+    pub registered_buffers: Option<bool>,
+    /// Threads that submitted.
+    pub threads: Option<u32>,
+    /// CPUs that they were kept on.
+    pub cpus: Vec<u32>,
+    /// Outstanding I/Os that were asked for, over all threads and targets.
+    pub depth_asked: Option<u32>,
+    /// Outstanding I/Os on the average, by Little's law: rate x mean latency.
+    pub depth_reached: Option<f64>,
+    /// Depths tried by the search for the depth that suffices, with their IOPS.
+    pub depths_tried: Vec<(u32, f64)>,
+    /// Offsets stayed inside these (offset, length) ranges, bytes; empty: the whole target.
+    pub ranges: Vec<(u64, u64)>,
+    /// Which share of the blocks was ever written, for each target.
+    pub written: Vec<WrittenShare>,
+    /// The block device under a target that is a file or a directory, where it is known.
+    pub device: Option<String>,
+    /// The target is a scratch file that was made for the run.
+    pub scratch: bool,
+    /// What qualifies the target: `overlay file system`, `compressing file system`, …
+    pub target_remarks: Vec<String>,
+    /// Shortfalls that degraded the load generator, each a sentence.
+    pub shortfalls: Vec<String>,
+    /// I/Os on the devices that were not ours, per second, while it ran.
+    pub other_iops: Option<f64>,
+    /// Bytes on the devices that were not ours, per second, while it ran.
+    pub other_bytes_per_s: Option<f64>,
+    /// Relative half width of the interval that was asked for.
+    pub precision_asked: Option<f64>,
+}
+
+/// Whether blocks were ever written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WrittenState {
+    /// All measured blocks hold data.
+    Written,
+    /// Some were never written.
+    Partly,
+    /// None, or too few to measure, were ever written.
+    Unwritten,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// Which share of a target's blocks was ever written, from samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WrittenShare {
+    /// Target.
+    pub target: String,
+    /// Blocks that were looked at.
+    pub samples: u32,
+    /// Share that holds data, 0..1, with its interval.
+    pub share: Estimate,
+    /// What follows from it.
+    pub state: WrittenState,
+    /// How it was told, and of what, as a sentence.
+    pub evidence: String,
+}
+
+/// CPU time that a measurement took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// User time of all submitting threads over the run time, 1 = one CPU.
+    pub user: f64,
+    /// System time of all submitting threads over the run time, 1 = one CPU.
+    pub system: f64,
+    /// The busiest submitting thread's share of a CPU, 0..1.
+    pub busiest_thread: f64,
+}
+
+/// Why a measurement ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The time that was fixed for it was over.
+    Time,
+    /// The interval was narrow enough.
+    Precision,
+    /// The longest time was over before the interval was narrow enough.
+    MaxTime,
+    /// All of the work was done.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// It failed; says how.
+    Failed(String),
+}
+
+impl Measurement {
+    /// The result of a direction.
+    pub fn result(&self, direction: Direction) -> Option<&DirectionResult> {
+        self.total.iter().find(|result| result.direction == direction)
+    }
+
+    /// Its name with its targets, unique within a run: `seq-read nvme0n1`.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name, self.targets.join(" "))
+    }
+
+    /// It ended without anything to judge.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.end {
+            EndReason::Failed(how) => Some(how),
+            _ => None,
+        }
+    }
+}

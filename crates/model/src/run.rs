@@ -1,0 +1,96 @@
+//! A plan carried out: what the store keeps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Host, Measurement};
+
+/// How far a run got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It is going on, or was killed.
+    Running,
+    /// Every step was carried out or skipped for a reason that is recorded.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// A step failed.
+    Failed,
+}
+
+/// Where a run came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Measured on this machine.
+    Measured,
+    /// Measured on a simulated drive.
+    Simulated,
+    /// Read from somebody's output; says from where.
+    Imported(String),
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// UUIDv7.
+    pub id: String,
+    /// Name; unique where the user gave one.
+    pub name: String,
+    /// The command as it was typed.
+    pub command: String,
+    /// How far it got.
+    pub state: RunState,
+    /// Start, ns since 1970 UTC.
+    pub started_ns: i64,
+    /// End, ns since 1970 UTC.
+    pub ended_ns: Option<i64>,
+    /// Version of iodyno that wrote it.
+    pub writer: String,
+    /// The plan's name.
+    pub plan_name: String,
+    /// The plan, as TOML.
+    pub plan: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Targets that were asked for, by block device name or path, resolved.
+    pub targets: Vec<String>,
+    /// What was asked for and not done, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Something that was asked for and not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Target.
+    pub target: String,
+    /// The step, or `None` for everything on the target.
+    pub step: Option<String>,
+    /// Why, in a sentence.
+    pub why: String,
+    /// What the user can type to have it done.
+    pub next: String,
+}
+
+/// A run with all that was recorded of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run.
+    pub run: Run,
+    /// Snapshots of the host, in order of time; the first is the run's start.
+    pub snapshots: Vec<Host>,
+    /// Measurements, in order of time.
+    pub measurements: Vec<Measurement>,
+}
+
+impl RunRecord {
+    /// The host at the start of the run.
+    pub fn host(&self) -> Option<&Host> {
+        self.snapshots.first()
+    }
+
+    /// The host at the end of the run.
+    pub fn host_after(&self) -> Option<&Host> {
+        self.snapshots.last()
+    }
+}

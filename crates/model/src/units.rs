@@ -1,0 +1,123 @@
+//! Sizes, and how sizes, rates and times are written for people.
+//!
+//! Decimal units count as data sheets do (1 MB = 10^6 bytes), binary units as
+//! the kernel does (1 MiB = 2^20 bytes); a text always says which.
+
+use serde::{Deserialize, Serialize};
+
+/// A size in bytes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// `n` KiB.
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// `n` MiB.
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` GiB.
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+
+    /// In decimal units with three significant digits, as on a data sheet: `3.84 TB`.
+    pub fn decimal(self) -> String {
+        scaled(self.0 as f64, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB"])
+    }
+
+    /// In binary units with three significant digits: `256 KiB`.
+    pub fn binary(self) -> String {
+        scaled(self.0 as f64, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
+    }
+}
+
+fn scaled(mut value: f64, base: f64, units: [&str; 6]) -> String {
+    let mut unit = 0;
+    while value >= base && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    format!("{} {}", significant(value, 3), units[unit])
+}
+
+/// `value` with at least `digits` significant digits and no trailing zeros
+/// behind the point.
+fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let decimals = (digits - 1 - value.abs().log10().floor() as i32).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
+}
+
+/// A bandwidth (bytes per second) in MB/s, as data sheets count: `6938 MB/s`.
+pub fn format_mb_per_s(bytes_per_s: f64) -> String {
+    format!("{} MB/s", significant(bytes_per_s / 1e6, 3))
+}
+
+/// A bandwidth (bytes per second) in MiB/s: `6617 MiB/s`.
+pub fn format_mib_per_s(bytes_per_s: f64) -> String {
+    format!("{} MiB/s", significant(bytes_per_s / f64::from(1 << 20), 3))
+}
+
+/// A count or a rate of things, with k and M: `412k`, `1.65M`, `930`.
+pub fn format_count(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 999_500.0 {
+        format!("{}M", significant(value / 1e6, 3))
+    } else if magnitude >= 9_995.0 {
+        format!("{}k", significant(value / 1e3, 3))
+    } else if magnitude >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        significant(value, 3)
+    }
+}
+
+/// A time in ns, in the unit that suits it: `85.2 us`, `1.3 ms`, `10 s`.
+pub fn format_duration_ns(ns: f64) -> String {
+    let (scale, unit) = match ns.abs() {
+        x if x < 1e3 => (1.0, "ns"),
+        x if x < 1e6 => (1e3, "us"),
+        x if x < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", significant(ns / scale, 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_written_in_both_systems() {
+        assert_eq!(Bytes(3_840_755_982_336).decimal(), "3.84 TB");
+        assert_eq!(Bytes::kib(256).binary(), "256 KiB");
+        assert_eq!(Bytes(0).decimal(), "0 B");
+        assert_eq!(Bytes(999).decimal(), "999 B");
+    }
+
+    #[test]
+    fn rates_and_times_keep_three_digits() {
+        assert_eq!(format_mb_per_s(6_938_000_000.0), "6938 MB/s");
+        assert_eq!(format_mib_per_s(1_048_576.0 * 40.26), "40.3 MiB/s");
+        assert_eq!(format_count(999_600.0), "1M");
+        assert_eq!(format_count(412_345.0), "412k");
+        assert_eq!(format_count(930.4), "930");
+        assert_eq!(format_duration_ns(85_230.0), "85.2 us");
+        assert_eq!(format_duration_ns(10e9), "10 s");
+    }
+}

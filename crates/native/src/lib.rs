@@ -1,0 +1,1 @@
+//! The native load generator: io_uring, libaio and psync
