@@ -7,8 +7,10 @@ mod generator;
 mod interval;
 mod probe;
 mod recorder;
+mod simulated;
 
 pub use generator::{ClearedJob, JobReport, LoadError, LoadGenerator, Observer, PhaseReport};
 pub use interval::{Flow, Interval, JobInterval};
 pub use probe::{BlockContent, ProbeSample};
 pub use recorder::{Counted, JobRecord, Recorder};
+pub use simulated::{Noise, SimulatedDrive, SimulatedGenerator};

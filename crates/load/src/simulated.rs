@@ -1,0 +1,324 @@
+//! The simulated generator: seeded drives of known truth on a virtual clock,
+//! with faults. It takes no time, so that what stands on measurements can be
+//! tested over thousands of seeds.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{CpuUse, Histogram};
+use iodyno_target::ReadClearance;
+
+use crate::{
+    BlockContent, ClearedJob, Flow, Interval, JobInterval, JobReport, LoadError, LoadGenerator,
+    Observer, PhaseReport, ProbeSample,
+};
+
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// How the rate of a simulated drive moves from interval to interval, as a
+/// factor of its mean. Every kind has mean 1, except for the trend.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Independent normal factors of this standard deviation.
+    White(f64),
+    /// A stationary AR(1) process with this coefficient and standard deviation.
+    Ar1 {
+        /// Coefficient, 0 to below 1.
+        phi: f64,
+        /// Standard deviation of the process.
+        sigma: f64,
+    },
+    /// Two levels, 1 - gap / 2 and 1 + gap / 2, with this chance of a change
+    /// each interval, and white noise on them.
+    Bimodal {
+        /// Distance of the levels.
+        gap: f64,
+        /// Chance of a change, 0..1.
+        switch: f64,
+        /// Standard deviation of the white noise.
+        sigma: f64,
+    },
+    /// White noise on a factor that moves by this much each second.
+    Trend {
+        /// Standard deviation of the noise.
+        sigma: f64,
+        /// Change of the factor each second.
+        per_s: f64,
+    },
+}
+
+/// A drive of known truth.
+#[derive(Debug, Clone)]
+pub struct SimulatedDrive {
+    /// Random IOPS at unlimited depth, 4 KiB.
+    pub iops_max: f64,
+    /// Bytes per second at unlimited depth.
+    pub bandwidth_max: f64,
+    /// Latency at depth 1, ns.
+    pub latency_ns: u64,
+    /// How the rate moves.
+    pub noise: Noise,
+    /// Share of the drive that was written, from its start, 0..1.
+    pub written_share: f64,
+    /// How many times faster reads of blocks never written are.
+    pub unwritten_speedup: f64,
+    /// Reads from this offset on fail.
+    pub bad_from: Option<u64>,
+    /// The drive vanishes at this time of each phase, ns.
+    pub vanishes_at_ns: Option<u64>,
+}
+
+impl Default for SimulatedDrive {
+    fn default() -> Self {
+        Self {
+            iops_max: 500_000.0,
+            bandwidth_max: 3.2e9,
+            latency_ns: 80_000,
+            noise: Noise::White(0.01),
+            written_share: 1.0,
+            unwritten_speedup: 5.0,
+            bad_from: None,
+            vanishes_at_ns: None,
+        }
+    }
+}
+
+impl SimulatedDrive {
+    /// The mean rate of `job`, I/Os per second, by the drive's limits and by
+    /// Little's law: outstanding over latency.
+    pub fn truth_iops(&self, bs: u64, outstanding: u32) -> f64 {
+        let by_depth = f64::from(outstanding) * 1e9 / self.latency_ns as f64;
+        // A small block cannot exceed the IOPS limit, a large one the bandwidth.
+        by_depth.min(self.iops_max).min(self.bandwidth_max / bs as f64)
+    }
+}
+
+/// A load generator without I/O. Targets are known by name; those that were
+/// not told are the default drive.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedGenerator {
+    drives: BTreeMap<String, SimulatedDrive>,
+    /// All drives together move no more than this, bytes per second.
+    pub shared_bytes_per_s: Option<f64>,
+    seed: u64,
+}
+
+impl SimulatedGenerator {
+    /// A generator whose noise follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Says what drive stands behind the target of this name.
+    pub fn set_drive(&mut self, target: &str, drive: SimulatedDrive) {
+        self.drives.insert(target.to_owned(), drive);
+    }
+
+    fn drive(&self, target: &str) -> SimulatedDrive {
+        self.drives.get(target).cloned().unwrap_or_default()
+    }
+
+    /// Each phase has noise of its own, which follows from the seed alone.
+    fn next_rng(&mut self) -> Rng {
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        Rng(self.seed)
+    }
+}
+
+impl LoadGenerator for SimulatedGenerator {
+    fn source(&self) -> String {
+        "simulated".into()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        let mut rng = self.next_rng();
+        let mut streams: Vec<Stream> = jobs
+            .iter()
+            .map(|job| Stream::new(self.drive(job.target.name()), job, &mut rng))
+            .collect();
+        // A shared link divides what all would move.
+        let wanted: f64 = streams.iter().map(|s| s.mean_iops * s.bs as f64).sum();
+        if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
+            streams.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
+        }
+        let end_ns = jobs.iter().map(|job| job.job.runtime_ns.unwrap_or(u64::MAX)).max();
+        let mut now_ns = 0;
+        while now_ns < end_ns.unwrap_or(0) {
+            let jobs = streams.iter_mut().map(|stream| stream.advance(now_ns, &mut rng)).collect();
+            let interval = Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, jobs };
+            now_ns += INTERVAL_NS;
+            let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
+            if observer.observe(&interval) == Flow::Stop || all_failed {
+                break;
+            }
+        }
+        let reports = streams.into_iter().map(|stream| stream.report).collect();
+        Ok(PhaseReport {
+            jobs: reports,
+            cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread: 0.3 },
+        })
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        _bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        let drive = self.drive(target.name());
+        let mut rng = self.next_rng();
+        let border = (target.size_bytes() as f64 * drive.written_share) as u64;
+        let mut now_ns = 0;
+        let mut samples = Vec::with_capacity(offsets.len());
+        for &offset in offsets {
+            let written = offset < border;
+            let speedup = if written { 1.0 } else { drive.unwritten_speedup };
+            let jitter = (1.0 + 0.1 * rng.normal()).max(0.2);
+            let latency_ns = (drive.latency_ns as f64 / speedup * jitter) as u64;
+            now_ns += latency_ns;
+            if now_ns > max_ns {
+                break;
+            }
+            let content = match drive.bad_from {
+                Some(bad) if offset >= bad => BlockContent::Unreadable,
+                _ if written => BlockContent::Data,
+                _ => BlockContent::Filled(0),
+            };
+            samples.push(ProbeSample { offset, latency_ns, content });
+        }
+        Ok(samples)
+    }
+}
+
+/// One job on one simulated drive.
+struct Stream {
+    drive: SimulatedDrive,
+    bs: u64,
+    outstanding: u32,
+    mean_iops: f64,
+    bad_share: f64,
+    noise: NoiseState,
+    report: JobReport,
+}
+
+impl Stream {
+    fn new(drive: SimulatedDrive, job: &ClearedJob<'_>, rng: &mut Rng) -> Self {
+        let outstanding = job.job.outstanding();
+        let size = job.target.size_bytes() as f64;
+        let bad_share = drive.bad_from.map_or(0.0, |bad| (1.0 - bad as f64 / size).max(0.0));
+        let mut mean_iops = drive.truth_iops(job.job.bs, outstanding);
+        if job.job.extents.is_empty() && drive.written_share < 1.0 {
+            mean_iops /=
+                drive.written_share + (1.0 - drive.written_share) / drive.unwritten_speedup;
+        }
+        let report = JobReport {
+            engine: "simulated".into(),
+            threads: job.job.numjobs,
+            iodepth: job.job.iodepth,
+            ..JobReport::default()
+        };
+        let noise = NoiseState::new(drive.noise, rng);
+        Self { bs: job.job.bs, outstanding, mean_iops, bad_share, noise, report, drive }
+    }
+
+    fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {
+        let factor = self.noise.next(now_ns, rng);
+        if self.drive.vanishes_at_ns.is_some_and(|at| now_ns >= at) {
+            self.report.failure = Some("the device vanished".into());
+            return JobInterval::default();
+        }
+        let rate = (self.mean_iops * factor).max(0.0);
+        let tried = (rate * INTERVAL_NS as f64 / 1e9).round() as u64;
+        let errors = (tried as f64 * self.bad_share).round() as u64;
+        let ios = tried - errors;
+        let mut latency = Histogram::default();
+        if ios > 0 {
+            // All I/Os of an interval take what Little's law says, spread a
+            // little so that percentiles differ: 98 % the mean less a bit, 2 % twice.
+            let mean = f64::from(self.outstanding) * 1e9 / rate;
+            let slow = ios / 50;
+            let low = (mean * (ios as f64 - 2.0 * slow as f64) / (ios - slow) as f64) as u64;
+            let high = (2.0 * mean) as u64;
+            let add = |h: &mut Histogram, ns: u64, n: u64| {
+                let (value, n_f) = (ns as f64, n as f64);
+                h.add_counts([(Histogram::index(ns), n)], value * n_f, value * value * n_f, ns, ns);
+            };
+            add(&mut latency, low, ios - slow);
+            add(&mut latency, high, slow);
+        }
+        let bytes = ios * self.bs;
+        self.report.whole_ios += ios;
+        self.report.whole_bytes += bytes;
+        self.report.errors += errors;
+        if errors > 0 && self.report.first_error.is_none() {
+            let at = self.drive.bad_from.unwrap_or(0);
+            self.report.first_error = Some(format!("EIO at offset {at}"));
+        }
+        JobInterval { bytes, errors, latency }
+    }
+}
+
+struct NoiseState {
+    noise: Noise,
+    state: f64,
+}
+
+impl NoiseState {
+    fn new(noise: Noise, rng: &mut Rng) -> Self {
+        let state = match noise {
+            Noise::Ar1 { sigma, .. } => sigma * rng.normal(),
+            Noise::Bimodal { .. } if rng.uniform() < 0.5 => -1.0,
+            _ => 1.0,
+        };
+        Self { noise, state }
+    }
+
+    fn next(&mut self, now_ns: u64, rng: &mut Rng) -> f64 {
+        match self.noise {
+            Noise::White(sigma) => 1.0 + sigma * rng.normal(),
+            Noise::Ar1 { phi, sigma } => {
+                let factor = 1.0 + self.state;
+                self.state = phi * self.state + sigma * (1.0 - phi * phi).sqrt() * rng.normal();
+                factor
+            }
+            Noise::Bimodal { gap, switch, sigma } => {
+                let factor = 1.0 + gap / 2.0 * self.state + sigma * rng.normal();
+                if rng.uniform() < switch {
+                    self.state = -self.state;
+                }
+                factor
+            }
+            Noise::Trend { sigma, per_s } => {
+                1.0 + per_s * now_ns as f64 / 1e9 + sigma * rng.normal()
+            }
+        }
+    }
+}
+
+/// SplitMix64 (Steele et al. 2014): small, seeded, good enough for noise.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// 0 < u < 1.
+    fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Standard normal (Box and Muller 1958).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}

@@ -1,0 +1,237 @@
+//! The mean of a correlated series, with an interval from batch means.
+//!
+//! The procedure:
+//! 1. [`crate::warmup`] cuts the warm-up off.
+//! 2. The rest is divided into at most 100 batches of equal length: of 5 integrated
+//!    autocorrelation times where 20 such batches fit. Batches are doubled in length while the means of the batches are not a first-order autoregression (partial
+//!    autocorrelation at lag 2: Quenouille, J. Royal Statistical Society B 9, 1947) and at least
+//!    20 remain. Means of longer batches are closer to one whatever the noise is, and closer to
+//!    independent.
+//! 3. The interval of the mean follows from the batch means with their remaining correlation
+//!    integrated out (module `ar1`): where the batches are long it is the classical interval of
+//!    batch means with Student's t; where the series is too short for that, it is
+//!    as much wider as the correlation is unknown.
+//! 4. Where a trend is significant, the noise is what remains about the line.
+//!
+//! An interval is called reliable if the series is steady and long enough for the classical one:
+//! 20 batches of 5 integrated autocorrelation times. At 10 samples a second, 10 s are
+//! enough for that with white noise only (tau = 0.5 samples, 50 samples); AR(0.8) needs 45 s and
+//! AR(0.95) 195 s. Shorter series get a wide interval that still covers.
+//!
+//! What is known of the coverage of 95 % intervals, through warm-up and stopper with the defaults
+//! of `check` (tests/coverage.rs, 2000 seeds each): 93.5 to 96.5 % for white, AR(0.8), AR(0.95),
+//! two-level and trending rates. Three things lie outside of it:
+//! - Over-coverage, 98 to 99 %, where a batch is about as long as the noise remembers and the
+//!   series too short to take longer ones (AR(0.95) for 60 s): the means of such batches are
+//!   less correlated at larger distance than a first-order autoregression would be.
+//! - Under-coverage, 88 to 90 %, of 100 samples of a two-level rate under white noise half as
+//!   large as the levels' distance from the mean: white noise hides how long the levels last.
+//! - A rate that rests in one of two levels during the whole first look, but for a start that
+//!   passes for warm-up, is taken for a steady one; nothing in the samples says otherwise.
+//!   Levels that last 1 s on average do so in 1 % of the measurements; levels of 2 s in 11 %, and
+//!   the coverage falls to 83 %.
+//!
+//! Coverage is that of all measurements of a kind. Those alone that stop early because the
+//! interval is narrow cover less where this happens by luck (about 90 % for white noise of 5 %,
+//! which reaches 1 % at 10 s in a third of the runs): the price of stopping by precision.
+
+use crate::autocorrelation::{autocorrelation, integrated_time};
+use crate::trend::{Trend, trend};
+use crate::{ar1, warmup};
+
+/// Fewest batches of a reliable interval.
+pub const LEAST_BATCHES: usize = 20;
+
+/// Least length of a batch of a reliable interval, in integrated autocorrelation times.
+pub const BATCH_TIMES: f64 = 5.0;
+
+/// Most batches.
+const MOST_BATCHES: usize = 100;
+
+/// Normal quantile of the one-sided test for an order above the first, at 5 %.
+const ORDER_QUANTILE: f64 = 1.64;
+
+/// The mean of a series and what is known of it, in the samples' unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeanInterval {
+    /// The plain mean of the samples after the warm-up.
+    pub mean: f64,
+    /// Lower end of the interval; may be negative even where the samples cannot be.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// Level of the interval, for example 0.95.
+    pub level: f64,
+    /// Batches that the interval was computed from.
+    pub batches: usize,
+    /// Samples in each of them.
+    pub batch_len: usize,
+    /// Integrated autocorrelation time in samples, at least 0.5 (independent).
+    pub tau: f64,
+    /// Samples at the start that were cut off as warm-up.
+    pub warmup_len: usize,
+    /// The line through the rest; `None` for fewer than 5 batches or no variation.
+    pub trend: Option<Trend>,
+    /// Whether there is no trend that matters: [`Trend::is_steady`].
+    pub steady: bool,
+    /// Whether the series is steady and lasts for 20 batches of 5 autocorrelation times.
+    pub reliable: bool,
+}
+
+impl MeanInterval {
+    /// Half the width of the interval, in the samples' unit.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Half the width of the interval as a share of the mean; not finite where the mean is 0.
+    #[must_use]
+    pub fn relative_half_width(&self) -> f64 {
+        self.half_width() / self.mean.abs()
+    }
+}
+
+/// The mean of equally spaced `samples` with its interval of `level`.
+///
+/// For a steady series the interval claims the mean that the series would have if it went on for
+/// ever. For one with a trend (`steady` is false) there is no such mean; the interval claims the
+/// mean of the trend over the window after the warm-up, without the noise. A series without any
+/// variation gets an interval of width 0.
+///
+/// `None` for fewer than 2 samples, for samples that are not finite, and for a level outside of 0
+/// to 1 (exclusive).
+#[must_use]
+pub fn mean_interval(samples: &[f64], level: f64) -> Option<MeanInterval> {
+    let finite = samples.iter().all(|sample| sample.is_finite());
+    if samples.len() < 2 || !finite || !(level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let warmup_len = warmup::warmup_len(samples);
+    window_interval(&samples[warmup_len..], level)
+        .map(|interval| MeanInterval { warmup_len, ..interval })
+}
+
+/// As [`mean_interval`], of samples whose warm-up was cut off before: nothing more is cut, and
+/// `warmup_len` is 0.
+#[must_use]
+pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
+    let finite = window.iter().all(|sample| sample.is_finite());
+    if window.len() < 2 || !finite || !(level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let mean = window.iter().sum::<f64>() / window.len() as f64;
+    let tau = integrated_time(window);
+    let (batch_len, means) = batch(window, tau);
+    let batches = means.len();
+
+    let trend = trend(&means);
+    let line: Option<Vec<f64>> = trend
+        .is_some_and(|trend| trend.is_significant())
+        .then(|| (0..batches).map(|index| index as f64).collect());
+    let half_width = ar1::fit(&means, line.as_deref()).map_or(0.0, |fit| {
+        fit.half_width(level, |component| {
+            component.sigma * ar1::variance_of_mean(component.phi, batches).sqrt()
+        })
+    });
+    let steady = trend.is_none_or(|trend| trend.is_steady());
+    Some(MeanInterval {
+        mean,
+        low: mean - half_width,
+        high: mean + half_width,
+        level,
+        batches,
+        batch_len,
+        tau,
+        warmup_len: 0,
+        trend,
+        steady,
+        reliable: steady && is_long_enough(window.len(), tau),
+    })
+}
+
+/// Whether `n` samples make 20 batches of 5 autocorrelation times `tau` (in samples).
+pub(crate) fn is_long_enough(n: usize, tau: f64) -> bool {
+    n as f64 >= LEAST_BATCHES as f64 * BATCH_TIMES * tau
+}
+
+/// Length and means of the batches; what does not fill a batch is left out at the start.
+fn batch(window: &[f64], tau: f64) -> (usize, Vec<f64>) {
+    let n = window.len();
+    let mut batch_len = n.div_ceil(MOST_BATCHES);
+    if is_long_enough(n, tau) {
+        // Half a sample may be missing to 5 tau where they are 2.5 samples.
+        let classical = (BATCH_TIMES * tau).ceil() as usize;
+        batch_len = batch_len.max(classical.min(n / LEAST_BATCHES));
+    }
+    loop {
+        let means: Vec<f64> = window
+            .rchunks_exact(batch_len)
+            .rev()
+            .map(|batch| batch.iter().sum::<f64>() / batch_len as f64)
+            .collect();
+        if means.len() < 2 * LEAST_BATCHES || is_first_order(&means) {
+            return (batch_len, means);
+        }
+        batch_len *= 2;
+    }
+}
+
+/// Whether the means show no positive partial autocorrelation at lag 2 beyond chance (standard
+/// error `m^(-1/2)`), after a straight line is taken out, which would look like one.
+fn is_first_order(means: &[f64]) -> bool {
+    let residuals = without_line(means);
+    let (first, second) = (autocorrelation(&residuals, 1), autocorrelation(&residuals, 2));
+    let partial = (second - first * first) / (1.0 - first * first);
+    partial * (means.len() as f64).sqrt() <= ORDER_QUANTILE
+}
+
+/// The residuals of the least squares line.
+fn without_line(values: &[f64]) -> Vec<f64> {
+    let middle = (values.len() - 1) as f64 / 2.0;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let times = || (0..values.len()).map(|index| index as f64 - middle);
+    let covariance: f64 = values.iter().zip(times()).map(|(value, time)| value * time).sum();
+    let slope = covariance / times().map(|time| time * time).sum::<f64>();
+    values.iter().zip(times()).map(|(value, time)| value - mean - slope * time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_has_no_interval_is_none() {
+        assert_eq!(mean_interval(&[], 0.95), None);
+        assert_eq!(mean_interval(&[1.0], 0.95), None);
+        assert_eq!(mean_interval(&[1.0, f64::NAN, 2.0], 0.95), None);
+        assert_eq!(mean_interval(&[1.0, 2.0], 1.0), None);
+    }
+
+    #[test]
+    fn a_constant_series_has_an_interval_of_width_zero() {
+        let interval = mean_interval(&[0.1; 60], 0.95).expect("enough samples");
+        assert!(interval.half_width() < 1e-9 && interval.reliable, "{interval:?}");
+        let trend = mean_interval(&[7.0; 3], 0.95).expect("enough samples").trend;
+        assert_eq!(trend, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_series_has_an_ordered_interval_that_scales(
+            samples in prop::collection::vec(1.0_f64..1e6, 2..150), factor in 0.001_f64..1e4,
+        ) {
+            let narrow = mean_interval(&samples, 0.9).expect("valid");
+            let wide = mean_interval(&samples, 0.99).expect("valid");
+            prop_assert!(narrow.low <= narrow.mean && narrow.mean <= narrow.high);
+            prop_assert!(wide.low <= narrow.low && narrow.high <= wide.high);
+            prop_assert!(narrow.warmup_len * 4 <= samples.len());
+            prop_assert!(narrow.tau >= 0.5);
+            let scaled: Vec<f64> = samples.iter().map(|x| x * factor).collect();
+            let scaled = mean_interval(&scaled, 0.9).expect("valid");
+            prop_assert!((scaled.half_width() / factor - narrow.half_width()).abs() <= 1e-6 * narrow.half_width());
+            prop_assert_eq!(scaled.reliable, narrow.reliable);
+        }
+    }
+}

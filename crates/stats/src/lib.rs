@@ -1,0 +1,28 @@
+//! Numbers and slices in, numbers out: what a series of rates or a sample of latencies says, and
+//! how surely. Knows nothing of storage; no clock, no randomness, no input or output.
+
+mod ar1;
+pub mod autocorrelation;
+pub mod batch_means;
+pub mod proportion;
+pub mod quantile_interval;
+pub mod rank_sum;
+pub mod stopper;
+pub mod trend;
+pub mod two_sample;
+pub mod warmup;
+
+pub use batch_means::{MeanInterval, mean_interval, window_interval};
+pub use proportion::wilson_interval;
+pub use quantile_interval::{QuantileInterval, quantile_interval};
+pub use rank_sum::mann_whitney_less;
+pub use stopper::{Decision, Rule, StopReason, Stopper};
+pub use trend::Trend;
+
+/// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
+#[cfg(test)]
+fn scattered(t: u32) -> f64 {
+    let mixed = (u64::from(t) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    ((mixed ^ (mixed >> 29)) >> 11) as f64 / (1_u64 << 53) as f64
+}

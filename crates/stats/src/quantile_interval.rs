@@ -1,0 +1,156 @@
+//! A quantile's confidence interval from order statistics: no assumption on the distribution.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// Fewest observations beyond a percentile that is shown.
+pub const LEAST_BEYOND: u64 = 30;
+
+/// A quantile of a sample with its interval, in the samples' unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantileInterval {
+    /// The sample quantile: the observation of rank `ceil(q n)`.
+    pub value: f64,
+    /// Lower end: an observation.
+    pub low: f64,
+    /// Upper end: an observation.
+    pub high: f64,
+}
+
+/// The rank, 1 to n, of the sample quantile `q` of `n` observations: `ceil(q n)`.
+///
+/// `None` for n = 0 and for q outside of 0 < q < 1.
+#[must_use]
+pub fn rank(n: u64, q: f64) -> Option<u64> {
+    let inside = n > 0 && q > 0.0 && q < 1.0;
+    // 0.99 * 100 is a little more than 99 in binary: such a rank must not be rounded up.
+    inside.then(|| ((q * n as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, n))
+}
+
+/// Whether enough observations lie beyond the quantile `q` to show it: 30 above it for q of one
+/// half or more, 30 below it otherwise.
+#[must_use]
+pub fn is_shown(n: u64, q: f64) -> bool {
+    rank(n, q).is_some_and(|rank| {
+        let beyond = if q < 0.5 { rank - 1 } else { n - rank };
+        beyond >= LEAST_BEYOND
+    })
+}
+
+/// The ranks (1 to n, in ascending order of the observations) between which the quantile `q` of
+/// the distribution lies with probability of at least `level`.
+///
+/// The number of observations below the quantile is binomial with n and q; each rank leaves at
+/// most `(1 - level) / 2` outside on its side (Conover, "Practical nonparametric statistics", 3rd
+/// edition, section 3.2). On a histogram, the ends of the interval are the lower bound of the bin
+/// that holds the lower rank and the upper bound of the bin that holds the upper one. The
+/// observations are taken as independent; latencies of neighbouring I/Os are not quite.
+///
+/// `None` where n observations cannot bracket the quantile at this level, and for q or level
+/// outside of 0 to 1 (exclusive).
+#[must_use]
+pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
+    if !(q > 0.0 && q < 1.0 && level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let below = Binomial::new(q, n).ok()?;
+    let tail = (1.0 - level) / 2.0;
+    // P(x_(l) > quantile) = P(count <= l - 1) <= tail, for the greatest such l.
+    let lower = first(0, n, |count| below.cdf(count) > tail);
+    // P(x_(u) < quantile) = P(count >= u) = 1 - P(count <= u - 1) <= tail, for the least such u.
+    let upper = first(0, n, |count| below.sf(count) <= tail) + 1;
+    (lower >= 1 && upper <= n).then_some((lower, upper))
+}
+
+/// The least number from `low` to `high` that `is` holds for; `high` where none below does.
+fn first(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// The quantile `q` of samples in ascending order, with the interval of [`ranks`].
+///
+/// `None` where [`ranks`] is.
+#[must_use]
+pub fn quantile_interval(sorted: &[f64], q: f64, level: f64) -> Option<QuantileInterval> {
+    let n = sorted.len() as u64;
+    let (lower, upper) = ranks(n, q, level)?;
+    let at = |rank: u64| sorted[usize::try_from(rank - 1).expect("a rank is at most the length")];
+    Some(QuantileInterval { value: at(rank(n, q)?), low: at(lower), high: at(upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ranks_are_those_of_the_tables() {
+        // Median: n = 6 is the least sample whose extremes hold it with 95 %; n = 10 and n = 100
+        // are the classical tables of the sign test.
+        assert_eq!(ranks(5, 0.5, 0.95), None);
+        assert_eq!(ranks(6, 0.5, 0.95), Some((1, 6)));
+        assert_eq!(ranks(10, 0.5, 0.95), Some((2, 9)));
+        assert_eq!(ranks(100, 0.5, 0.95), Some((40, 61)));
+        assert_eq!(ranks(0, 0.5, 0.95), None);
+        assert_eq!(ranks(100, 1.0, 0.95), None);
+        assert_eq!(ranks(100, f64::NAN, 0.95), None);
+    }
+
+    #[test]
+    fn thirty_must_lie_beyond() {
+        assert_eq!(rank(100, 0.99), Some(99));
+        assert!(is_shown(3_000, 0.99));
+        assert!(!is_shown(2_999, 0.99));
+        assert!(!is_shown(0, 0.5));
+        assert!(is_shown(3_100, 0.01));
+        assert!(!is_shown(3_000, 0.01));
+    }
+
+    #[test]
+    fn large_counts_agree_with_the_normal_approximation() {
+        let (n, q) = (100_000_000_u64, 0.999);
+        let (lower, upper) = ranks(n, q, 0.95).expect("enough observations");
+        let half = 1.959_964 * (n as f64 * q * (1.0 - q)).sqrt();
+        assert!((lower as f64 - (n as f64 * q - half)).abs() < 3.0, "{lower}");
+        assert!((upper as f64 - (n as f64 * q + half)).abs() < 3.0, "{upper}");
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_bracket_the_sample_quantile(n in 1_u64..5_000, q in 0.001_f64..0.999) {
+            if let Some((lower, upper)) = ranks(n, q, 0.95) {
+                let rank = rank(n, q).expect("in range");
+                prop_assert!(1 <= lower && lower <= rank && rank <= upper && upper <= n);
+            }
+        }
+
+        #[test]
+        fn ranks_hold_the_level_and_no_narrower_ones_do(n in 10_u64..2_000, q in 0.05_f64..0.95) {
+            if let Some((lower, upper)) = ranks(n, q, 0.95) {
+                let below = Binomial::new(q, n).expect("valid");
+                prop_assert!(below.cdf(lower - 1) <= 0.025 && below.cdf(lower) > 0.025);
+                prop_assert!(below.sf(upper - 1) <= 0.025 && (upper < 2 || below.sf(upper - 2) > 0.025));
+            }
+        }
+
+        #[test]
+        fn a_higher_level_is_wider_and_a_higher_quantile_higher(
+            n in 50_u64..5_000, q in 0.2_f64..0.7, more in 0.0_f64..0.1,
+        ) {
+            let (lower, upper) = ranks(n, q, 0.9).expect("enough observations");
+            if let Some((wide_lower, wide_upper)) = ranks(n, q, 0.99) {
+                prop_assert!(wide_lower <= lower && upper <= wide_upper);
+            }
+            if let Some((next_lower, next_upper)) = ranks(n, q + more, 0.9) {
+                prop_assert!(lower <= next_lower && upper <= next_upper);
+            }
+        }
+    }
+}

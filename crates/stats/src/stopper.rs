@@ -1,0 +1,170 @@
+//! When a measurement ends.
+//!
+//! A test that is repeated after every sample stops whenever the interval happens to be narrow
+//! and misses the truth far more often than it says. So the precision is looked at seldom, at
+//! times that grow by a constant ratio: 5, 7.1, 10, 14, ... s.
+
+use crate::autocorrelation::integrated_time;
+use crate::batch_means::{is_long_enough, mean_interval};
+
+/// Each look comes this many times later than the one before.
+const LOOK_RATIO: f64 = std::f64::consts::SQRT_2;
+
+/// The first look that others are spaced from, where a rule asks for none at all.
+const SHORTEST_LOOK_S: f64 = 0.1;
+
+/// What a measurement is to last for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// A fixed time.
+    Time {
+        /// How long, in seconds.
+        seconds: f64,
+    },
+    /// Until the mean is known well enough.
+    Precision {
+        /// Half the width of the interval as a share of the mean, 0.01 for 1 %.
+        relative_half_width: f64,
+        /// Level of the interval, 0.95 for 95 %.
+        level: f64,
+        /// Time of the first look, in seconds.
+        min_seconds: f64,
+        /// Time at which the measurement ends whatever was reached, in seconds.
+        max_seconds: f64,
+    },
+}
+
+/// The answer to one observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Measure on.
+    Continue,
+    /// The measurement is over.
+    Stop(StopReason),
+}
+
+/// Why a measurement is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The fixed time is over.
+    TimeReached,
+    /// The interval of the mean is reliable and as narrow as asked.
+    PrecisionReached,
+    /// The longest time is over and the precision was not reached: the result is qualified.
+    MaxTime,
+}
+
+/// Decides when a measurement ends; knows no clock.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    rule: Rule,
+    next_look_s: f64,
+}
+
+impl Stopper {
+    /// A stopper for one measurement.
+    #[must_use]
+    pub fn new(rule: Rule) -> Self {
+        let next_look_s = match rule {
+            Rule::Time { seconds } => seconds,
+            Rule::Precision { min_seconds, max_seconds, .. } => min_seconds.min(max_seconds),
+        };
+        Self { rule, next_look_s }
+    }
+
+    /// The decision after `elapsed_s` seconds, with all rate samples so far, equally spaced, in any
+    /// unit. Call it as often as samples arrive, with a time that does not fall; between
+    /// looks it only compares times. A call that comes late makes one look, not several.
+    ///
+    /// Too few samples or some that are not finite never reach a precision; a time that is not a
+    /// number is not a reason to stop.
+    pub fn observe(&mut self, elapsed_s: f64, samples: &[f64]) -> Decision {
+        if elapsed_s.is_nan() || elapsed_s < self.next_look_s {
+            return Decision::Continue;
+        }
+        match self.rule {
+            Rule::Time { .. } => Decision::Stop(StopReason::TimeReached),
+            Rule::Precision { relative_half_width, level, max_seconds, .. } => {
+                let reached = may_be_reliable(samples)
+                    && mean_interval(samples, level).is_some_and(|interval| {
+                        interval.reliable && interval.relative_half_width() <= relative_half_width
+                    });
+                if reached {
+                    return Decision::Stop(StopReason::PrecisionReached);
+                }
+                if elapsed_s >= max_seconds {
+                    return Decision::Stop(StopReason::MaxTime);
+                }
+                let mut next_look_s = self.next_look_s.max(SHORTEST_LOOK_S);
+                while next_look_s <= elapsed_s {
+                    next_look_s *= LOOK_RATIO;
+                }
+                self.next_look_s = next_look_s.min(max_seconds);
+                Decision::Continue
+            }
+        }
+    }
+}
+
+/// A cheap look before the costly one: not even the whole series is long enough. The three
+/// quarters that a warm-up leaves may be less correlated than the whole, so they count too.
+fn may_be_reliable(samples: &[f64]) -> bool {
+    let rest = &samples[samples.len() / 4..];
+    is_long_enough(samples.len(), integrated_time(samples))
+        || is_long_enough(samples.len(), integrated_time(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECK: Rule = Rule::Precision {
+        relative_half_width: 0.01,
+        level: 0.95,
+        min_seconds: 5.0,
+        max_seconds: 10.0,
+    };
+
+    #[test]
+    fn a_fixed_time_looks_at_nothing_else() {
+        let mut stopper = Stopper::new(Rule::Time { seconds: 3.0 });
+        assert_eq!(stopper.observe(2.9, &[1.0; 29]), Decision::Continue);
+        assert_eq!(stopper.observe(3.0, &[]), Decision::Stop(StopReason::TimeReached));
+    }
+
+    #[test]
+    fn a_quiet_series_stops_at_the_first_look_and_a_wild_one_at_the_last() {
+        let mut stopper = Stopper::new(CHECK);
+        assert_eq!(stopper.observe(4.9, &[1.0; 60]), Decision::Continue);
+        assert_eq!(stopper.observe(5.0, &[1.0; 60]), Decision::Stop(StopReason::PrecisionReached));
+        let wild: Vec<f64> = (0..100).map(crate::scattered).collect();
+        let mut stopper = Stopper::new(CHECK);
+        for n in 1..100 {
+            assert_eq!(stopper.observe(n as f64 / 10.0, &wild[..n]), Decision::Continue);
+        }
+        assert_eq!(stopper.observe(10.0, &wild), Decision::Stop(StopReason::MaxTime));
+    }
+
+    #[test]
+    fn looks_are_spaced_geometrically_and_between_them_nothing_stops() {
+        let mut stopper = Stopper::new(CHECK);
+        assert_eq!(stopper.observe(5.0, &[]), Decision::Continue);
+        assert_eq!(stopper.observe(7.0, &[1.0; 70]), Decision::Continue);
+        assert_eq!(stopper.observe(7.1, &[1.0; 70]), Decision::Stop(StopReason::PrecisionReached));
+    }
+
+    #[test]
+    fn strange_rules_and_samples_end_without_panic() {
+        let rule = |min_seconds, max_seconds| Rule::Precision {
+            relative_half_width: 0.01,
+            level: 2.0,
+            min_seconds,
+            max_seconds,
+        };
+        for (min_seconds, max_seconds) in [(0.0, 1.0), (-1.0, 1.0), (5.0, 1.0)] {
+            let mut stopper = Stopper::new(rule(min_seconds, max_seconds));
+            assert_eq!(stopper.observe(0.5, &[f64::NAN; 90]), Decision::Continue);
+            assert_eq!(stopper.observe(1.0, &[1.0]), Decision::Stop(StopReason::MaxTime));
+        }
+    }
+}

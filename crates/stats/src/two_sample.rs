@@ -1,0 +1,160 @@
+//! Two estimates or two groups of repetitions compared.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Whether two closed intervals (low, high) have no point in common; intervals with a bound
+/// that is not a number are not disjoint, because nothing is known.
+#[must_use]
+pub fn disjoint(a: (f64, f64), b: (f64, f64)) -> bool {
+    let known = [a.0, a.1, b.0, b.1].iter().all(|bound| !bound.is_nan());
+    known && (a.1 < b.0 || b.1 < a.0)
+}
+
+/// `(value - reference) / |reference|`: -0.1 is 10 % below. `None` where the reference is 0 or
+/// either is not finite.
+#[must_use]
+pub fn relative_difference(value: f64, reference: f64) -> Option<f64> {
+    let known = value.is_finite() && reference.is_finite() && reference != 0.0;
+    known.then(|| (value - reference) / reference.abs())
+}
+
+/// The median: the mean of the middle two for an even count. `None` for no values or where one
+/// is not a number.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    if values.is_empty() || values.iter().any(|value| value.is_nan()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    Some(if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    })
+}
+
+/// The difference of two means with its interval, in the samples' unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Mean of a less mean of b.
+    pub difference: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// Degrees of freedom (Welch, Satterthwaite).
+    pub degrees_of_freedom: f64,
+}
+
+/// The interval of `level` of the difference of two means, for independent repetitions (whole
+/// measurements, not the samples of one), without assuming equal variances: Welch, "The
+/// generalization of Student's problem", Biometrika 34, 1947.
+///
+/// `None` where a group has fewer than 2 values, where a value is not finite or for a level
+/// outside of 0 to 1. Two groups without any variation give an interval of width 0.
+#[must_use]
+pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Difference> {
+    let finite = a.iter().chain(b).all(|value| value.is_finite());
+    if a.len() < 2 || b.len() < 2 || !finite || !(level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let (mean_a, variance_a) = mean_and_its_variance(a);
+    let (mean_b, variance_b) = mean_and_its_variance(b);
+    let difference = mean_a - mean_b;
+    let variance = variance_a + variance_b;
+    let (dof_a, dof_b) = ((a.len() - 1) as f64, (b.len() - 1) as f64);
+    if variance <= 0.0 {
+        let degrees_of_freedom = dof_a + dof_b;
+        return Some(Difference {
+            difference,
+            low: difference,
+            high: difference,
+            degrees_of_freedom,
+        });
+    }
+    // As shares of the variance, so that no square overflows or vanishes.
+    let (share_a, share_b) = (variance_a / variance, variance_b / variance);
+    let degrees_of_freedom = 1.0 / (share_a * share_a / dof_a + share_b * share_b / dof_b);
+    let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    let half = student.inverse_cdf(f64::midpoint(1.0, level)) * variance.sqrt();
+    Some(Difference {
+        difference,
+        low: difference - half,
+        high: difference + half,
+        degrees_of_freedom,
+    })
+}
+
+fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (mean, squares / (n - 1.0) / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn welch_agrees_with_a_worked_example() {
+        let a = [3.0, 4.0, 5.0];
+        let b = [1.0, 2.0, 6.0, 7.0];
+        let d = welch(&a, &b, 0.95).expect("valid");
+        assert!((d.difference - 0.0).abs() < 1e-12);
+        // Variances of the means, by hand: 1/3 and (26/3)/4 = 13/6.
+        let (va, vb) = (1.0 / 3.0, 13.0 / 6.0);
+        let dof = (va + vb) * (va + vb) / (va * va / 2.0 + vb * vb / 3.0);
+        assert!((d.degrees_of_freedom - dof).abs() < 1e-9);
+        // t(0.975, 3.860) lies between those of 3 (3.182) and 4 (2.776) degrees of freedom.
+        let t = d.high / (va + vb).sqrt();
+        assert!((2.776..3.182).contains(&t), "{t}");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_none() {
+        assert_eq!(welch(&[1.0], &[1.0, 2.0], 0.95), None);
+        assert_eq!(welch(&[1.0, f64::NAN], &[1.0, 2.0], 0.95), None);
+        assert_eq!(welch(&[1.0, 2.0], &[1.0, 2.0], 1.0), None);
+        assert_eq!(relative_difference(1.0, 0.0), None);
+        assert_eq!(median(&[]), None);
+        assert!(!disjoint((f64::NAN, 1.0), (2.0, f64::NAN)));
+    }
+
+    #[test]
+    fn simple_figures() {
+        assert_eq!(relative_difference(75.0, 100.0), Some(-0.25));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert!(disjoint((1.0, 2.0), (2.1, 3.0)) && !disjoint((1.0, 2.0), (2.0, 3.0)));
+        let same = welch(&[5.0, 5.0], &[4.0, 4.0], 0.95).expect("valid");
+        assert_eq!((same.low, same.high), (1.0, 1.0));
+    }
+
+    proptest! {
+        #[test]
+        fn welch_turns_with_its_groups_and_ignores_their_order(
+            a in prop::collection::vec(-1e3_f64..1e3, 2..20),
+            b in prop::collection::vec(-1e3_f64..1e3, 2..20),
+        ) {
+            let forth = welch(&a, &b, 0.95).expect("valid");
+            let back = welch(&b, &a, 0.95).expect("valid");
+            prop_assert!((forth.low + back.high).abs() < 1e-6);
+            prop_assert!(forth.low <= forth.difference && forth.difference <= forth.high);
+            let turned: Vec<f64> = a.iter().rev().copied().collect();
+            let other = welch(&turned, &b, 0.95).expect("valid");
+            prop_assert!((forth.low - other.low).abs() < 1e-6);
+            let wider = welch(&a, &b, 0.99).expect("valid");
+            prop_assert!(wider.low <= forth.low && forth.high <= wider.high);
+        }
+
+        #[test]
+        fn disjoint_is_symmetric(a in -9.0_f64..9.0, b in -9.0_f64..9.0, w in 0.0_f64..5.0, v in 0.0_f64..5.0) {
+            prop_assert_eq!(disjoint((a, a + w), (b, b + v)), disjoint((b, b + v), (a, a + w)));
+            prop_assert!(!disjoint((a, a + w), (a, a + v)));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+"""The guest's root file system: a cpio archive (`newc`) that the kernel unpacks into memory.
+
+Two archives, one after the other, as the kernel allows: the base, which changes with the packages only and is
+cached, and what is under test, which is packed at every start.
+"""
+
+import hashlib
+import lzma
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+
+GUEST = Path(__file__).with_name("guest")
+MODULES = ["virtio_pci", "virtio_console"]
+DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
+
+
+class Archive:
+    """A cpio archive in the making; paths are relative to the guest's root."""
+
+    def __init__(self):
+        self._chunks, self._seen, self._inode = [], set(), 0
+
+    def _entry(self, name, mode, body=b"", device=(0, 0)):
+        self._inode += 1
+        path = name.encode() + b"\0"
+        fields = (self._inode, mode, 0, 0, 1, 0, len(body), 0, 0, *device, len(path), 0)
+        header = b"070701" + b"".join(b"%08x" % field for field in fields) + path
+        for part in (header, body):
+            self._chunks.append(part + b"\0" * (-len(part) % 4))
+
+    def directory(self, name):
+        parents = [str(p) for p in reversed(Path(name).parents) if str(p) != "."]
+        for path in (*parents, name):
+            if path not in self._seen:
+                self._seen.add(path)
+                self._entry(path, stat.S_IFDIR | 0o755)
+
+    def file(self, name, body, executable=False):
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        if "/" in name:
+            self.directory(str(Path(name).parent))
+        self._entry(name, stat.S_IFREG | (0o755 if executable else 0o644), body)
+
+    def symlink(self, name, target):
+        self._entry(name, stat.S_IFLNK | 0o777, target.encode())
+
+    def character_device(self, name, major, minor):
+        self._entry(name, stat.S_IFCHR | 0o600, device=(major, minor))
+
+    def program(self, path, name=None, tree=None):
+        """An executable with the shared libraries it loads, those of `tree` (unpacked packages) preferred."""
+        self.file(f"bin/{name or path.name}", path.read_bytes(), executable=True)
+        for library in _libraries(path, tree):
+            # The loader is called by its full path; everything else is found in /lib.
+            loader = library.name.startswith("ld-linux")
+            self.file(str(library).lstrip("/") if loader else f"lib/{library.name}", library.read_bytes(), executable=True)
+
+    def bytes(self):
+        self._entry("TRAILER!!!", 0)
+        return b"".join(self._chunks)
+
+
+def _libraries(path, tree):
+    environment = dict(os.environ)
+    if tree:
+        directories = sorted({str(p.parent) for p in tree.glob("**/*.so.*")})
+        environment["LD_LIBRARY_PATH"] = ":".join(directories)
+    done = subprocess.run(["ldd", str(path)], env=environment, capture_output=True, text=True, timeout=30)
+    if missing := re.findall(r"(\S+) => not found", done.stdout):
+        raise FileNotFoundError(f"{path} needs {', '.join(missing)}, which neither the packages nor this machine have")
+    return [Path(p) for p in re.findall(r"(/\S+) \(0x", done.stdout)]
+
+
+def _module_files(tree):
+    """Files of MODULES and of what they depend on, in an order in which they load."""
+    files = {p.name.split(".")[0].replace("-", "_"): p for p in tree.glob("lib/modules/*/kernel/**/*.ko*")}
+    order = []
+
+    def visit(name):
+        path = files.get(name)
+        if path is None or any(path == p for p, _ in order):
+            return  # absent: built into the kernel
+        body = path.read_bytes()
+        body = lzma.decompress(body) if path.suffix == ".xz" else body
+        needs = re.search(rb"\0depends=([^\0]*)\0", body)
+        for need in needs[1].decode().split(",") if needs else []:
+            visit(need.replace("-", "_"))
+        order.append((path, body))
+
+    for module in MODULES:
+        visit(module)
+    return [(f"{i:02}-{path.name.split('.')[0]}.ko", body) for i, (path, body) in enumerate(order)]
+
+
+def base(tree):
+    """The path of the base archive for an unpacked tree, made where it is missing."""
+    init = (GUEST / "init.sh").read_bytes()
+    version = hashlib.sha256(init + Path(__file__).read_bytes()).hexdigest()[:12]
+    path = tree / f"base-{version}.cpio"
+    if path.exists():
+        return path
+    for stale in tree.glob("base-*.cpio"):
+        stale.unlink()
+    archive = Archive()
+    for name in DIRECTORIES:
+        archive.directory(name)
+    archive.character_device("dev/console", 5, 1)
+    archive.file("init", init, executable=True)
+    busybox = tree / "bin/busybox"
+    archive.program(busybox)
+    for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if applet not in ("busybox", "lspci"):
+            archive.symlink(f"bin/{applet}", "busybox")
+    for tool in ("usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
+        archive.program(tree / tool, tree=tree)
+    archive.file("usr/share/misc/pci.ids", (tree / "usr/share/misc/pci.ids").read_bytes())
+    for name, body in _module_files(tree):
+        archive.file(f"modules/{name}", body)
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(archive.bytes())
+    partial.rename(path)
+    return path
+
+
+def under_test(programs, files):
+    """An archive with `programs` (host paths) in /bin and `files` ({guest path: bytes})."""
+    archive = Archive()
+    for program in programs:
+        archive.program(program)
+    for name, body in files.items():
+        archive.file(name, body)
+    return archive.bytes()

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""The laboratory: iodyno on a machine whose NVMe drives, links and faults are known.
+
+    python3 lab/lab.py --binary target/release/iodyno             run all cases
+    python3 lab/lab.py --binary target/release/iodyno check       run some of them
+    python3 lab/lab.py planted                                    show, without iodyno, that the faults are there
+    python3 lab/lab.py run 'nvme list'                            boot, run one command, print what it says
+    python3 lab/lab.py shell                                      boot, run commands as they are typed
+"""
+
+import argparse
+import importlib
+import signal
+import sys
+import time
+import traceback
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # before the laboratory's own modules: nothing is left in the tree
+
+import machine
+import packages
+from laboratory import CACHE, Lab
+
+# In this order: the machine's state is handed from one to the next, and the last ones take drives away.
+CASES = ["planted", "inventory", "faults", "check", "unplug"]
+LIMIT_S = 330
+
+
+class Report(unittest.TestResult):
+    """One line for each test as it ends, and what is wrong in full."""
+
+    passed = 0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+
+    def _line(self, word, test, more=""):
+        name = test.id().removeprefix("cases.")
+        print(f"{word:7} {name} ({time.monotonic() - self.started:.1f} s){more}", flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+        self._line("passed", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line("SKIPPED", test, f": {reason}")
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._line("FAILED", subtest)
+            print("".join(traceback.format_exception(*err)), flush=True)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._line("FAILED", test)
+        print(self.failures[-1][1], flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._line("FAILED", test)
+        print(self.errors[-1][1], flush=True)
+
+
+def run_cases(lab, names):
+    """Runs the cases; returns whether none failed."""
+    loader, suite = unittest.TestLoader(), unittest.TestSuite()
+    for name in names:
+        suite.addTests(loader.loadTestsFromModule(importlib.import_module(f"cases.{name}")))
+    cases = importlib.import_module("cases")
+    cases.Case.lab = lab
+    report = Report()
+    total = suite.countTestCases()
+    signal.signal(signal.SIGALRM, _out_of_time)
+    signal.alarm(LIMIT_S)
+    try:
+        suite.run(report)
+    except OutOfTime:
+        print(lab.machine.error(f"FAILED  the cases took more than {LIMIT_S} s; what was not reached counts as failed"))
+    signal.alarm(0)
+    skipped = len(report.skipped)
+    passed = report.passed
+    failed = total - passed - skipped
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return failed == 0
+
+
+def shell(lab):
+    """Runs commands from standard input until it ends."""
+    print("drives: " + ", ".join(f"{name} {lab.controller(name)}" for name in "ABCDEFG"), file=sys.stderr)
+    interactive = sys.stdin.isatty()
+    while True:
+        try:
+            command = input("lab# " if interactive else "")
+        except EOFError:
+            return
+        result = lab.run(command, timeout_s=600)
+        sys.stdout.write(result.stdout)
+        sys.stderr.write(result.stderr)
+        if result.status:
+            print(f"[{result.status}]", file=sys.stderr)
+
+
+# unittest lets KeyboardInterrupt alone through.
+class OutOfTime(KeyboardInterrupt):
+    """The cases took too long."""
+
+
+def _out_of_time(*_):
+    raise OutOfTime
+
+
+def _stop(*_):
+    raise KeyboardInterrupt
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", type=Path, help="the program under test, put into the guest as /bin/iodyno")
+    parser.add_argument("--tool", type=Path, action="append", default=[], help="another program of this machine to put into the guest")
+    parser.add_argument("what", nargs="*", default=CASES, help=f"shell; run COMMAND; fetch (packages only); or cases: {', '.join(CASES)}")
+    options = parser.parse_args()
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _stop)
+    verb = options.what[0]
+    if verb not in ("shell", "run", "fetch"):
+        if unknown := [name for name in options.what if name not in CASES]:
+            parser.error(f"no such case: {', '.join(unknown)}")
+        if not options.binary and options.what != ["planted"]:
+            parser.error("these cases need --binary; only 'planted' does without")
+    if verb == "run" and len(options.what) != 2:
+        parser.error("run takes one command, in quotes")
+    programs = [*([options.binary] if options.binary else []), *options.tool]
+    for program in programs:
+        if not program.is_file():
+            parser.error(f"{program} not found")
+    started = time.monotonic()
+    try:
+        if verb == "fetch":
+            print(packages.unpacked(CACHE))
+            return 0
+        with Lab(programs, say=lambda text: print(text, file=sys.stderr, flush=True)) as lab:
+            if verb == "shell":
+                shell(lab)
+                return 0
+            if verb == "run":
+                result = lab.run(options.what[1], timeout_s=600)
+                sys.stdout.write(result.stdout)
+                sys.stderr.write(result.stderr)
+                return result.status
+            good = run_cases(lab, options.what)
+            print(f"lab: {time.monotonic() - started:.1f} s", file=sys.stderr)
+            return 0 if good else 1
+    except (machine.MachineError, packages.PackageError, FileNotFoundError) as problem:
+        print(f"lab: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The guest's software: Debian's packages, fetched with apt-get and unpacked, without installing anything.
+
+The kernel is whatever `linux-image-cloud-amd64` depends on today, so no version is written down here that
+will vanish from the archive. What was unpacked is kept under a name that follows from the packages' versions.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+KERNEL_METAPACKAGE = "linux-image-cloud-amd64"
+TOOLS = ["busybox-static", "nvme-cli", "pciutils"]
+# Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
+# under test is linked against that one.
+WANTED = re.compile(r"^(lib|zlib1g|pci\.ids)")
+HOSTS_OWN = {"libc6", "libgcc-s1"}
+TIMEOUT_S = 300
+APT_LISTS = Path("/var/lib/apt/lists")
+
+
+class PackageError(Exception):
+    """A package cannot be had; the text says which and what to do."""
+
+
+def _output(*argv, cwd=None):
+    try:
+        done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except FileNotFoundError:
+        raise PackageError(f"{argv[0]} not found: the lab fetches its guest with Debian's apt") from None
+    except subprocess.TimeoutExpired:
+        raise PackageError(f"{' '.join(argv[:3])} took more than {TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        raise PackageError(f"{' '.join(argv)} failed; run 'apt-get update' first?\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def _dependencies(packages):
+    """{package: names it depends on}, without virtual packages and alternatives' markers."""
+    found, current = {}, None
+    for line in _output("apt-cache", "depends", "--important", *packages).splitlines():
+        if not line.startswith((" ", "|", "<")):
+            current = found.setdefault(line.strip(), [])
+        elif current is not None and (match := re.match(r"\s*\|?(?:Pre)?Depends: ([^<\s]+)", line)):
+            current.append(match[1])
+    return found
+
+
+def _closure():
+    kernels = [k for k in _dependencies([KERNEL_METAPACKAGE]).get(KERNEL_METAPACKAGE, []) if k.startswith("linux-image-")]
+    if not kernels:
+        raise PackageError(f"{KERNEL_METAPACKAGE} names no kernel; run 'apt-get update' first?")
+    wanted, fresh = {kernels[0], *TOOLS}, list(TOOLS)
+    while fresh:
+        names = {name for deps in _dependencies(fresh).values() for name in deps}
+        fresh = sorted(n for n in names - wanted - HOSTS_OWN if WANTED.match(n))
+        wanted.update(fresh)
+    return sorted(wanted)
+
+
+def unpacked(cache):
+    """The directory below `cache` that holds the unpacked packages; fetches them where they are missing.
+
+    apt is asked only where its lists are newer than what is there: its answers take seconds.
+    """
+    for tree in cache.glob("guest-*"):
+        if not APT_LISTS.exists() or APT_LISTS.stat().st_mtime < tree.stat().st_mtime:
+            return tree
+    names = _closure()
+    versions = _output("apt-cache", "show", "--no-all-versions", *names)
+    stamp = "\n".join(sorted(re.findall(r"^(?:Package|Version|SHA256): .*$", versions, re.M)))
+    tree = cache / ("guest-" + hashlib.sha256(stamp.encode()).hexdigest()[:12])
+    if tree.is_dir():
+        tree.touch()
+        return tree
+    cache.mkdir(parents=True, exist_ok=True)
+    for stale in cache.glob("guest-*"):
+        shutil.rmtree(stale)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as work:
+        work = Path(work)
+        # As root apt downloads as the user _apt, which must be able to write here; it says so at length otherwise.
+        _output("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names, cwd=work)
+        for package in work.glob("*.deb"):
+            _output("dpkg", "-x", str(package), str(work / "tree"))
+        (work / "tree").rename(tree)
+    tree.touch()
+    return tree
+
+
+def kernel(tree):
+    """The kernel image in an unpacked tree."""
+    images = sorted((tree / "boot").glob("vmlinuz-*"))
+    if not images:
+        raise PackageError(f"no kernel in {tree}; delete it and try again")
+    return images[-1]

@@ -1,0 +1,192 @@
+"""What QEMU fixes and a laboratory must vary: link registers, identities, usage, temperature.
+
+QEMU's NVMe drives always report a 2.5 GT/s x1 link and the model "QEMU NVMe Ctrl". These values lie in QEMU's
+heap, where a reset does not touch them, so they can be written through /proc/PID/mem while the machine is
+paused. That depends on how QEMU lays out its structures: it is tried with the version below only.
+
+A device is found by its PCI configuration space, and told from its like by a number that the command line sets:
+an NVMe drive by its MSI-X table size, a root or downstream port by its slot, an upstream port by its port number.
+"""
+
+import struct
+from typing import NamedTuple
+
+TRIED_WITH = "7.2."
+
+# Guest memory is one region, and larger than anything of interest.
+LARGEST_REGION_BYTES = 48 << 20
+CONFIG_SPACE_BYTES = 4096
+
+PCI_EXPRESS, MSI_X = 0x10, 0x11
+# Offsets in the PCI Express capability (PCI Express Base Specification, 7.5.3).
+LINK_CAPABILITIES, LINK_STATUS, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x0C, 0x12, 0x14, 0x2C, 0x30
+
+ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, NVME = "root port", "upstream port", "downstream port", "nvme"
+DEVICE_IDS = {
+    ROOT_PORT: (0x1B36, 0x000C),
+    UPSTREAM_PORT: (0x104C, 0x8232),
+    DOWNSTREAM_PORT: (0x104C, 0x8233),
+    NVME: (0x1B36, 0x0010),
+}
+BRIDGE_CLASS, NVME_CLASS = b"\x00\x04\x06", b"\x02\x08\x01"
+
+# QEMU keeps a drive's composite temperature, which starts with this, and its critical warning byte together, and
+# both within so many bytes of its Identify Controller page.
+INITIAL_TEMPERATURE_K = 0x143
+WARNING_MARK = 0x15
+NEAR_BYTES = 16384
+
+
+class LayoutError(Exception):
+    """Something was not found in QEMU's memory, or more than once."""
+
+
+class Link(NamedTuple):
+    """A PCIe link's generation (1: 2.5 GT/s, 2: 5, 3: 8, 4: 16, 5: 32) and number of lanes."""
+
+    generation: int
+    lanes: int
+
+
+class Registers:
+    """Writes into the memory of a paused QEMU; look-ups use one snapshot, taken at the start.
+
+    What `target_speed`, `usage` and `temperature` give are addresses that hold as long as QEMU runs.
+    """
+
+    def __init__(self, pid):
+        self._path = f"/proc/{pid}/mem"
+        self._regions, self._found = [], {}
+        with open(f"/proc/{pid}/maps") as maps, open(self._path, "rb", 0) as memory:
+            for line in maps:
+                span, rights = line.split()[:2]
+                start, end = (int(x, 16) for x in span.split("-"))
+                if rights.startswith("rw") and end - start <= LARGEST_REGION_BYTES:
+                    try:
+                        memory.seek(start)
+                        self._regions.append((start, memory.read(end - start)))
+                    except OSError:
+                        pass  # a guard page or a device's mapping
+
+    def _find(self, needle, length, before=0):
+        """[(address, bytes)] of the places that hold `needle`, `before` bytes into what is given."""
+        key = needle, length, before
+        if key not in self._found:
+            hits = self._found[key] = []
+            for start, region in self._regions:
+                at = region.find(needle)
+                while at >= 0:
+                    if at >= before and at - before + length <= len(region):
+                        hits.append((start + at - before, region[at - before : at - before + length]))
+                    at = region.find(needle, at + 1)
+        return self._found[key]
+
+    def forget(self):
+        """Frees the snapshot; nothing can be looked up any more, addresses can be written to."""
+        self._regions, self._found = [], {}
+
+    def _write(self, address, form, *values):
+        with open(self._path, "r+b", 0) as memory:
+            memory.seek(address)
+            memory.write(struct.pack(form, *values))
+
+    def _only(self, hits, what):
+        hits = list(hits)
+        if len(hits) != 1:
+            raise LayoutError(f"{what} found {len(hits)} times in QEMU's memory")
+        return hits[0]
+
+    # Links
+
+    def _config_space(self, kind, number):
+        def matches(hit):
+            address, config = hit
+            if address % 8 or config[9:12] != (NVME_CLASS if kind == NVME else BRIDGE_CLASS):
+                return False
+            capabilities = _capabilities(config)
+            if PCI_EXPRESS not in capabilities:
+                return False
+            express = capabilities[PCI_EXPRESS]
+            if kind == NVME:
+                if MSI_X not in capabilities:
+                    return False
+                return (struct.unpack_from("<H", config, capabilities[MSI_X] + 2)[0] & 0x7FF) + 1 == number
+            if kind == UPSTREAM_PORT:
+                return config[express + LINK_CAPABILITIES + 3] == number
+            return struct.unpack_from("<I", config, express + SLOT_CAPABILITIES)[0] >> 19 == number
+
+        needle = struct.pack("<HH", *DEVICE_IDS[kind])
+        address, config = self._only(filter(matches, self._find(needle, CONFIG_SPACE_BYTES)), f"{kind} {number}")
+        express = _capabilities(config)[PCI_EXPRESS]
+        return address + express, config[express : express + 0x3C]
+
+    def set_link(self, kind, number, able, now=None):
+        """Sets what a device's link is able to, and where `now` is given, what it was trained to.
+
+        A port's current link is computed by QEMU from the device below it.
+        """
+        address, express = self._config_space(kind, number)
+        capabilities = struct.unpack_from("<I", express, LINK_CAPABILITIES)[0]
+        self._write(address + LINK_CAPABILITIES, "<I", _with_link(capabilities, able))
+        self._write(address + LINK_CAPABILITIES_2, "<I", ((1 << able.generation) - 1) << 1)
+        control = struct.unpack_from("<H", express, LINK_CONTROL_2)[0]
+        self._write(address + LINK_CONTROL_2, "<H", control & ~0xF | able.generation)
+        if now:
+            status = struct.unpack_from("<H", express, LINK_STATUS)[0]
+            self._write(address + LINK_STATUS, "<H", _with_link(status, now))
+
+    def target_speed(self, kind, number):
+        """Address of a device's Link Control 2 register, for `set_target_speed`."""
+        return self._config_space(kind, number)[0] + LINK_CONTROL_2
+
+    def set_target_speed(self, address, generation):
+        """Sets the generation that a link is told to train to; works while the machine runs."""
+        self._write(address, "<H", generation)
+
+    # What a drive says of itself
+
+    def _controller(self, serial):
+        """Address of a drive's Identify Controller page."""
+        hits = self._find(b"QEMU NVMe Ctrl".ljust(40), 4096, before=24)
+        return self._only((h for h in hits if h[1][4:24] == serial.encode().ljust(20)), f"drive {serial}")[0]
+
+    def set_identity(self, serial, model, firmware):
+        """Sets a drive's model and firmware; it is found by its serial number."""
+        self._write(self._controller(serial) + 24, "40s8s", model.encode().ljust(40), firmware.encode().ljust(8))
+
+    def usage(self, eui64, size_blocks):
+        """Address of a namespace's NUSE; it is found by its EUI-64 and its size."""
+        page = struct.pack("<QQQ", size_blocks, size_blocks, size_blocks)
+        hits = (h for h in self._find(struct.pack(">Q", eui64), 4096, before=120) if h[1].startswith(page))
+        return self._only(hits, f"namespace {eui64:016x}")[0] + 16
+
+    def set_usage(self, address, used_blocks):
+        """Sets a NUSE found earlier; works while the machine runs."""
+        self._write(address, "<Q", used_blocks)
+
+    def temperature(self, serial):
+        """Address of a drive's temperature; the drive must have been started with WARNING_MARK."""
+        controller = self._controller(serial)
+        needle = struct.pack("<HB", INITIAL_TEMPERATURE_K, WARNING_MARK)
+        start, region = next(r for r in self._regions if r[0] <= controller < r[0] + len(r[1]))
+        near = max(0, controller - start - NEAR_BYTES)
+        window = region[near : controller - start + NEAR_BYTES]
+        hits = [start + near + i for i in range(len(window)) if window.startswith(needle, i)]
+        return self._only(hits, f"temperature of {serial}")
+
+    def set_temperature(self, address, kelvin):
+        """Sets a temperature found earlier; works while the machine runs."""
+        self._write(address, "<H", kelvin)
+
+
+def _capabilities(config):
+    """{capability id: offset} of a configuration space; stops at nonsense, since any bytes may come in."""
+    found, at = {}, config[0x34]
+    while 0x40 <= at < 0xFE and len(found) < 48 and config[at] not in found:
+        found[config[at]] = at
+        at = config[at + 1]
+    return found
+
+
+def _with_link(register, link):
+    return register & ~0x3FF | link.generation | link.lanes << 4
