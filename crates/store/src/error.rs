@@ -1,0 +1,84 @@
+//! What can go wrong with the store.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// There is none.
+    #[error("there is no store at {path}: nothing was measured yet, or --store names another place")]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Its folder cannot be made, or the file not opened.
+    #[error("the store {path} cannot be opened: {reason}; name another with --store PATH")]
+    Open {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// It may be read, not written.
+    #[error("the store {path} is read-only; name another with --store PATH")]
+    ReadOnly {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("{path} is not a store of iodyno; name another with --store PATH")]
+    NotAStore {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A later iodyno wrote it.
+    #[error("the store {path} has version {found}, this iodyno knows up to {known}: use a newer iodyno, or another store with --store PATH")]
+    Newer {
+        /// Where it is.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version that is known.
+        known: i64,
+    },
+    /// The disk under it is full.
+    #[error("there is no room for the store {path}")]
+    Full {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A run of this name exists.
+    #[error("there is a run named `{0}` already: choose another --name, or `iodyno runs rm {0}` first")]
+    NameTaken(String),
+    /// No run fits.
+    #[error("there is no run `{0}`; `iodyno runs` lists them")]
+    NoSuchRun(String),
+    /// Several runs fit.
+    #[error("`{selector}` fits {count} runs: give more of the id; `iodyno runs` lists them")]
+    Ambiguous {
+        /// As it was typed.
+        selector: String,
+        /// How many fit.
+        count: usize,
+    },
+    /// Something stored cannot be read.
+    #[error("the store {path} holds {what} that cannot be read: {reason}")]
+    Damaged {
+        /// Where it is.
+        path: PathBuf,
+        /// What.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// SQLite says something else.
+    #[error("the store {path}: {source}")]
+    Sqlite {
+        /// Where it is.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+}

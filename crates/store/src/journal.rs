@@ -1,0 +1,100 @@
+//! The journal of undo: every change to the machine stands here before it is
+//! made.
+
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::open::Store;
+use crate::runs::is_alive;
+
+/// A change to the machine, with what undoing it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JournalEntry {
+    /// A scratch file.
+    ScratchFile {
+        /// Its path.
+        path: String,
+        /// Device and inode number, once it is there.
+        identity: Option<(u64, u64)>,
+    },
+}
+
+/// An entry that is not undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Of this run.
+    pub run_id: String,
+    /// Its number within the run.
+    pub ordinal: i64,
+    /// The change.
+    pub entry: JournalEntry,
+}
+
+impl Store {
+    /// Adds a change that is going to be made, and returns its number.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn journal_add(&mut self, run_id: &str, entry: &JournalEntry) -> Result<i64, StoreError> {
+        let body = serde_json::to_string(entry).map_err(|e| self.damaged("an entry", e))?;
+        self.connection
+            .query_row(
+                "INSERT INTO journal (run_id, ordinal, done, body)
+                 SELECT ?1, coalesce(max(ordinal) + 1, 0), FALSE, ?2 FROM journal WHERE run_id = ?1
+                 RETURNING ordinal",
+                params![run_id, body],
+                |row| row.get(0),
+            )
+            .map_err(|error| self.explain(error))
+    }
+
+    /// Notes that a change is undone.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn journal_done(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "UPDATE journal SET done = TRUE WHERE run_id = ?1 AND ordinal = ?2",
+                params![run_id, ordinal],
+            )
+            .map(|_| ())
+            .map_err(|error| self.explain(error))
+    }
+
+    /// Changes that are not undone, the last one first: of one run, or of all
+    /// runs that no process works on any more.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn journal_pending(&self, run_id: Option<&str>) -> Result<Vec<Pending>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT journal.run_id, ordinal, journal.body, run.owner_pid, run.owner_boot_id, run.state
+                 FROM journal JOIN run ON run.id = journal.run_id
+                 WHERE NOT done AND (?1 IS NULL OR run_id = ?1)
+                 ORDER BY run.started_ns DESC, run.id DESC, ordinal DESC",
+            )
+            .map_err(|error| self.explain(error))?;
+        let rows = statement
+            .query_map([run_id], |row| {
+                let alive = row.get::<_, String>(5)? == "running"
+                    && is_alive(row.get(3)?, &row.get::<_, String>(4)?);
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, alive))
+            })
+            .map_err(|error| self.explain(error))?;
+        let mut pending = Vec::new();
+        for row in rows {
+            let (run_id, ordinal, body, alive) = row.map_err(|error| self.explain(error))?;
+            if alive {
+                continue;
+            }
+            let entry = serde_json::from_str(&body).map_err(|e| self.damaged("an entry", e))?;
+            pending.push(Pending { run_id, ordinal, entry });
+        }
+        Ok(pending)
+    }
+}

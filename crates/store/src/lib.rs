@@ -1,0 +1,12 @@
+//! Runs in SQLite. What is added is committed before the call returns.
+
+mod error;
+mod journal;
+mod migrations;
+mod open;
+mod runs;
+
+pub use error::StoreError;
+pub use journal::{JournalEntry, Pending};
+pub use open::{Store, default_path};
+pub use runs::new_id;

@@ -1,0 +1,37 @@
+//! The store's schema, one file for each version.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001-runs.sql")];
+
+/// The newest version that is known.
+pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The version of an open database; 0 = empty.
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    let exists: bool = connection.query_row(
+        "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_version'",
+        [],
+        |row| row.get(0),
+    )?;
+    if !exists {
+        return Ok(0);
+    }
+    connection.query_row("SELECT coalesce(max(version), 0) FROM schema_version", [], |r| r.get(0))
+}
+
+/// Brings the database to the newest version, in one transaction, which also
+/// keeps a second process out meanwhile.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if version(connection)? >= VERSION {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")?;
+    let from = version(&transaction)?;
+    for (n, migration) in MIGRATIONS.iter().enumerate().skip(from as usize) {
+        transaction.execute_batch(migration)?;
+        transaction.execute("INSERT INTO schema_version (version) VALUES (?1)", [n as i64 + 1])?;
+    }
+    transaction.commit()
+}

@@ -1,0 +1,132 @@
+//! Opening the store.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::error::StoreError;
+use crate::migrations;
+
+/// The store.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+}
+
+/// Where the store is unless the user says otherwise: /var/lib/iodyno for
+/// root, else the XDG data directory (XDG Base Directory Specification 0.8).
+pub fn default_path() -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
+    let is_root = std::fs::metadata("/proc/self")
+        .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let base = match data {
+        Some(data) => data,
+        None if is_root => "/var/lib".into(),
+        None => variable("HOME").unwrap_or_else(|| ".".into()).join(".local/share"),
+    };
+    base.join("iodyno/store.sqlite")
+}
+
+impl Store {
+    /// Opens the store for writing; makes it, and its folder (for its user
+    /// alone), where there is none.
+    ///
+    /// # Errors
+    /// It cannot be opened or written, is no store, or is of a later version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let mut builder = std::fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.recursive(true).create(folder).map_err(|error| StoreError::Open {
+                path: path.into(),
+                reason: format!("{}: {error}", folder.display()),
+            })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut store = Self::connect(path, flags)?;
+        store.refuse_newer()?;
+        store.prepare().map_err(|error| store.explain(error))?;
+        Ok(store)
+    }
+
+    /// Opens the store for reading alone.
+    ///
+    /// # Errors
+    /// There is none, it cannot be read, is no store, or is of a later version.
+    pub fn open_existing_readonly(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.into() });
+        }
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        store.refuse_newer()?;
+        if migrations::version(&store.connection).map_err(|error| store.explain(error))?
+            < migrations::VERSION
+        {
+            // An older store is brought up to date by opening it for writing.
+            drop(store);
+            return Self::open(path);
+        }
+        Ok(store)
+    }
+
+    /// A store that is gone with the process.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let mut store = Self::connect(Path::new(":memory:"), OpenFlags::default())?;
+        store.prepare().map_err(|error| store.explain(error))?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+            StoreError::Open { path: path.into(), reason: error.to_string() }
+        })?;
+        let store = Self { connection, path: path.into() };
+        // Another iodyno may be writing.
+        let waits = store.connection.busy_timeout(Duration::from_secs(5));
+        waits.map_err(|error| store.explain(error))?;
+        Ok(store)
+    }
+
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        // A rollback journal and a sync at each commit: what was measured
+        // survives a power cut, and one file is the whole store. A commit
+        // stands between measurements, so its milliseconds do not matter.
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)?;
+        migrations::migrate(&mut self.connection)
+    }
+
+    fn refuse_newer(&self) -> Result<(), StoreError> {
+        let found = migrations::version(&self.connection).map_err(|error| self.explain(error))?;
+        if found > migrations::VERSION {
+            let path = self.path.clone();
+            return Err(StoreError::Newer { path, found, known: migrations::VERSION });
+        }
+        Ok(())
+    }
+
+    /// SQLite's error in words that say what to do.
+    pub(crate) fn explain(&self, error: rusqlite::Error) -> StoreError {
+        let path = self.path.clone();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
+            Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
+            Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::Open { path, reason: error.to_string() }
+            }
+            _ => StoreError::Sqlite { path, source: error },
+        }
+    }
+
+    pub(crate) fn damaged(&self, what: &'static str, reason: impl ToString) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what, reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,296 @@
+//! Runs, their snapshots, measurements and assessments.
+
+use iodyno_model::{Assessment, Direction, Host, Measurement, Run, RunRecord, RunState};
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::StoreError;
+use crate::open::Store;
+
+/// The form of the bodies that this version writes.
+const FORMAT: i64 = 1;
+
+/// A new key: UUIDv7, so that keys sort by time.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// Whether the process that works on a run is still there. A pid means
+/// something on its own boot only.
+pub(crate) fn is_alive(pid: i64, boot: &str) -> bool {
+    boot == boot_id() && std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
+fn boot_id() -> String {
+    let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    read.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+const fn state_name(state: RunState) -> &'static str {
+    match state {
+        RunState::Running => "running",
+        RunState::Done => "done",
+        RunState::Interrupted => "interrupted",
+        RunState::Failed => "failed",
+    }
+}
+
+impl Store {
+    /// Adds a run. An empty name is no name.
+    ///
+    /// # Errors
+    /// Its name is taken, or the store cannot be written.
+    pub fn create_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        let body = self.body("a run", run)?;
+        let inserted = self.connection.execute(
+            "INSERT INTO run (id, name, state, started_ns, owner_pid, owner_boot_id, format, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                run.id, run.name, state_name(run.state), run.started_ns,
+                std::process::id(), boot_id(), FORMAT, body
+            ],
+        );
+        match inserted {
+            Ok(_) => Ok(()),
+            Err(error) if error.to_string().contains("run.name") => {
+                Err(StoreError::NameTaken(run.name.clone()))
+            }
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// Replaces what is known of a run.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn update_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        let body = self.body("a run", run)?;
+        self.execute(
+            "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
+            params![run.id, run.name, state_name(run.state), body],
+        )
+    }
+
+    /// Adds a snapshot of the host, and returns its index within the run.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn add_snapshot(&mut self, run_id: &str, host: &Host) -> Result<usize, StoreError> {
+        let body = self.body("a snapshot", host)?;
+        self.connection
+            .query_row(
+                "INSERT INTO snapshot (run_id, ordinal, taken_ns, format, body)
+                 SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4 FROM snapshot WHERE run_id = ?1
+                 RETURNING ordinal",
+                params![run_id, host.taken_ns, FORMAT, body],
+                |row| row.get::<_, i64>(0),
+            )
+            .map(|ordinal| ordinal as usize)
+            .map_err(|error| self.explain(error))
+    }
+
+    /// Adds a measurement, with its results for lists.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn add_measurement(
+        &mut self,
+        run_id: &str,
+        measurement: &Measurement,
+    ) -> Result<(), StoreError> {
+        let body = self.body("a measurement", measurement)?;
+        let added = self.insert_measurement(run_id, measurement, &body);
+        added.map_err(|error| self.explain(error))
+    }
+
+    fn insert_measurement(
+        &mut self,
+        run_id: &str,
+        measurement: &Measurement,
+        body: &str,
+    ) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        let ordinal: i64 = transaction.query_row(
+            "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
+             SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
+             FROM measurement WHERE run_id = ?1 RETURNING ordinal",
+            params![
+                run_id, measurement.phase, measurement.name, measurement.source,
+                measurement.started_ns, FORMAT, body
+            ],
+            |row| row.get(0),
+        )?;
+        for result in &measurement.total {
+            let direction = match result.direction {
+                Direction::Read => "read",
+                Direction::Write => "write",
+                Direction::Trim => "trim",
+                Direction::Mixed => "mixed",
+            };
+            let (iops, bandwidth) = (result.iops, result.bandwidth);
+            transaction.execute(
+                "INSERT INTO result VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                params![
+                    run_id, ordinal, direction,
+                    result.ios as i64, result.bytes as i64, result.errors as i64,
+                    iops.value, iops.bounds().map(|b| b.0), iops.bounds().map(|b| b.1),
+                    bandwidth.value, bandwidth.bounds().map(|b| b.0), bandwidth.bounds().map(|b| b.1),
+                    result.latency.mean_ns(),
+                    result.latency.quantile_ns(0.5).map(|ns| ns as i64),
+                    result.latency.quantile_ns(0.99).map(|ns| ns as i64),
+                    result.latency.max_ns().map(|ns| ns as i64),
+                ],
+            )?;
+        }
+        transaction.commit()
+    }
+
+    /// Puts a run's assessment in the place of an earlier one.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn put_assessment(
+        &mut self,
+        run_id: &str,
+        assessment: &Assessment,
+    ) -> Result<(), StoreError> {
+        let body = self.body("an assessment", assessment)?;
+        self.execute(
+            "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
+            params![run_id, assessment.ruleset, FORMAT, body],
+        )
+    }
+
+    /// A run's assessment, if it has one.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn assessment(&self, run_id: &str) -> Result<Option<Assessment>, StoreError> {
+        self.connection
+            .query_row("SELECT body FROM assessment WHERE run_id = ?1", [run_id], |r| r.get(0))
+            .optional()
+            .map_err(|error| self.explain(error))?
+            .map(|body: String| self.parse("an assessment", &body))
+            .transpose()
+    }
+
+    /// All runs, newest first. A run that its process left is interrupted.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.select_runs("ORDER BY started_ns DESC, id DESC", params![])
+    }
+
+    /// The run that `selector` means: `last`, an id, a name, or the beginning
+    /// of one id.
+    ///
+    /// # Errors
+    /// None or several fit, or the store cannot be read.
+    pub fn find(&self, selector: &str) -> Result<Run, StoreError> {
+        if selector == "last" {
+            let last = self.select_runs("ORDER BY started_ns DESC, id DESC LIMIT 1", params![])?;
+            return last.into_iter().next().ok_or_else(|| StoreError::NoSuchRun("last".into()));
+        }
+        let mut exact = self
+            .select_runs("WHERE id = ?1 OR (name = ?1 AND name <> '')", params![selector])?;
+        if let Some(run) = exact.pop() {
+            return Ok(run);
+        }
+        let mut fit = if selector.is_empty() {
+            Vec::new()
+        } else {
+            self.select_runs("WHERE substr(id, 1, length(?1)) = ?1", params![selector])?
+        };
+        match (fit.pop(), fit.len()) {
+            (Some(run), 0) => Ok(run),
+            (None, _) => Err(StoreError::NoSuchRun(selector.into())),
+            (Some(_), more) => {
+                Err(StoreError::Ambiguous { selector: selector.into(), count: more + 1 })
+            }
+        }
+    }
+
+    /// A run with all that was recorded of it.
+    ///
+    /// # Errors
+    /// There is none of this id, or the store cannot be read.
+    pub fn load(&self, run_id: &str) -> Result<RunRecord, StoreError> {
+        let run = self.find(run_id)?;
+        let snapshots = self.bodies("snapshot", "a snapshot", &run.id)?;
+        let measurements = self.bodies("measurement", "a measurement", &run.id)?;
+        Ok(RunRecord { run, snapshots, measurements })
+    }
+
+    /// Removes a run with all that was recorded of it.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
+        self.execute("DELETE FROM run WHERE id = ?1", params![run_id])
+    }
+
+    /// Removes all but the newest `keep` runs, and returns how many it removed.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn prune(&mut self, keep: usize) -> Result<usize, StoreError> {
+        let keep = i64::try_from(keep).unwrap_or(i64::MAX);
+        self.connection
+            .execute(
+                "DELETE FROM run WHERE id NOT IN
+                 (SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT ?1)",
+                [keep],
+            )
+            .map_err(|error| self.explain(error))
+    }
+
+    fn select_runs(
+        &self,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<Run>, StoreError> {
+        let sql = format!("SELECT body, owner_pid, owner_boot_id FROM run {rest}");
+        let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
+        let rows = statement.query_map(values, read).map_err(|e| self.explain(e))?;
+        let mut runs = Vec::new();
+        for row in rows {
+            let (body, pid, boot): (String, i64, String) = row.map_err(|e| self.explain(e))?;
+            let mut run: Run = self.parse("a run", &body)?;
+            if run.state == RunState::Running && !is_alive(pid, &boot) {
+                run.state = RunState::Interrupted;
+            }
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn bodies<T: DeserializeOwned>(
+        &self,
+        table: &'static str,
+        what: &'static str,
+        run_id: &str,
+    ) -> Result<Vec<T>, StoreError> {
+        let sql = format!("SELECT body FROM {table} WHERE run_id = ?1 ORDER BY ordinal");
+        let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
+        let rows = statement
+            .query_map([run_id], |row| row.get::<_, String>(0))
+            .map_err(|e| self.explain(e))?;
+        rows.map(|row| self.parse(what, &row.map_err(|e| self.explain(e))?)).collect()
+    }
+
+    fn execute(&mut self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+        self.connection.execute(sql, values).map(|_| ()).map_err(|error| self.explain(error))
+    }
+
+    fn body(&self, what: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
+        serde_json::to_string(value).map_err(|error| self.damaged(what, error))
+    }
+
+    fn parse<T: DeserializeOwned>(&self, what: &'static str, body: &str) -> Result<T, StoreError> {
+        serde_json::from_str(body).map_err(|error| self.damaged(what, error))
+    }
+}
