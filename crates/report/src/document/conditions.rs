@@ -1,0 +1,164 @@
+//! What a measurement was taken under.
+
+use iodyno_model as model;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::estimate::{Estimate, finite};
+
+/// What a measurement was taken under; what is not known is null.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Conditions {
+    /// Why this I/O engine.
+    pub engine_reason: Option<String>,
+    /// Kernel worker threads ran the I/O.
+    pub punted: Option<bool>,
+    /// Buffers were registered with the kernel.
+    pub registered_buffers: Option<bool>,
+    /// Threads that submitted.
+    pub threads: Option<u32>,
+    /// CPUs that they were kept on.
+    pub cpus: Vec<u32>,
+    /// Outstanding I/Os that were asked for.
+    pub depth_asked: Option<u32>,
+    /// Outstanding I/Os on the average.
+    pub depth_reached: Option<f64>,
+    /// Depths tried by the search for the depth that suffices.
+    pub depths_tried: Vec<DepthTried>,
+    /// Offsets stayed inside these ranges; empty: the whole target.
+    pub ranges: Vec<Range>,
+    /// Which share of the blocks was ever written, for each target.
+    pub written: Vec<Written>,
+    /// The block device under a file or directory.
+    pub device: Option<String>,
+    /// The target is a scratch file that was made for the run.
+    pub scratch: bool,
+    /// What qualifies the target.
+    pub target_remarks: Vec<String>,
+    /// Shortfalls that degraded the load generator.
+    pub shortfalls: Vec<String>,
+    /// I/Os on the devices that were not ours, per second.
+    pub other_iops: Option<f64>,
+    /// Bytes on the devices that were not ours, per second.
+    pub other_bytes_per_s: Option<f64>,
+    /// Relative half width of the interval that was asked for.
+    pub precision_asked: Option<f64>,
+}
+
+/// One depth of the search for the depth that suffices.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct DepthTried {
+    /// Outstanding I/Os.
+    pub depth: u32,
+    /// I/Os per second that came of it.
+    pub iops: Option<f64>,
+}
+
+/// A range of offsets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Range {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Length, bytes.
+    pub length_bytes: u64,
+}
+
+/// Which share of a target's blocks was ever written.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Written {
+    /// Target.
+    pub target: String,
+    /// Blocks that were looked at.
+    pub samples: u32,
+    /// Share that holds data, 0..1.
+    pub share: Option<Estimate>,
+    /// What follows from it.
+    pub state: WrittenState,
+    /// How it was told.
+    pub evidence: String,
+}
+
+/// Whether blocks were ever written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WrittenState {
+    /// All measured blocks hold data.
+    Written,
+    /// Some were never written.
+    Partly,
+    /// None, or too few to measure.
+    Unwritten,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// CPU time of the submitting threads.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CpuUse {
+    /// User time over run time, 1 = one CPU.
+    pub user: Option<f64>,
+    /// System time over run time, 1 = one CPU.
+    pub system: Option<f64>,
+    /// The busiest thread's share of a CPU, 0..1.
+    pub busiest_thread: Option<f64>,
+}
+
+impl From<&model::Conditions> for Conditions {
+    fn from(conditions: &model::Conditions) -> Self {
+        let of_number = |value: Option<f64>| value.and_then(finite);
+        Self {
+            engine_reason: conditions.engine_reason.clone(),
+            punted: conditions.punted,
+            registered_buffers: conditions.registered_buffers,
+            threads: conditions.threads,
+            cpus: conditions.cpus.clone(),
+            depth_asked: conditions.depth_asked,
+            depth_reached: of_number(conditions.depth_reached),
+            depths_tried: conditions
+                .depths_tried
+                .iter()
+                .map(|(depth, iops)| DepthTried { depth: *depth, iops: finite(*iops) })
+                .collect(),
+            ranges: conditions
+                .ranges
+                .iter()
+                .map(|(offset, length)| Range { offset_bytes: *offset, length_bytes: *length })
+                .collect(),
+            written: conditions.written.iter().map(Written::from).collect(),
+            device: conditions.device.clone(),
+            scratch: conditions.scratch,
+            target_remarks: conditions.target_remarks.clone(),
+            shortfalls: conditions.shortfalls.clone(),
+            other_iops: of_number(conditions.other_iops),
+            other_bytes_per_s: of_number(conditions.other_bytes_per_s),
+            precision_asked: of_number(conditions.precision_asked),
+        }
+    }
+}
+
+impl From<&model::WrittenShare> for Written {
+    fn from(written: &model::WrittenShare) -> Self {
+        Self {
+            target: written.target.clone(),
+            samples: written.samples,
+            share: Estimate::new(&written.share),
+            state: match written.state {
+                model::WrittenState::Written => WrittenState::Written,
+                model::WrittenState::Partly => WrittenState::Partly,
+                model::WrittenState::Unwritten => WrittenState::Unwritten,
+                model::WrittenState::Unknown => WrittenState::Unknown,
+            },
+            evidence: written.evidence.clone(),
+        }
+    }
+}
+
+impl From<&model::CpuUse> for CpuUse {
+    fn from(cpu: &model::CpuUse) -> Self {
+        Self {
+            user: finite(cpu.user),
+            system: finite(cpu.system),
+            busiest_thread: finite(cpu.busiest_thread),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A measurement: its I/O, its results and its conditions.
+
+use std::collections::BTreeMap;
+
+use iodyno_model as model;
+use iodyno_model::{Direction, EndReason, JudgedMeasurement};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::conditions::{Conditions, CpuUse};
+use super::estimate::{Estimate, finite, rfc3339};
+use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
+use crate::percentiles::{ALL, LEVEL, percentiles};
+
+/// One workload on its targets within one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Measurement {
+    /// Name of the step: `seq-read`, `rand-read`, `latency`.
+    pub name: String,
+    /// Phase within the run: equal phase means at the same time.
+    pub phase: u32,
+    /// What is known of the I/O, in fio's option names; what is not known is absent.
+    pub workload: BTreeMap<String, String>,
+    /// Targets: block device names or paths.
+    pub targets: Vec<String>,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// Length of the measured window, after warm-up, ns.
+    pub duration_ns: u64,
+    /// Warm-up that was cut off, ns.
+    pub warmup_ns: u64,
+    /// Who measured: `native 0.1.0`.
+    pub source: String,
+    /// Why it ended.
+    pub end: End,
+    /// How it failed; null unless `end` is `failed`.
+    pub failure: Option<String>,
+    /// Whether it says what it seems to say; null: not assessed.
+    pub validity: Option<Validity>,
+    /// The reservations.
+    pub reasons: Vec<Reason>,
+    /// Reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<DirectionResult>,
+    /// Writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<DirectionResult>,
+    /// Trims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<DirectionResult>,
+    /// Directions reported together (fio's unified_rw_reporting).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<DirectionResult>,
+    /// The same for each target, where there are several and they are known apart.
+    pub parts: Vec<Part>,
+    /// What it was taken under.
+    pub conditions: Conditions,
+    /// CPU time.
+    pub cpu: Option<CpuUse>,
+    /// What the data sheet states of the metric that is judged.
+    pub claim: Option<Claim>,
+    /// Upper bounds that are known.
+    pub ceilings: Vec<Ceiling>,
+    /// The verdict on each metric.
+    pub verdicts: Vec<MetricVerdict>,
+}
+
+/// Why a measurement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The time that was fixed for it was over.
+    Time,
+    /// The interval was narrow enough.
+    Precision,
+    /// The longest time was over before the interval was narrow enough.
+    MaxTime,
+    /// All of the work was done.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// It failed.
+    Failed,
+}
+
+/// Results of one target of several.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Part {
+    /// Target.
+    pub target: String,
+    /// Reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<DirectionResult>,
+    /// Writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<DirectionResult>,
+    /// Trims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<DirectionResult>,
+    /// Directions reported together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<DirectionResult>,
+}
+
+/// Results of one direction in the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct DirectionResult {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os issued in all, warm-up included.
+    pub whole_ios: u64,
+    /// Bytes issued in all, warm-up included.
+    pub whole_bytes: u64,
+    /// I/Os that failed, in all.
+    pub errors: u64,
+    /// I/Os per second.
+    pub iops: Option<Estimate>,
+    /// Bytes per second.
+    pub bandwidth: Option<Estimate>,
+    /// Latencies, by fio's kinds; iodyno measures `total`, submission to completion.
+    pub latency: Latencies,
+    /// The rate neither grew nor fell; null: it cannot be told.
+    pub steady: Option<bool>,
+}
+
+/// Latencies by kind.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct Latencies {
+    /// From submission to completion; absent where none were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Latency>,
+}
+
+/// A distribution of latencies, ns.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Latency {
+    /// Smallest, ns.
+    pub min_ns: Option<u64>,
+    /// Mean of all I/Os, ns.
+    pub mean_ns: Option<f64>,
+    /// The mean with its interval, ns.
+    pub mean: Option<Estimate>,
+    /// Largest, ns. It has no interval: it can only grow.
+    pub max_ns: Option<u64>,
+    /// Standard deviation, ns.
+    pub stdev_ns: Option<f64>,
+    /// Percentiles with at least 30 I/Os beyond them: percent, ns.
+    pub percentiles: BTreeMap<String, u64>,
+    /// Their order-statistic intervals.
+    pub percentile_intervals: Vec<PercentileInterval>,
+}
+
+/// The interval of a percentile.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PercentileInterval {
+    /// Key in `percentiles`.
+    pub percentile: String,
+    /// Lower end, ns.
+    pub low_ns: u64,
+    /// Upper end, ns.
+    pub high_ns: u64,
+    /// Coverage, 0..1.
+    pub level: f64,
+}
+
+impl Measurement {
+    /// The public form; `judged` is what it was judged to mean.
+    pub(super) fn new(
+        measurement: &model::Measurement,
+        judged: Option<&JudgedMeasurement>,
+    ) -> Self {
+        let result = |direction| measurement.result(direction).map(DirectionResult::from);
+        let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
+        Self {
+            name: measurement.name.clone(),
+            phase: measurement.phase,
+            workload: workload(&measurement.workload),
+            targets: measurement.targets.clone(),
+            started: rfc3339(measurement.started_ns),
+            duration_ns: measurement.duration_ns,
+            warmup_ns: measurement.warmup_ns,
+            source: measurement.source.clone(),
+            end: End::from(&measurement.end),
+            failure: measurement.failure().map(str::to_string),
+            validity: judged.map(|judged| Validity::from(judged.validity)),
+            reasons: judged
+                .map_or(Vec::new(), |judged| judged.reasons.iter().map(Reason::from).collect()),
+            read: result(Direction::Read),
+            write: result(Direction::Write),
+            trim: result(Direction::Trim),
+            mixed: result(Direction::Mixed),
+            parts: measurement.parts.iter().map(Part::from).collect(),
+            conditions: Conditions::from(&measurement.conditions),
+            cpu: measurement.cpu.as_ref().map(CpuUse::from),
+            claim: metrics.iter().find_map(Claim::of),
+            ceilings: metrics.iter().filter_map(Ceiling::of).collect(),
+            verdicts: metrics.iter().map(MetricVerdict::from).collect(),
+        }
+    }
+}
+
+/// The known options by fio's names, as fio writes them.
+fn workload(workload: &model::Workload) -> BTreeMap<String, String> {
+    let mut options = workload.options.clone();
+    let mut put = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            options.insert(name.into(), value);
+        }
+    };
+    put("rw", workload.rw.clone());
+    put("bs", workload.bs.map(|bs| bs.to_string()));
+    put("iodepth", workload.iodepth.map(|depth| depth.to_string()));
+    put("numjobs", workload.numjobs.map(|jobs| jobs.to_string()));
+    put("ioengine", workload.ioengine.clone());
+    put("direct", workload.direct.map(|direct| u8::from(direct).to_string()));
+    put("size", workload.size.map(|size| size.to_string()));
+    options
+}
+
+impl From<&EndReason> for End {
+    fn from(end: &EndReason) -> Self {
+        match end {
+            EndReason::Time => Self::Time,
+            EndReason::Precision => Self::Precision,
+            EndReason::MaxTime => Self::MaxTime,
+            EndReason::Done => Self::Done,
+            EndReason::Interrupted => Self::Interrupted,
+            EndReason::Failed(_) => Self::Failed,
+        }
+    }
+}
+
+impl From<&model::Part> for Part {
+    fn from(part: &model::Part) -> Self {
+        let result = |direction| {
+            let result = part.results.iter().find(|result| result.direction == direction);
+            result.map(DirectionResult::from)
+        };
+        Self {
+            target: part.target.clone(),
+            read: result(Direction::Read),
+            write: result(Direction::Write),
+            trim: result(Direction::Trim),
+            mixed: result(Direction::Mixed),
+        }
+    }
+}
+
+impl From<&model::DirectionResult> for DirectionResult {
+    fn from(result: &model::DirectionResult) -> Self {
+        Self {
+            ios: result.ios,
+            bytes: result.bytes,
+            whole_ios: result.whole_ios,
+            whole_bytes: result.whole_bytes,
+            errors: result.errors,
+            iops: Estimate::new(&result.iops),
+            bandwidth: Estimate::new(&result.bandwidth),
+            latency: Latencies { total: Latency::new(result) },
+            steady: result.steady,
+        }
+    }
+}
+
+impl Latency {
+    fn new(result: &model::DirectionResult) -> Option<Self> {
+        let histogram = &result.latency;
+        let mean = result.latency_mean.as_ref().and_then(Estimate::new);
+        if histogram.count() == 0 && mean.is_none() {
+            return None;
+        }
+        let shown = percentiles(histogram, &ALL);
+        Some(Self {
+            min_ns: histogram.min_ns(),
+            mean_ns: histogram
+                .mean_ns()
+                .and_then(finite)
+                .or_else(|| mean.as_ref().map(|mean| mean.value)),
+            mean,
+            max_ns: histogram.max_ns(),
+            stdev_ns: histogram.stdev_ns().and_then(finite),
+            percentiles: shown.iter().map(|p| (p.percent.to_string(), p.value_ns)).collect(),
+            percentile_intervals: shown
+                .iter()
+                .filter_map(|p| {
+                    let (low_ns, high_ns) = p.bounds_ns?;
+                    let percentile = p.percent.to_string();
+                    Some(PercentileInterval { percentile, low_ns, high_ns, level: LEVEL })
+                })
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! The documents: a run, a list of drives, a list of runs, a list of rules.
+
+use iodyno_model as model;
+use iodyno_model::{Assessment, RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::drive::Drive;
+use super::estimate::rfc3339;
+use super::host::{Host, Link};
+use super::measurement::Measurement;
+use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
+
+/// A run with all that was measured and judged: `iodyno.run/1`. SI base units
+/// (bytes, ns, per second); what is unknown is null or absent, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RunDocument {
+    /// `iodyno.run/1`.
+    pub schema: String,
+    /// UUIDv7.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// The command as it was typed.
+    pub command: String,
+    /// How far it got.
+    pub state: State,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// End, RFC 3339; null: not ended.
+    pub ended: Option<String>,
+    /// Version of iodyno that wrote it.
+    pub writer: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The machine at the start; null where nothing of it is known.
+    pub host: Option<Host>,
+    /// NVMe drives.
+    pub drives: Vec<Drive>,
+    /// PCIe links from root ports to drives and cards.
+    pub links: Vec<Link>,
+    /// The plan that was carried out.
+    pub plan: Plan,
+    /// Targets that were asked for.
+    pub targets: Vec<String>,
+    /// Measurements, in order of time.
+    pub measurements: Vec<Measurement>,
+    /// Findings, worst first.
+    pub findings: Vec<Finding>,
+    /// What came of each rule.
+    pub rules: Vec<RuleReport>,
+    /// Version of the rules.
+    pub ruleset: String,
+    /// What was asked for and not done.
+    pub skipped: Vec<Skipped>,
+    /// The verdict on each drive or target.
+    pub subjects: Vec<Subject>,
+    /// The verdict on the whole.
+    pub verdict: Verdict,
+    /// 0 passed, 1 a FAIL, 2 bad usage or unusable target, 3 interrupted or a measurement
+    /// failed, 4 something asked could not be judged.
+    pub exit_status: u8,
+}
+
+/// How far a run got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is going on, or was killed.
+    Running,
+    /// Every step was carried out, or skipped for a reason that is recorded.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// A step failed.
+    Failed,
+}
+
+/// Where a run came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Origin {
+    /// How it came to be.
+    pub kind: OriginKind,
+    /// What it was imported from; null unless it was.
+    pub from: Option<String>,
+}
+
+/// How a run came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OriginKind {
+    /// Measured on a machine.
+    Measured,
+    /// Measured on a simulated drive.
+    Simulated,
+    /// Read from somebody's output.
+    Imported,
+}
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// Its text, TOML.
+    pub toml: String,
+}
+
+/// Something that was asked for and not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Skipped {
+    /// Target.
+    pub target: String,
+    /// The step; null: everything on the target.
+    pub step: Option<String>,
+    /// Why.
+    pub why: String,
+    /// What to type to have it done.
+    pub next: String,
+}
+
+/// The drives of a machine: `iodyno.list/1`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ListDocument {
+    /// `iodyno.list/1`.
+    pub schema: String,
+    /// The machine.
+    pub host: Host,
+    /// NVMe drives.
+    pub drives: Vec<Drive>,
+    /// PCIe links from root ports to drives and cards.
+    pub links: Vec<Link>,
+}
+
+/// The runs of a store, newest first: `iodyno.runs/1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunsDocument {
+    /// `iodyno.runs/1`.
+    pub schema: String,
+    /// The runs.
+    pub runs: Vec<RunSummary>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunSummary {
+    /// UUIDv7.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// The command as it was typed.
+    pub command: String,
+    /// How far it got.
+    pub state: State,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// End, RFC 3339; null: not ended.
+    pub ended: Option<String>,
+    /// Version of iodyno that wrote it.
+    pub writer: String,
+    /// The plan's name.
+    pub plan: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Targets that were asked for.
+    pub targets: Vec<String>,
+}
+
+/// The rules: `iodyno.rules/1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RulesDocument {
+    /// `iodyno.rules/1`.
+    pub schema: String,
+    /// The rules, in the order in which they are applied.
+    pub rules: Vec<Rule>,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rule {
+    /// Id.
+    pub id: String,
+    /// The worst that it can find.
+    pub severity: Severity,
+    /// What it looks at, in a sentence.
+    pub summary: String,
+}
+
+/// The public document of a run and what it was judged to mean.
+/// `exit_status` is the status that the command ends with.
+pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8) -> RunDocument {
+    let run = &record.run;
+    let host = record.host();
+    RunDocument {
+        schema: "iodyno.run/1".into(),
+        id: run.id.clone(),
+        name: run.name.clone(),
+        command: run.command.clone(),
+        state: run.state.into(),
+        started: rfc3339(run.started_ns),
+        ended: run.ended_ns.map(rfc3339),
+        writer: run.writer.clone(),
+        origin: Origin::from(&run.origin),
+        host: host.map(Host::from),
+        drives: host.map_or(Vec::new(), drives),
+        links: host.map_or(Vec::new(), links),
+        plan: Plan { name: run.plan_name.clone(), toml: run.plan.clone() },
+        targets: run.targets.clone(),
+        measurements: record
+            .measurements
+            .iter()
+            .enumerate()
+            .map(|(index, measurement)| {
+                let judged = assessment.measurements.iter().find(|j| j.measurement == index);
+                Measurement::new(measurement, judged)
+            })
+            .collect(),
+        findings: assessment.findings.iter().map(Finding::from).collect(),
+        rules: assessment.rules.iter().map(RuleReport::from).collect(),
+        ruleset: assessment.ruleset.clone(),
+        skipped: run.skipped.iter().map(Skipped::from).collect(),
+        subjects: assessment.subjects.iter().map(Subject::from).collect(),
+        verdict: assessment.verdict.into(),
+        exit_status,
+    }
+}
+
+/// The public document of a machine's drives.
+pub fn list_document(host: &model::Host) -> ListDocument {
+    ListDocument {
+        schema: "iodyno.list/1".into(),
+        host: Host::from(host),
+        drives: drives(host),
+        links: links(host),
+    }
+}
+
+/// The public document of a store's runs, in the order given.
+pub fn runs_document(runs: &[model::Run]) -> RunsDocument {
+    RunsDocument {
+        schema: "iodyno.runs/1".into(),
+        runs: runs
+            .iter()
+            .map(|run| RunSummary {
+                id: run.id.clone(),
+                name: run.name.clone(),
+                command: run.command.clone(),
+                state: run.state.into(),
+                started: rfc3339(run.started_ns),
+                ended: run.ended_ns.map(rfc3339),
+                writer: run.writer.clone(),
+                plan: run.plan_name.clone(),
+                origin: Origin::from(&run.origin),
+                targets: run.targets.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The public document of rules: (id, worst severity, summary), in the order given.
+pub fn rules_document<'a>(
+    rules: impl IntoIterator<Item = (&'a str, model::Severity, &'a str)>,
+) -> RulesDocument {
+    RulesDocument {
+        schema: "iodyno.rules/1".into(),
+        rules: rules
+            .into_iter()
+            .map(|(id, severity, summary)| Rule {
+                id: id.into(),
+                severity: severity.into(),
+                summary: summary.into(),
+            })
+            .collect(),
+    }
+}
+
+fn drives(host: &model::Host) -> Vec<Drive> {
+    host.drives.iter().map(|drive| Drive::new(drive, host)).collect()
+}
+
+fn links(host: &model::Host) -> Vec<Link> {
+    host.links.iter().map(Link::from).collect()
+}
+
+impl From<model::RunState> for State {
+    fn from(state: model::RunState) -> Self {
+        match state {
+            model::RunState::Running => Self::Running,
+            model::RunState::Done => Self::Done,
+            model::RunState::Interrupted => Self::Interrupted,
+            model::RunState::Failed => Self::Failed,
+        }
+    }
+}
+
+impl From<&model::Origin> for Origin {
+    fn from(origin: &model::Origin) -> Self {
+        let (kind, from) = match origin {
+            model::Origin::Measured => (OriginKind::Measured, None),
+            model::Origin::Simulated => (OriginKind::Simulated, None),
+            model::Origin::Imported(from) => (OriginKind::Imported, Some(from.clone())),
+        };
+        Self { kind, from }
+    }
+}
+
+impl From<&model::Skipped> for Skipped {
+    fn from(skipped: &model::Skipped) -> Self {
+        Self {
+            target: skipped.target.clone(),
+            step: skipped.step.clone(),
+            why: skipped.why.clone(),
+            next: skipped.next.clone(),
+        }
+    }
+}

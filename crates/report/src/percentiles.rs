@@ -1,0 +1,93 @@
+//! Which percentiles of a histogram may be shown, and their intervals.
+
+use iodyno_model::Histogram;
+
+/// Level of the intervals.
+pub(crate) const LEVEL: f64 = 0.95;
+
+/// I/Os that must lie beyond a percentile for it to be shown: with fewer, one
+/// straggler more or less moves it.
+const BEYOND: f64 = 30.0;
+
+/// Percentiles that the document gives, in percent.
+pub(crate) const ALL: [f64; 15] =
+    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999];
+
+/// A percentile with its order-statistic interval, within the bins' resolution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Percentile {
+    /// In percent.
+    pub(crate) percent: f64,
+    /// The value, ns.
+    pub(crate) value_ns: u64,
+    /// Lower and upper end of the interval at [`LEVEL`], ns.
+    pub(crate) bounds_ns: Option<(u64, u64)>,
+}
+
+impl Percentile {
+    /// Whether the interval is wider than the bin that holds the value.
+    pub(crate) fn is_spread(&self) -> bool {
+        let bin = Histogram::index(self.value_ns);
+        self.bounds_ns.is_some_and(|(low, high)| {
+            Histogram::index(low) != bin || Histogram::index(high) != bin
+        })
+    }
+}
+
+/// Those of `percents` with at least 30 I/Os beyond them on either side.
+pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percentile> {
+    let n = histogram.count();
+    percents
+        .iter()
+        .filter_map(|&percent| {
+            let q = percent / 100.0;
+            // A hair of tolerance: 30 000 x 0.001 is 30 to a person, not to a float.
+            let tail = n as f64 * q.min(1.0 - q) + 1e-6;
+            if tail < BEYOND {
+                return None;
+            }
+            Some(Percentile {
+                percent,
+                value_ns: histogram.quantile_ns(q)?,
+                bounds_ns: bounds(histogram, q),
+            })
+        })
+        .collect()
+}
+
+/// The values of the two ranks between which the quantile lies at [`LEVEL`]:
+/// lower end of the lower one's bin, upper end of the upper one's.
+fn bounds(histogram: &Histogram, q: f64) -> Option<(u64, u64)> {
+    let (low, high) = iodyno_stats::quantile_interval::ranks(histogram.count(), q, LEVEL)?;
+    let low_ns = Histogram::bounds(Histogram::index(histogram.value_at_rank(low)?)).0;
+    Some((low_ns.max(histogram.min_ns()?), histogram.value_at_rank(high)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_thirty_beyond_it() {
+        let of = |n: u64| {
+            let mut histogram = Histogram::default();
+            (0..n).for_each(|i| histogram.record(1000 + i));
+            percentiles(&histogram, &ALL).iter().map(|p| p.percent).collect::<Vec<_>>()
+        };
+        assert_eq!(of(59), Vec::<f64>::new());
+        assert_eq!(of(60), [50.0]);
+        assert!(!of(29_999).contains(&99.9));
+        assert!(of(30_000).contains(&99.9));
+        assert!(!of(30_000).contains(&99.95));
+    }
+
+    #[test]
+    fn the_interval_holds_the_value() {
+        let mut histogram = Histogram::default();
+        (0..100_000u64).for_each(|i| histogram.record(50_000 + i * 7));
+        for p in percentiles(&histogram, &ALL) {
+            let (low, high) = p.bounds_ns.expect("enough I/Os for an interval");
+            assert!(low <= p.value_ns && p.value_ns <= high, "{p:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The columns of the table of drives.
+
+use std::fmt;
+
+/// A column of the table of drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Name,
+    Model,
+    Serial,
+    Capacity,
+    Lba,
+    Usage,
+    Firmware,
+    State,
+    Address,
+    Link,
+    Numa,
+    Temperature,
+    Wear,
+    Use,
+    Verdict,
+}
+
+impl Column {
+    /// All of them, in the order of the table.
+    pub(super) const ALL: [Self; 15] = [
+        Self::Name,
+        Self::Model,
+        Self::Serial,
+        Self::Capacity,
+        Self::Lba,
+        Self::Usage,
+        Self::Firmware,
+        Self::State,
+        Self::Address,
+        Self::Link,
+        Self::Numa,
+        Self::Temperature,
+        Self::Wear,
+        Self::Use,
+        Self::Verdict,
+    ];
+
+    /// Its name in `--columns`.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Model => "model",
+            Self::Serial => "serial",
+            Self::Capacity => "capacity",
+            Self::Lba => "lba",
+            Self::Usage => "usage",
+            Self::Firmware => "firmware",
+            Self::State => "state",
+            Self::Address => "address",
+            Self::Link => "link",
+            Self::Numa => "numa",
+            Self::Temperature => "temperature",
+            Self::Wear => "wear",
+            Self::Use => "use",
+            Self::Verdict => "verdict",
+        }
+    }
+
+    /// Its heading.
+    pub(super) const fn heading(self) -> &'static str {
+        match self {
+            Self::Name => "NAME",
+            Self::Model => "MODEL",
+            Self::Serial => "SERIAL",
+            Self::Capacity => "CAPACITY",
+            Self::Lba => "LBA",
+            Self::Usage => "USAGE",
+            Self::Firmware => "FIRMWARE",
+            Self::State => "STATE",
+            Self::Address => "ADDRESS",
+            Self::Link => "LINK",
+            Self::Numa => "NUMA",
+            Self::Temperature => "TEMP",
+            Self::Wear => "WEAR",
+            Self::Use => "USE",
+            Self::Verdict => "VERDICT",
+        }
+    }
+
+    /// What stays as the terminal narrows: 0 always, the highest goes first; 1 is
+    /// for a column in which something is wrong.
+    pub(super) const fn priority(self) -> u8 {
+        match self {
+            Self::Name | Self::Serial | Self::Verdict => 0,
+            Self::Capacity => 2,
+            Self::Link => 3,
+            Self::Model => 4,
+            Self::Use => 5,
+            Self::Temperature => 6,
+            Self::Wear => 7,
+            Self::State => 8,
+            Self::Firmware => 9,
+            Self::Address => 10,
+            Self::Usage => 11,
+            Self::Lba => 12,
+            Self::Numa => 13,
+        }
+    }
+
+    /// Whether its cells are numbers.
+    pub(super) const fn is_number(self) -> bool {
+        matches!(self, Self::Capacity | Self::Usage | Self::Numa | Self::Temperature | Self::Wear)
+    }
+
+    /// The column of this name.
+    fn parse(name: &str) -> Result<Self, ColumnError> {
+        let wanted = name.trim().to_lowercase();
+        let known = Self::ALL.into_iter().find(|column| column.key() == wanted);
+        known.ok_or_else(|| ColumnError { name: super::words::clean(name.trim()) })
+    }
+}
+
+/// A column that the table does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnError {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl fmt::Display for ColumnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no column \"{}\"", self.name)?;
+        if let Some(nearest) = nearest(&self.name) {
+            write!(f, "; did you mean \"{nearest}\"?")?;
+        }
+        write!(f, " Columns: {}", Column::ALL.map(Column::key).join(", "))
+    }
+}
+
+impl std::error::Error for ColumnError {}
+
+/// The columns of these names, in their order; a name given twice counts once.
+pub(super) fn parse(names: &[String]) -> Result<Vec<Column>, ColumnError> {
+    let mut columns = Vec::new();
+    for name in names.iter().filter(|name| !name.trim().is_empty()) {
+        let column = Column::parse(name)?;
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    Ok(columns)
+}
+
+/// The column that `name` begins, or whose name is at most two edits away.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let keys = Column::ALL.map(Column::key);
+    let begun = keys.iter().find(|key| name.len() >= 2 && key.starts_with(&name));
+    begun.copied().or_else(|| {
+        let (distance, key) = keys.iter().map(|key| (edits(&name, key), *key)).min()?;
+        (distance <= 2).then_some(key)
+    })
+}
+
+/// Insertions, deletions and substitutions that make `a` of `b` (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_column_names_the_nearest_and_all() {
+        let error = parse(&["name".into(), "serail".into()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no column \"serail\"; did you mean \"serial\"? Columns: name, model, \
+             serial, capacity, lba, usage, firmware, state, address, link, numa, temperature, \
+             wear, use, verdict"
+        );
+        assert_eq!(nearest("temp"), Some("temperature"));
+        assert_eq!(nearest("colour of the case"), None);
+    }
+
+    #[test]
+    fn columns_keep_the_order_asked_for() {
+        let columns = parse(&["Serial".into(), " name".into(), "serial".into()]).unwrap();
+        assert_eq!(columns, [Column::Serial, Column::Name]);
+    }
+}

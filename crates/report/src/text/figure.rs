@@ -1,0 +1,217 @@
+//! Figures as people read them: as many digits as the interval supports.
+
+use iodyno_model::{Estimate, Metric, format_count, format_duration_ns, format_mb_per_s};
+
+use crate::percentiles::Percentile;
+
+const MIB: f64 = 1_048_576.0;
+
+/// Digits that are shown at most, however narrow the interval.
+const MOST_DIGITS: i32 = 5;
+
+/// A unit that a figure is shown in: value over `divisor`, `suffix` at once
+/// behind the digits (`k`), `unit` after a space.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    divisor: f64,
+    suffix: &'static str,
+    unit: &'static str,
+}
+
+impl Unit {
+    const fn new(divisor: f64, suffix: &'static str, unit: &'static str) -> Self {
+        Self { divisor, suffix, unit }
+    }
+
+    fn of(metric: Metric, value: f64) -> Self {
+        let size = value.abs();
+        match metric {
+            Metric::Bandwidth => Self::new(1e6, "", "MB/s"),
+            Metric::Iops if size >= 999_500.0 => Self::new(1e6, "M", "IOPS"),
+            Metric::Iops if size >= 9_995.0 => Self::new(1e3, "k", "IOPS"),
+            Metric::Iops => Self::new(1.0, "", "IOPS"),
+            Metric::LatencyMean if size < 1e3 => Self::new(1.0, "", "ns"),
+            Metric::LatencyMean if size < 1e6 => Self::new(1e3, "", "us"),
+            Metric::LatencyMean if size < 1e9 => Self::new(1e6, "", "ms"),
+            Metric::LatencyMean => Self::new(1e9, "", "s"),
+        }
+    }
+}
+
+/// A measured metric with its interval: `6853 ± 12 MB/s (6536 MiB/s)`,
+/// `982k ± 3k IOPS`, `71.3 ± 0.2 us`.
+pub(super) fn measured(metric: Metric, estimate: &Estimate) -> String {
+    let text = estimated(metric, estimate);
+    if metric == Metric::Bandwidth {
+        format!("{text} ({})", without_interval(estimate, Unit::new(MIB, "", "MiB/s")))
+    } else {
+        text
+    }
+}
+
+/// An estimate with its interval, in one unit: `6853 ± 12 MB/s`.
+pub(super) fn estimated(metric: Metric, estimate: &Estimate) -> String {
+    with_interval(estimate, Unit::of(metric, estimate.value))
+}
+
+/// A figure that is not measured here: a claim, a ceiling, a median.
+pub(super) fn stated(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Bandwidth => format_mb_per_s(value),
+        Metric::Iops => format!("{} IOPS", format_count(value)),
+        Metric::LatencyMean => format_duration_ns(value),
+    }
+}
+
+/// A percentile: `99 % 95.2 us (94.9–95.6)`, without the interval where it is
+/// no wider than the histogram's bins or the digits shown.
+pub(super) fn percentile(percentile: &Percentile) -> String {
+    let value = percentile.value_ns as f64;
+    let unit = Unit::of(Metric::LatencyMean, value);
+    let decimals = decimals_for(value / unit.divisor, 3);
+    let digits = |ns: f64| rounded(ns / unit.divisor, decimals);
+    let shown = digits(value);
+    let bounds = percentile.bounds_ns.filter(|_| percentile.is_spread());
+    let range = bounds.map(|(low, high)| (digits(low as f64), digits(high as f64)));
+    match range {
+        Some((low, high)) if low != shown || high != shown => {
+            format!("{} % {shown} {} ({low}–{high})", percentile.percent, unit.unit)
+        }
+        _ => format!("{} % {shown} {}", percentile.percent, unit.unit),
+    }
+}
+
+/// A share in percent with two digits that mean something: `99 %`, `0.4 %`, `104 %`.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() >= 9.95 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+fn with_interval(estimate: &Estimate, unit: Unit) -> String {
+    let Unit { divisor, suffix, unit: name } = unit;
+    let decimals = decimals_of(estimate, divisor);
+    let value = rounded(estimate.value / divisor, decimals);
+    let Some((low, high)) = estimate.bounds().filter(|(low, high)| high > low) else {
+        return format!("{value}{suffix} {name}");
+    };
+    let (below, above) = (estimate.value - low, high - estimate.value);
+    if (above - below).abs() <= 0.25 * (high - low) {
+        let half = rounded_up(below.max(above) / divisor, decimals);
+        format!("{value}{suffix} ± {half}{suffix} {name}")
+    } else {
+        let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
+        format!("{value}{suffix} {name} ({low}{suffix}–{high}{suffix})")
+    }
+}
+
+fn without_interval(estimate: &Estimate, unit: Unit) -> String {
+    let digits = rounded(estimate.value / unit.divisor, decimals_of(estimate, unit.divisor));
+    format!("{digits}{} {}", unit.suffix, unit.unit)
+}
+
+/// Decimals (negative: zeros before the point) that an estimate supports in
+/// the unit `divisor`: half of the interval keeps one digit, two where it
+/// starts with 1; three significant digits where nothing is known.
+fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
+    let value = estimate.value / divisor;
+    let half = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0 / divisor);
+    if half <= 0.0 || !half.is_finite() {
+        return decimals_for(value, 3);
+    }
+    let exponent = half.log10().floor();
+    let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
+    (two_digits - exponent as i32).min(decimals_for(value, MOST_DIGITS))
+}
+
+/// Decimals that give `value` so many significant digits.
+fn decimals_for(value: f64, digits: i32) -> i32 {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    digits - 1 - value.abs().log10().floor() as i32
+}
+
+fn rounded(value: f64, decimals: i32) -> String {
+    let step = 10f64.powi(-decimals.min(0));
+    format!("{:.*}", decimals.max(0) as usize, (value / step).round_if(decimals < 0) * step)
+}
+
+/// Rounded away from zero, so that an interval never looks narrower than it is.
+fn rounded_up(value: f64, decimals: i32) -> String {
+    let step = 10f64.powi(-decimals);
+    rounded((value / step - 1e-9).ceil() * step, decimals)
+}
+
+trait RoundIf {
+    fn round_if(self, condition: bool) -> f64;
+}
+
+impl RoundIf for f64 {
+    fn round_if(self, condition: bool) -> f64 {
+        if condition { self.round() } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mb(value: f64, half: f64) -> Estimate {
+        Estimate::confident(value * 1e6, (value - half) * 1e6, (value + half) * 1e6, 0.95)
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let show = |value, half| measured(Metric::Bandwidth, &mb(value, half));
+        assert_eq!(show(6853.4, 12.3), "6853 ± 13 MB/s (6536 MiB/s)");
+        assert_eq!(show(6853.4, 68.0), "6850 ± 70 MB/s (6540 MiB/s)");
+        assert_eq!(show(6853.4, 1234.0), "6900 ± 1300 MB/s (6500 MiB/s)");
+        assert_eq!(show(6853.456, 0.000_1), "6853.5 ± 0.1 MB/s (6536.0 MiB/s)");
+        assert_eq!(show(1.0, 3.0), "1 ± 3 MB/s (1 MiB/s)");
+        assert_eq!(
+            measured(Metric::Bandwidth, &Estimate::bare(6_853_456_000.0)),
+            "6850 MB/s (6540 MiB/s)"
+        );
+        assert_eq!(
+            measured(Metric::Iops, &Estimate::confident(982_345.0, 979_300.0, 985_400.0, 0.95)),
+            "982k ± 4k IOPS"
+        );
+        assert_eq!(
+            measured(
+                Metric::Iops,
+                &Estimate::confident(1_021_000.0, 1_020_000.0, 1_080_000.0, 0.95)
+            ),
+            "1.02M IOPS (1.02M–1.08M)"
+        );
+        assert_eq!(
+            measured(Metric::LatencyMean, &Estimate::confident(71_300.0, 71_100.0, 71_500.0, 0.95)),
+            "71.3 ± 0.2 us"
+        );
+    }
+
+    #[test]
+    fn percentiles_show_an_interval_that_is_wider_than_the_digits() {
+        let at = |low, high| Percentile {
+            percent: 99.9,
+            value_ns: 131_071,
+            bounds_ns: Some((low, high)),
+        };
+        assert_eq!(percentile(&at(129_024, 134_143)), "99.9 % 131 us (129–134)");
+        assert_eq!(percentile(&at(130_900, 131_100)), "99.9 % 131 us");
+    }
+
+    #[test]
+    fn what_is_no_number_does_no_harm() {
+        for bad in [f64::NAN, f64::INFINITY, -0.0, 0.0, 1e300, 1e-300] {
+            for metric in [Metric::Bandwidth, Metric::Iops, Metric::LatencyMean] {
+                measured(metric, &Estimate::bare(bad));
+                measured(metric, &Estimate::confident(bad, bad, bad, 0.95));
+                measured(metric, &Estimate::confident(1.0, -bad, bad, 0.95));
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The findings, worst first, and what the rules could not tell.
+
+use iodyno_model::{Assessment, Finding, RuleOutcome, Severity};
+
+use super::Style;
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// Column at which a finding's text starts, behind its severity.
+const INDENT: usize = 6;
+
+/// The findings in the assessment's order (worst first): what, the figures, why
+/// it matters, what to do next; then how many rules could not tell, and why.
+/// Lines are at most `style.width` long.
+pub fn findings_text(assessment: &Assessment, style: &Style) -> String {
+    let mut out = String::new();
+    for finding in &assessment.findings {
+        out.push_str(&finding_text(finding, style));
+        out.push('\n');
+    }
+    out.push_str(&rules_text(assessment, style));
+    out
+}
+
+/// A severity as it is printed, four columns wide.
+pub(super) fn severity_label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "INFO",
+        Severity::Warn => "WARN",
+        Severity::Fail => "FAIL",
+    }
+}
+
+fn finding_text(finding: &Finding, style: &Style) -> String {
+    let label = severity_label(finding.severity);
+    let what = clean(&finding.what);
+    let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));
+    let what = match finding.subjects.is_empty() || named {
+        true => what,
+        false => format!("{}: {what}", clean(&finding.subjects.join(", "))),
+    };
+    let first = Hanging {
+        lead: Ink::of_severity(finding.severity).paint(label, style.color),
+        lead_width: label.len(),
+        indent: INDENT,
+        width: style.width,
+        separator: " ",
+        ink: Ink::Bold,
+        color: style.color,
+    };
+    let mut out = first.lines(&[what]);
+    let evidence: Vec<String> = finding
+        .evidence
+        .iter()
+        .map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)))
+        .collect();
+    let figures =
+        Hanging { lead: String::new(), lead_width: 0, separator: " · ", ink: Ink::Plain, ..first };
+    out.push_str(&figures.lines(&evidence));
+    out.push_str(&labelled(style, INDENT, "why", &finding.why));
+    out.push_str(&labelled(style, INDENT, "next", &finding.next));
+    out.push_str(&labelled(style, INDENT, "rule", &finding.rule));
+    out
+}
+
+/// `next  text`, filled, at column `indent`; nothing for an empty text.
+pub(super) fn labelled(style: &Style, indent: usize, label: &str, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let lead = format!("{}{}", " ".repeat(indent), Ink::Dim.paint(label, style.color));
+    let hanging = Hanging {
+        lead,
+        lead_width: indent + label.len(),
+        indent: indent + 6,
+        width: style.width,
+        separator: " ",
+        ink: if label == "rule" { Ink::Dim } else { Ink::Plain },
+        color: style.color,
+    };
+    hanging.lines(&[clean(text)])
+}
+
+/// How the rules came out, and what those that could not tell miss.
+fn rules_text(assessment: &Assessment, style: &Style) -> String {
+    if assessment.rules.is_empty() {
+        return String::new();
+    }
+    let count = |is: fn(&RuleOutcome) -> bool| {
+        assessment.rules.iter().filter(|report| is(&report.outcome)).count()
+    };
+    let found = count(|outcome| matches!(outcome, RuleOutcome::Findings(_)));
+    let idle = count(|outcome| matches!(outcome, RuleOutcome::NotApplicable));
+    let silent = count(|outcome| matches!(outcome, RuleOutcome::CannotTell(_)));
+    let (clear, partly): (Vec<_>, Vec<_>) = assessment
+        .rules
+        .iter()
+        .filter(|report| matches!(report.outcome, RuleOutcome::Clear))
+        .partition(|report| report.cannot_tell.is_empty());
+    let mut items = vec![format!("{} clear", clear.len())];
+    if found > 0 {
+        items.push(format!("{found} found something"));
+    }
+    items.push(format!("{silent} could not tell"));
+    if !partly.is_empty() {
+        items.push(format!("{} could tell in part", partly.len()));
+    }
+    if idle > 0 {
+        items.push(format!("{idle} not applicable"));
+    }
+    let lead = counted(assessment.rules.len(), "rule");
+    let summary = Hanging {
+        lead: Ink::Bold.paint(&lead, style.color),
+        lead_width: lead.len(),
+        indent: lead.len() + 2,
+        width: style.width,
+        separator: " · ",
+        ink: Ink::Plain,
+        color: style.color,
+    };
+    let mut out = summary.lines(&items);
+    for (missing, rules) in missing(assessment) {
+        let line = Hanging {
+            lead: String::new(),
+            lead_width: 0,
+            indent: 2,
+            separator: " ",
+            ink: Ink::Dim,
+            ..summary
+        };
+        out.push_str(&line.lines(&[format!("{}: {missing}", rules.join(", "))]));
+    }
+    out
+}
+
+/// What is missing, each with the rules that miss it and of what, in the rules' order.
+fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    let mut note = |what: &str, rule: String| {
+        let what = clean(what.trim_end_matches('.'));
+        match missing.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, rules)) => rules.push(rule),
+            None => missing.push((what, vec![rule])),
+        }
+    };
+    for report in &assessment.rules {
+        if let RuleOutcome::CannotTell(what) = &report.outcome {
+            note(what, clean(&report.rule));
+        }
+        let mut known: Vec<&str> = Vec::new();
+        for (_, what) in &report.cannot_tell {
+            if known.contains(&what.as_str()) {
+                continue;
+            }
+            known.push(what);
+            let of = report.cannot_tell.iter().filter(|(_, other)| other == what);
+            let subjects: Vec<&str> = of.map(|(subject, _)| subject.as_str()).collect();
+            note(what, clean(&format!("{} ({})", report.rule, subjects.join(", "))));
+        }
+    }
+    missing
+}

@@ -1,0 +1,117 @@
+//! The host in a few lines: what somebody needs to repeat a measurement.
+
+use iodyno_model::{Driver, Host, StorageCard};
+
+use super::Style;
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// The host: system, BIOS, CPUs, memory, kernel; storage drivers and cards.
+/// What is unknown is left out, and the line says so where it is everything.
+/// Every line ends with a line break and is at most `style.width` columns long.
+pub fn host_text(host: &Host, style: &Style) -> String {
+    let block = |label: &str, items: Vec<String>| {
+        let items: Vec<String> = items.iter().map(|item| clean(item)).collect();
+        if items.is_empty() {
+            return String::new();
+        }
+        let hanging = Hanging {
+            lead: Ink::Bold.paint(label, style.color),
+            lead_width: label.len(),
+            indent: 9,
+            width: style.width,
+            separator: " · ",
+            ink: Ink::Plain,
+            color: style.color,
+        };
+        hanging.lines(&items)
+    };
+    let machine = [name(host), bios(host), cpus(host), memory(host), kernel(host)];
+    let mut machine: Vec<String> = machine.into_iter().flatten().collect();
+    machine.extend(host.kernel.distribution.value());
+    let mut storage: Vec<String> = Vec::new();
+    if !host.drivers.is_empty() {
+        storage.push(format!(
+            "driver {}",
+            host.drivers.iter().map(driver).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    storage.extend(host.cards.iter().map(card));
+    if machine.is_empty() {
+        machine.push("nothing is known of it".into());
+    }
+    block("Host", machine) + &block("Storage", storage)
+}
+
+fn name(host: &Host) -> Option<String> {
+    let system = [host.system.vendor.value(), host.system.product.value()];
+    let system = system.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    match (host.hostname.value(), system.is_empty()) {
+        (Some(name), false) => Some(format!("{name} ({system})")),
+        (Some(name), true) => Some(name),
+        (None, false) => Some(system),
+        (None, true) => None,
+    }
+}
+
+fn bios(host: &Host) -> Option<String> {
+    let version = host.system.bios_version.value()?;
+    Some(match host.system.bios_date.value() {
+        Some(date) => format!("BIOS {version} of {date}"),
+        None => format!("BIOS {version}"),
+    })
+}
+
+fn cpus(host: &Host) -> Option<String> {
+    let cpus = &host.cpus;
+    let mut words = Vec::new();
+    let model = cpus.model.value().unwrap_or_else(|| "CPU".into());
+    match cpus.sockets.value() {
+        Some(sockets) if sockets > 1 => words.push(format!("{sockets} x {model}")),
+        _ => words.push(model),
+    }
+    words.extend(cpus.cores.value().map(|cores| counted(cores as usize, "core")));
+    words.extend(cpus.online.get().map(|cpus| counted(cpus.len(), "thread")));
+    if cpus.nodes.len() > 1 {
+        words.push(format!("{} NUMA nodes", cpus.nodes.len()));
+    }
+    (words.len() > 1 || cpus.model.get().is_some()).then(|| words.join(", "))
+}
+
+fn memory(host: &Host) -> Option<String> {
+    Some(format!("{} memory", host.memory.get()?.binary()))
+}
+
+fn kernel(host: &Host) -> Option<String> {
+    Some(format!("Linux {}", host.kernel.release.value()?))
+}
+
+fn driver(driver: &Driver) -> String {
+    let mut text = driver.name.clone();
+    if let Some(version) = driver.version.get() {
+        text = format!("{text} {version}");
+    }
+    if driver.out_of_tree.get() == Some(&true) {
+        text.push_str(" (out of tree)");
+    }
+    text
+}
+
+fn card(card: &StorageCard) -> String {
+    let mut text = format!("{} card {} at {}", card.kind, card.pci_id, card.address);
+    if let Some(name) = card.name.get() {
+        text = format!("{} card {name} at {}", card.kind, card.address);
+    }
+    if let Some(firmware) = card.firmware.get() {
+        text = format!("{text}, firmware {firmware}");
+    }
+    match card.driver.get() {
+        Some(driver) => format!("{text}, {driver}"),
+        None => format!("{text}, no driver"),
+    }
+}
+
+/// `1 core`, `2 cores`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,388 @@
+//! What was measured: for each target alone, then for all at once.
+
+use iodyno_model::{
+    Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
+    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
+};
+
+use super::Style;
+use super::figure::{estimated, measured, percent, percentile, stated};
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+use crate::percentiles::percentiles;
+
+/// Percentiles that a person looks at; the document has them all.
+const SHOWN: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+
+/// Columns of the verdict and of the test's name in front of the figures.
+const VERDICT_WIDTH: usize = 10;
+const NAME_WIDTH: usize = 17;
+
+/// From this width on, figures stand beside the test's name, not below it.
+const BESIDE: usize = 76;
+
+/// What was measured: for each target alone in the run's order, then for
+/// several at once; and what was asked for but not measured, with what to type.
+/// Empty where nothing was asked for. Lines are at most `style.width` long.
+pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+    let mut out = String::new();
+    let mut heading = String::new();
+    let shared = shared_notes(record);
+    let (alone, together): (Vec<usize>, Vec<usize>) = (0..record.measurements.len())
+        .partition(|index| record.measurements[*index].targets.len() < 2);
+    let mut order = Vec::new();
+    for index in &alone {
+        let targets = &record.measurements[*index].targets;
+        // All of a target's measurements together, targets in order of their first.
+        let of_target = alone.iter().filter(|i| &record.measurements[**i].targets == targets);
+        of_target.for_each(|i| {
+            if !order.contains(i) {
+                order.push(*i);
+            }
+        });
+    }
+    for index in order.into_iter().chain(together) {
+        let measurement = &record.measurements[index];
+        let title = title(measurement);
+        if title != heading {
+            if !heading.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&hanging(style, 0, Ink::Bold).lines(std::slice::from_ref(&title)));
+            heading = title;
+        }
+        let judged = assessment.measurements.iter().find(|judged| judged.measurement == index);
+        out.push_str(&entry(record, measurement, judged, &shared, style));
+    }
+    for (note, count) in shared {
+        let of = format!("{count} of {} measurements", record.measurements.len());
+        let everywhere = count == record.measurements.len();
+        let of = if everywhere { "all measurements".into() } else { of };
+        out.push_str(&hanging(style, 2, Ink::Doubt).lines(&[format!("{of}: {note}.")]));
+    }
+    out.push_str(&skipped(record, style, !out.is_empty()));
+    out
+}
+
+/// What degraded several measurements alike, and how many: said once, behind them all.
+fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
+    let mut notes: Vec<(String, usize)> = Vec::new();
+    for note in record.measurements.iter().flat_map(own_notes) {
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, count)) => *count += 1,
+            None => notes.push((note, 1)),
+        }
+    }
+    notes.retain(|(_, count)| *count > 1);
+    notes
+}
+
+/// What the measurement itself says of its shortfalls, without the final stop.
+fn own_notes(measurement: &Measurement) -> Vec<String> {
+    let conditions = &measurement.conditions;
+    let texts = conditions.target_remarks.iter().chain(&conditions.shortfalls);
+    texts.map(|text| clean(text).trim_end_matches('.').to_string()).collect()
+}
+
+fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
+    Hanging {
+        lead: String::new(),
+        lead_width: 0,
+        indent,
+        width: style.width,
+        separator: " · ",
+        ink,
+        color: style.color,
+    }
+}
+
+fn title(measurement: &Measurement) -> String {
+    let targets: Vec<String> = measurement.targets.iter().map(|target| clean(target)).collect();
+    match targets.as_slice() {
+        [target] => match &measurement.conditions.device {
+            Some(device) => format!("{target} (on {})", clean(device)),
+            None => target.clone(),
+        },
+        targets => format!("{} at once: {}", targets.len(), targets.join(", ")),
+    }
+}
+
+/// One measurement: a line for each metric, then its conditions and reservations.
+fn entry(
+    record: &RunRecord,
+    measurement: &Measurement,
+    judged: Option<&JudgedMeasurement>,
+    shared: &[(String, usize)],
+    style: &Style,
+) -> String {
+    let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
+    let beside = style.width >= BESIDE;
+    let indent = if beside { 2 + VERDICT_WIDTH + NAME_WIDTH } else { 2 + VERDICT_WIDTH };
+    let name = step_name(&measurement.name);
+    let mut out = String::new();
+    let mut lead = |(label, ink): (&str, Ink), items: Vec<String>| {
+        let gap = " ".repeat(VERDICT_WIDTH.saturating_sub(label.len()));
+        let lead = format!("  {}{gap}{name}", ink.paint(label, style.color));
+        let lead_width = 2 + VERDICT_WIDTH + name.chars().count();
+        let first = Hanging { lead, lead_width, ..hanging(style, indent, Ink::Plain) };
+        if beside && lead_width < indent {
+            out.push_str(&first.lines(&items));
+        } else {
+            out.push_str(&first.lines(&[]));
+            out.push_str(&hanging(style, indent, Ink::Plain).lines(&items));
+        }
+    };
+    if let Some(how) = measurement.failure() {
+        lead(("FAILED", Ink::Bad), vec![clean(how)]);
+    } else if metrics.is_empty() {
+        let result = measurement.total.first();
+        let items = result.map_or_else(
+            || vec!["no result".into()],
+            |result| figures(default_metric(measurement), result),
+        );
+        lead(verdict_label(judged, None), items);
+    }
+    for judgement in metrics.iter().filter(|_| measurement.failure().is_none()) {
+        lead(verdict_label(judged, Some(judgement)), judgement_items(judgement));
+    }
+    let detail = |items: Vec<String>, ink: Ink| hanging(style, indent, ink).lines(&items);
+    if metrics.iter().any(|judgement| judgement.metric == Metric::LatencyMean)
+        || (metrics.is_empty() && default_metric(measurement) == Metric::LatencyMean)
+    {
+        out.push_str(&detail(distribution(measurement), Ink::Plain));
+    }
+    if measurement.targets.len() > 1 {
+        let metric = metrics.first().map_or(default_metric(measurement), |first| first.metric);
+        out.push_str(&detail(parts(record, measurement, metric), Ink::Plain));
+    }
+    if measurement.failure().is_none() {
+        out.push_str(&detail(conditions(measurement), Ink::Dim));
+    }
+    for note in notes(measurement, judged, shared) {
+        out.push_str(&detail(vec![format!("{note}.")], Ink::Doubt));
+    }
+    out
+}
+
+/// What stands in the verdict's place: INVALID overrides, an interrupted or
+/// never assessed measurement is UNJUDGED.
+fn verdict_label(
+    judged: Option<&JudgedMeasurement>,
+    judgement: Option<&MetricJudgement>,
+) -> (&'static str, Ink) {
+    match (judged.map(|judged| judged.validity), judgement) {
+        (Some(Validity::Invalid), _) => ("INVALID", Ink::Bad),
+        (_, Some(judgement)) => (judgement.verdict.label(), Ink::of_verdict(judgement.verdict)),
+        (_, None) => ("UNJUDGED", Ink::Open),
+    }
+}
+
+fn step_name(name: &str) -> String {
+    match name {
+        "seq-read" => "sequential read".into(),
+        "rand-read" => "random read".into(),
+        "latency" => "read latency".into(),
+        other => clean(other),
+    }
+}
+
+/// The metric that a measurement without a judgement is about.
+fn default_metric(measurement: &Measurement) -> Metric {
+    match (measurement.workload.bs, measurement.workload.iodepth) {
+        (Some(bs), _) if bs >= 64 << 10 => Metric::Bandwidth,
+        (_, Some(1)) if measurement.targets.len() < 2 => Metric::LatencyMean,
+        _ => Metric::Iops,
+    }
+}
+
+fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
+    match (metric, &result.latency_mean) {
+        (Metric::Bandwidth, _) => vec![measured(metric, &result.bandwidth)],
+        (Metric::LatencyMean, Some(mean)) => vec![format!("mean {}", measured(metric, mean))],
+        _ => vec![measured(Metric::Iops, &result.iops)],
+    }
+}
+
+/// The figure beside what it is judged by.
+fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
+    let metric = judgement.metric;
+    let own = measured(metric, &judgement.estimate);
+    let mut items = vec![if metric == Metric::LatencyMean { format!("mean {own}") } else { own }];
+    let mut reason = clean(&judgement.reason);
+    let share = |of: f64| match of > 0.0 {
+        true => format!(", {}", percent(judgement.estimate.value / of)),
+        false => String::new(),
+    };
+    let mut yardsticks = Vec::new();
+    // Where the reason speaks of the yardstick, its figure stands there, once.
+    let mut beside = |phrase: &str, figure: String, otherwise: String| match reason.find(phrase) {
+        Some(at) => reason.insert_str(at + phrase.len(), &format!(" ({figure})")),
+        None => yardsticks.push(otherwise),
+    };
+    if let Some(claim) = &judgement.claim {
+        let figure = stated(metric, claim.value);
+        let otherwise = format!("claim {figure}{}", share(claim.value));
+        beside("the claim", figure, otherwise);
+    }
+    if let Some((median, count)) = judgement.peers {
+        let figure = format!("{} of {}", stated(metric, median), counted(count as usize, "peer"));
+        let otherwise = format!("median {figure}{}", share(median));
+        beside("peers' median", figure, otherwise);
+    }
+    if let Some(baseline) = &judgement.baseline {
+        let figure = estimated(metric, baseline);
+        let otherwise = format!("baseline {figure}{}", share(baseline.value));
+        beside("the baseline", figure, otherwise);
+    }
+    if let Some((value, by)) = &judgement.ceiling {
+        let bound = if metric == Metric::LatencyMean { "floor" } else { "ceiling" };
+        yardsticks.push(format!("{bound} {} ({})", stated(metric, *value), clean(by)));
+    }
+    items.push(reason);
+    items.extend(yardsticks);
+    items
+}
+
+/// Percentiles with their intervals, and the maximum, which has none.
+fn distribution(measurement: &Measurement) -> Vec<String> {
+    let Some(result) = measurement.total.first() else { return Vec::new() };
+    let shown = percentiles(&result.latency, &SHOWN);
+    let mut items: Vec<String> = shown.iter().map(percentile).collect();
+    if let Some(max) = result.latency.max_ns() {
+        items.push(format!("max {}", format_duration_ns(max as f64)));
+    }
+    items
+}
+
+/// What each target had of it, and the whole against the sum of alone.
+fn parts(record: &RunRecord, measurement: &Measurement, metric: Metric) -> Vec<String> {
+    let value = |result: &DirectionResult| match metric {
+        Metric::Bandwidth => Some(result.bandwidth.value),
+        Metric::Iops => Some(result.iops.value),
+        Metric::LatencyMean => result.latency_mean.map(|mean| mean.value),
+    };
+    let mut items = Vec::new();
+    let mut sum_alone = Some(0.0);
+    for target in &measurement.targets {
+        let alone = record.measurements.iter().find(|other| {
+            other.name == measurement.name
+                && other.targets.as_slice() == std::slice::from_ref(target)
+                && other.failure().is_none()
+        });
+        let alone = alone.and_then(|alone| alone.total.first()).and_then(value);
+        sum_alone = sum_alone.zip(alone).map(|(sum, alone)| sum + alone);
+        let part = measurement.parts.iter().find(|part| &part.target == target);
+        if let Some(here) = part.and_then(|part| part.results.first()).and_then(value) {
+            items.push(format!("{} {}", clean(target), stated(metric, here)));
+        }
+    }
+    let total = measurement.total.first().and_then(value);
+    if let (Some(total), Some(sum)) = (total, sum_alone)
+        && metric != Metric::LatencyMean
+        && sum > 0.0
+    {
+        let share = percent(total / sum);
+        items.insert(0, format!("{share} of the sum of each alone ({})", stated(metric, sum)));
+    }
+    items
+}
+
+fn conditions(measurement: &Measurement) -> Vec<String> {
+    let workload = &measurement.workload;
+    let conditions = &measurement.conditions;
+    let mut items = Vec::new();
+    items.extend(workload.bs.map(|bs| Bytes(bs).binary()));
+    let asked = conditions.depth_asked.or(workload.iodepth);
+    if let Some(asked) = asked {
+        let reached = conditions.depth_reached.filter(|reached| {
+            reached.is_finite() && (reached / f64::from(asked) - 1.0).abs() > 0.05
+        });
+        items.push(match reached {
+            Some(reached) => format!("depth {asked} (reached {reached:.1})"),
+            None => format!("depth {asked}"),
+        });
+    }
+    items.extend(conditions.threads.map(|threads| counted(threads as usize, "thread")));
+    items.extend(workload.ioengine.as_deref().map(clean));
+    if !measurement.source.starts_with("native") {
+        items.push(clean(&measurement.source));
+    }
+    items.push(format_duration_ns(measurement.duration_ns as f64));
+    if conditions.scratch {
+        items.push("scratch file".into());
+    }
+    for written in &conditions.written {
+        if written.state != WrittenState::Written {
+            let share = match written.state {
+                WrittenState::Unknown => "not known whether its blocks were ever written".into(),
+                _ => format!("{} of its blocks written", percent(written.share.value)),
+            };
+            items.push(match measurement.targets.len() {
+                0 | 1 => share,
+                _ => format!("{}: {share}", clean(&written.target)),
+            });
+        }
+    }
+    if !conditions.ranges.is_empty() {
+        items.push("inside the written ranges".into());
+    }
+    let errors: u64 = measurement.total.iter().map(|result| result.errors).sum();
+    if errors > 0 {
+        items.push(counted(errors as usize, "I/O error"));
+    }
+    match measurement.end {
+        EndReason::Interrupted => items.push("interrupted".into()),
+        EndReason::MaxTime => items.push("ended at the longest time".into()),
+        _ => {}
+    }
+    items
+}
+
+/// Reservations, each a sentence.
+fn notes(
+    measurement: &Measurement,
+    judged: Option<&JudgedMeasurement>,
+    shared: &[(String, usize)],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(judged) = judged {
+        let word = judged.validity.label().to_lowercase();
+        for (rule, what) in &judged.reasons {
+            notes.push(format!("{word}: {} [{}]", clean(what).trim_end_matches('.'), clean(rule)));
+        }
+    }
+    for own in own_notes(measurement) {
+        let said = notes.iter().any(|note| note.contains(&own))
+            || shared.iter().any(|(note, _)| *note == own);
+        if !said {
+            notes.push(format!("note: {own}"));
+        }
+    }
+    notes
+}
+
+/// What was asked for and not measured, why, and what to type.
+fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
+    if record.run.skipped.is_empty() {
+        return String::new();
+    }
+    let mut out = String::new();
+    if after_something {
+        out.push('\n');
+    }
+    out.push_str(&hanging(style, 0, Ink::Bold).lines(&["Not measured".to_string()]));
+    for skipped in &record.run.skipped {
+        let what = match &skipped.step {
+            Some(step) => format!("{}, {}", clean(&skipped.target), step_name(step)),
+            None => clean(&skipped.target),
+        };
+        let mut why = hanging(style, 2, Ink::Plain);
+        why.separator = " ";
+        out.push_str(&why.lines(&[format!("{what}: {}", clean(&skipped.why))]));
+        if !skipped.next.is_empty() {
+            out.push_str(&super::findings::labelled(style, 4, "next", &skipped.next));
+        }
+    }
+    out
+}

@@ -1,0 +1,123 @@
+//! What people read at a terminal. Functions return text; the binary prints it.
+//!
+//! Strings that a device, a file or a user supplied are stripped of everything
+//! that could move the cursor. Colour repeats what words say, and no line is
+//! longer than the terminal is wide.
+
+mod columns;
+mod drives;
+mod figure;
+mod findings;
+mod grid;
+mod host;
+mod ink;
+mod measurements;
+mod rules;
+mod runs;
+mod words;
+
+use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
+
+pub use columns::ColumnError;
+pub use drives::drives_table;
+pub use findings::findings_text;
+pub use host::host_text;
+pub use measurements::measurements_text;
+pub use rules::rules_text;
+pub use runs::{run_heading, runs_table};
+
+use ink::Ink;
+use words::Hanging;
+
+/// How text is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; below 40 lines may be longer than that.
+    pub width: usize,
+    /// Colour by ANSI codes.
+    pub color: bool,
+    /// Every column of a table, however wide.
+    pub wide: bool,
+    /// The columns of the table of drives, by name, however wide; `None`: as many as fit.
+    pub columns: Option<Vec<String>>,
+}
+
+impl Style {
+    /// Checks the names of `columns`, which is better done before measuring.
+    ///
+    /// # Errors
+    ///
+    /// A name that is no column.
+    pub fn check(&self) -> Result<(), ColumnError> {
+        self.columns.as_deref().map_or(Ok(()), |names| columns::parse(names).map(|_| ()))
+    }
+}
+
+/// What `list` prints: the host and its drives.
+///
+/// # Errors
+///
+/// A name in `style.columns` that is no column.
+pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
+    Ok(format!("{}\n{}", host_text(host, style), drives_table(host, None, style)?))
+}
+
+/// What `check` prints of a run: the host and its drives, what was measured,
+/// the findings, and as the last line the verdict with `exit_status` in words.
+///
+/// # Errors
+///
+/// A name in `style.columns` that is no column.
+pub fn run_text(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    style: &Style,
+) -> Result<String, ColumnError> {
+    let mut sections = Vec::new();
+    if let Some(host) = record.host() {
+        sections.push(host_text(host, style));
+        sections.push(drives_table(host, Some((record, assessment)), style)?);
+    }
+    sections.push(measurements_text(record, assessment, style));
+    sections.push(findings_text(assessment, style));
+    sections.push(verdict_text(assessment, exit_status, style));
+    sections.retain(|section| !section.is_empty());
+    Ok(sections.join("\n"))
+}
+
+/// The verdict on the whole, and the exit status in words: the last line that
+/// a command prints (more than one on a narrow terminal).
+pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
+    let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
+    let words = match exit_status {
+        0 => match (assessment.verdict, of(Severity::Warn)) {
+            (Verdict::Warn, 0) => "nothing failed, something is doubtful".into(),
+            (Verdict::Warn, warnings) => {
+                format!("nothing failed, {}", host::counted(warnings, "warning"))
+            }
+            (Verdict::Unjudged, _) => "nothing failed; what could not be judged is accepted".into(),
+            _ => "all that was asked is as it should be".into(),
+        },
+        1 => match of(Severity::Fail) {
+            0 => "something is not as it should be".into(),
+            1 => "1 finding needs attention".to_string(),
+            findings => format!("{findings} findings need attention"),
+        },
+        2 => "the command or a target cannot be used".into(),
+        3 => "interrupted, or a measurement failed".into(),
+        4 => "nothing failed; something asked could not be judged".into(),
+        _ => "ended in an unknown way".to_string(),
+    };
+    let label = assessment.verdict.label();
+    let hanging = Hanging {
+        lead: Ink::of_verdict(assessment.verdict).paint(label, style.color),
+        lead_width: label.len(),
+        indent: label.len() + 2,
+        width: style.width,
+        separator: " ",
+        ink: Ink::Plain,
+        color: style.color,
+    };
+    hanging.lines(&[words, format!("(exit status {exit_status})")])
+}

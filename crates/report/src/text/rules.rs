@@ -1,0 +1,34 @@
+//! The table of rules.
+
+use iodyno_model::Severity;
+
+use super::Style;
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// The rules, (id, worst severity, summary), in the order given: the worst that
+/// each can find, its id, and what it looks at. Lines are at most `style.width` long.
+pub fn rules_text<'a>(
+    rules: impl IntoIterator<Item = (&'a str, Severity, &'a str)>,
+    style: &Style,
+) -> String {
+    let mut out = String::new();
+    for (id, severity, summary) in rules {
+        let label = super::findings::severity_label(severity);
+        let id = clean(id);
+        let first = Hanging {
+            lead: Ink::of_severity(severity).paint(label, style.color),
+            lead_width: label.len(),
+            indent: 6,
+            width: style.width,
+            separator: " ",
+            ink: Ink::Bold,
+            color: style.color,
+        };
+        out.push_str(&first.lines(&[id]));
+        let text =
+            Hanging { lead: String::new(), lead_width: 0, indent: 6, ink: Ink::Plain, ..first };
+        out.push_str(&text.lines(&[clean(summary)]));
+    }
+    out
+}

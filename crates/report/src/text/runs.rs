@@ -1,0 +1,122 @@
+//! The table of runs.
+
+use iodyno_model::{Origin, Run, RunState, format_duration_ns};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// Characters of a run's id that are shown at least: of a UUIDv7, the time in ms.
+const SHORTEST_ID: usize = 13;
+
+/// The runs in the order given, a line each: the shortest beginning of the id
+/// that is unique among them, name, start (UTC), how long it took, state,
+/// targets, command. Columns go by priority until it fits `style.width`.
+pub fn runs_table(runs: &[Run], style: &Style) -> String {
+    if runs.is_empty() {
+        return "No runs in the store yet.\n".into();
+    }
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("ID", 0, false),
+        column("NAME", 3, false),
+        column("STARTED (UTC)", 1, false),
+        column("TOOK", 5, true),
+        column("STATE", 2, false),
+        column("TARGETS", 4, false),
+        column("COMMAND", 6, false),
+    ];
+    let rows: Vec<Vec<GridCell>> = runs
+        .iter()
+        .map(|run| {
+            let (state, ink) = match run.state {
+                RunState::Running => ("running", Ink::Open),
+                RunState::Done => ("done", Ink::Plain),
+                RunState::Interrupted => ("interrupted", Ink::Doubt),
+                RunState::Failed => ("failed", Ink::Bad),
+            };
+            let cell = |text: String| GridCell {
+                text: if text.is_empty() { "-".into() } else { text },
+                ink: Ink::Plain,
+            };
+            vec![
+                cell(clean(short_id(&run.id, runs))),
+                cell(clean(&run.name)),
+                cell(started(run)),
+                cell(took(run)),
+                GridCell { text: state.into(), ink },
+                cell(targets(run)),
+                cell(clean(&run.command)),
+            ]
+        })
+        .collect();
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// The run on a line: name, id, start, how long it took, who wrote it, command.
+/// For `show`, in front of what [`super::run_text`] says.
+pub fn run_heading(run: &Run, style: &Style) -> String {
+    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let lead = format!("Run {}", clean(name));
+    let mut items = Vec::new();
+    if *name != run.id {
+        items.push(clean(&run.id));
+    }
+    items.push(format!("{} UTC", started(run)));
+    items.push(took(run));
+    match &run.origin {
+        Origin::Measured => {}
+        Origin::Simulated => items.push("simulated drives".into()),
+        Origin::Imported(from) => items.push(format!("imported from {}", clean(from))),
+    }
+    match run.state {
+        RunState::Done => {}
+        RunState::Running => items.push("still running, or killed".into()),
+        RunState::Interrupted => items.push("interrupted".into()),
+        RunState::Failed => items.push("a step failed".into()),
+    }
+    items.push(format!("iodyno {}", clean(&run.writer)));
+    items.push(clean(&run.command));
+    items.insert(0, lead);
+    let hanging = Hanging {
+        lead: String::new(),
+        lead_width: 0,
+        indent: 0,
+        width: style.width,
+        separator: " · ",
+        ink: Ink::Bold,
+        color: style.color,
+    };
+    hanging.lines(&items)
+}
+
+/// The shortest beginning of `id` that no other run's id has.
+fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
+    let ends = id.char_indices().map(|(at, _)| at).chain([id.len()]).skip(SHORTEST_ID);
+    let unique = |end: &usize| {
+        runs.iter().filter(|run| run.id != id).all(|run| !run.id.starts_with(&id[..*end]))
+    };
+    ends.into_iter().find(unique).map_or(id, |end| &id[..end])
+}
+
+fn started(run: &Run) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(run.started_ns))
+        .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
+        .unwrap_or_default()
+}
+
+fn took(run: &Run) -> String {
+    let took = run.ended_ns.map(|end| end.saturating_sub(run.started_ns));
+    took.filter(|ns| *ns >= 0).map(|ns| format_duration_ns(ns as f64)).unwrap_or_default()
+}
+
+fn targets(run: &Run) -> String {
+    let targets: Vec<String> = run.targets.iter().map(|target| clean(target)).collect();
+    match targets.as_slice() {
+        [first, second, rest @ ..] if !rest.is_empty() => {
+            format!("{first}, {second} +{}", rest.len())
+        }
+        targets => targets.join(", "),
+    }
+}

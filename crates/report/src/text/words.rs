@@ -1,0 +1,181 @@
+//! Untrusted strings made safe for a terminal, and lines filled to its width.
+
+use super::ink::Ink;
+
+/// `text` without what could move a terminal's cursor, change its state or
+/// hide something: control characters, and invisible or direction-changing
+/// format characters. A line break or tab becomes a space.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .filter_map(|c| match c {
+            '\t' | '\n' | '\r' => Some(' '),
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' => None,
+            c if c.is_control() => None,
+            c => Some(c),
+        })
+        .collect()
+}
+
+/// Columns that a text takes at most: East Asian and other far characters
+/// count two, so that a line is never longer than was thought.
+pub(super) fn display_width(text: &str) -> usize {
+    text.chars()
+        .map(|c| match u32::from(c) {
+            0x300..=0x36f => 0,
+            0..=0x10ff | 0x2000..=0x22ff => 1,
+            _ => 2,
+        })
+        .sum()
+}
+
+/// `text` in at most `width` columns, the last of them `…` where it was cut.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if display_width(text) <= width {
+        return text.into();
+    }
+    let mut kept = take_width(text, width.saturating_sub(1)).to_string();
+    kept.push('…');
+    kept
+}
+
+/// The longest beginning of `text` of at most `width` columns, but at least one character.
+fn take_width(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += display_width(c.encode_utf8(&mut [0; 4]));
+        if used > width && at > 0 {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// Fills lines of `width` columns with `items`, `separator` between two on the
+/// same line. An item that is too long is broken between words, a word that is
+/// too long anywhere.
+pub(super) fn fill(items: &[String], separator: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    let items: Vec<&String> = items.iter().filter(|item| !item.is_empty()).collect();
+    // What parts two items stays at the end of a line where it is more than space.
+    let tail = separator.trim_end();
+    for (index, item) in items.iter().enumerate() {
+        let mut joined = display_width(&line) + display_width(separator) + display_width(item);
+        if index + 1 < items.len() {
+            joined += display_width(tail);
+        }
+        if line.is_empty() {
+            line.push_str(item);
+        } else if joined <= width {
+            line.push_str(separator);
+            line.push_str(item);
+        } else {
+            if display_width(&line) + display_width(tail) <= width {
+                line.push_str(tail);
+            }
+            lines.push(std::mem::replace(&mut line, (*item).clone()));
+        }
+        while display_width(&line) > width {
+            let (head, rest) = break_at(&line, width);
+            lines.push(head);
+            line = rest;
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// `line` broken at the last space within `width` columns, or within a word.
+fn break_at(line: &str, width: usize) -> (String, String) {
+    let head = take_width(line, width.max(1));
+    let at = match line[head.len()..].starts_with(' ') {
+        true => head.len(),
+        false => head.rfind(' ').filter(|at| *at > 0).unwrap_or(head.len()),
+    };
+    (line[..at].trim_end().to_string(), line[at..].trim_start().to_string())
+}
+
+/// Lines whose text starts at column `indent`, in front of the first of them `lead`
+/// (already in its ink; `lead_width` columns wide).
+pub(super) struct Hanging<'a> {
+    /// In front of the first line.
+    pub(super) lead: String,
+    /// Columns of `lead`.
+    pub(super) lead_width: usize,
+    /// Column at which the text starts.
+    pub(super) indent: usize,
+    /// Columns of the terminal.
+    pub(super) width: usize,
+    /// Between two items on a line.
+    pub(super) separator: &'a str,
+    /// Ink of the text.
+    pub(super) ink: Ink,
+    /// Colour is wanted.
+    pub(super) color: bool,
+}
+
+impl Hanging<'_> {
+    /// Fills `items`; every line ends with a line break.
+    pub(super) fn lines(&self, items: &[String]) -> String {
+        let room = self.width.saturating_sub(self.indent).max(8);
+        let mut out = String::new();
+        let mut filled = fill(items, self.separator, room);
+        if filled.is_empty() && self.lead_width > 0 {
+            filled.push(String::new());
+        }
+        for (index, line) in filled.iter().enumerate() {
+            let line = self.ink.paint(line, self.color);
+            if index > 0 || self.lead_width == 0 {
+                out.push_str(&" ".repeat(self.indent));
+            } else {
+                let gap = self.indent.saturating_sub(self.lead_width);
+                out.push_str(&self.lead);
+                if !line.is_empty() {
+                    out.push_str(&" ".repeat(gap));
+                }
+            }
+            out.push_str(&line);
+            out.push('\n');
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_cursor_survives() {
+        assert_eq!(clean("a\x1b[31mb\u{9b}2Jc\u{7f}\u{202e}d\ne"), "a[31mb2Jcd e");
+    }
+
+    #[test]
+    fn lines_are_filled_and_never_longer() {
+        let items = ["one two".to_string(), "three".into(), "a_word_that_is_too_long".into()];
+        assert_eq!(fill(&items, " · ", 17), ["one two · three ·", "a_word_that_is_to", "o_long"]);
+        for width in 1..30 {
+            for line in fill(&items, " · ", width) {
+                assert!(display_width(&line) <= width, "{width}: {line}");
+            }
+        }
+        assert_eq!(fill(&["ab cd ef".into()], " ", 5), ["ab cd", "ef"]);
+    }
+
+    #[test]
+    fn cutting_says_that_something_was_cut() {
+        assert_eq!(cut("S64HNE0R500123", 8), "S64HNE0…");
+        assert_eq!(cut("short", 8), "short");
+        assert_eq!(display_width(&cut("日本語日本語", 5)), 5);
+    }
+}

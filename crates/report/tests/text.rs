@@ -1,0 +1,411 @@
+//! What people read at a terminal.
+
+mod common;
+
+use std::path::PathBuf;
+
+use iodyno_model::{
+    BlockKind, Estimate, Evidence, Fact, Finding, LinkState, RuleReport, Run, RunState, Severity,
+    Temperature, Use, Verdict,
+};
+use iodyno_report::text::{
+    Style, drives_table, host_text, list_text, measurements_text, rules_text, run_heading,
+    run_text, runs_table, verdict_text,
+};
+
+fn style(width: usize) -> Style {
+    Style { width, color: false, wide: false, columns: None }
+}
+
+/// Columns of a line: all that these tests print takes one column a character.
+fn columns(line: &str) -> usize {
+    line.chars().count()
+}
+
+fn without_color(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        out.push_str(before);
+        rest = after.split_once('m').expect("only Select Graphic Rendition is used").1;
+    }
+    out + rest
+}
+
+/// The text is as it was looked at and found good. With IODYNO_BLESS=1 in the
+/// environment the expectations are written anew: look at them.
+fn assert_as_expected(file: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(file);
+    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, text).expect("tests/expected can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == text,
+        "tests/expected/{file} differs; it is now:\n{text}\n\
+         if that is meant: IODYNO_BLESS=1 cargo test -p iodyno-report --test text"
+    );
+}
+
+#[test]
+fn a_run_reads_well_on_narrow_usual_and_wide_terminals() {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    for width in [40, 80, 120] {
+        let text = run_text(&record, &assessment, 1, &style(width)).unwrap();
+        assert_as_expected(&format!("server-{width}.txt"), &text);
+    }
+    let (record, assessment) = common::virtual_machine();
+    for width in [40, 80] {
+        let text = run_text(&record, &assessment, 4, &style(width)).unwrap();
+        assert_as_expected(&format!("virtual-{width}.txt"), &text);
+    }
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal() {
+    let server = common::record();
+    let judged = common::assessment(&server);
+    let mut unknown = server.clone();
+    unknown.snapshots = vec![common::without_facts(common::host())];
+    let (machine, machine_judged) = common::virtual_machine();
+    for (record, assessment) in
+        [(&server, &judged), (&unknown, &judged), (&machine, &machine_judged)]
+    {
+        for width in (40..=200).step_by(5) {
+            let text = run_text(record, assessment, 0, &style(width)).unwrap();
+            let runs = runs_table(std::slice::from_ref(&record.run), &style(width));
+            let heading = run_heading(&record.run, &style(width));
+            for line in [text, runs, heading].concat().lines() {
+                assert!(columns(line) <= width, "{width}: {line}");
+                assert_eq!(line.trim_end(), line, "no blanks at the end");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_strings_of_devices_do_not_break_the_table() {
+    let mut host = common::host();
+    host.drives[0].name = "nvme123".into();
+    host.drives[0].serial = Fact::Read("PHAX2345678901234567".into());
+    host.drives[1].serial = Fact::Read("no device of this world has such a serial number".into());
+    host.drives[1].model = Fact::Read("M".repeat(40));
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    for width in 40..=200 {
+        let table = drives_table(&host, Some((&record, &assessment)), &style(width)).unwrap();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines.iter().all(|line| columns(line) <= width), "{width}:\n{table}");
+        for heading in ["NAME", "SERIAL", "VERDICT"] {
+            assert!(lines[0].contains(heading), "{width}: {}", lines[0]);
+        }
+        assert!(lines[1].starts_with("nvme123 "), "{width}: {}", lines[1]);
+    }
+}
+
+#[test]
+fn colour_repeats_what_the_words_say() {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    for width in [40, 100] {
+        let plain = run_text(&record, &assessment, 1, &style(width)).unwrap();
+        let colored = Style { color: true, ..style(width) };
+        let colored = run_text(&record, &assessment, 1, &colored).unwrap();
+        assert!(!plain.contains('\x1b'));
+        assert!(colored.contains("\x1b["));
+        assert_eq!(without_color(&colored), plain);
+    }
+}
+
+#[test]
+fn devices_cannot_move_the_cursor() {
+    let evil = "\x1b[2J\u{9b}31m\r\u{202e}x\ny\u{7}";
+    let mut record = common::record();
+    record.run.name = evil.into();
+    record.run.command = evil.into();
+    record.run.targets.push(evil.into());
+    record.run.skipped[0].why = evil.into();
+    record.run.skipped[0].target = evil.into();
+    let mut assessment = common::assessment(&record);
+    assessment.measurements[0].metrics[0].reason = evil.into();
+    assessment.measurements[1].reasons.push((evil.into(), evil.into()));
+    assessment.findings.push(Finding {
+        rule: evil.into(),
+        severity: Severity::Warn,
+        subjects: vec![evil.into()],
+        what: evil.into(),
+        evidence: vec![Evidence::new(evil, evil)],
+        why: evil.into(),
+        next: evil.into(),
+    });
+    assessment.rules.push(RuleReport {
+        rule: evil.into(),
+        outcome: iodyno_model::RuleOutcome::CannotTell(evil.into()),
+        cannot_tell: vec![(evil.into(), evil.into())],
+    });
+    let host = &mut record.snapshots[0];
+    host.hostname = Fact::Read(evil.into());
+    host.cards[0].name = Fact::Read(evil.into());
+    let drive = &mut host.drives[0];
+    for fact in [
+        &mut drive.model,
+        &mut drive.serial,
+        &mut drive.firmware,
+        &mut drive.state,
+        &mut drive.address,
+    ] {
+        *fact = Fact::Read(evil.into());
+    }
+    host.drives[0].name = evil.into();
+    host.blocks[1].used_by =
+        vec![Use::OpenBy { pid: 7, command: evil.into() }, Use::HeldBy(evil.into())];
+    record.measurements[0].name = evil.into();
+    record.measurements[0].targets = vec![evil.into()];
+    record.measurements[0].source = evil.into();
+    record.measurements[0].conditions.shortfalls.push(evil.into());
+    let wide = Style { wide: true, ..style(100) };
+    let text = run_text(&record, &assessment, 1, &wide).unwrap()
+        + &runs_table(std::slice::from_ref(&record.run), &wide)
+        + &run_heading(&record.run, &wide);
+    let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+    assert_eq!(bad, None);
+}
+
+fn table(host: &iodyno_model::Host, columns: &str) -> Vec<Vec<String>> {
+    let columns = Some(columns.split(',').map(String::from).collect());
+    let text =
+        drives_table(host, None, &Style { columns, ..style(80) }).expect("columns that exist");
+    let rows =
+        text.lines().filter(|line| !line.starts_with('!') && !line.starts_with("root only:"));
+    rows.map(|line| line.split("  ").filter(|c| !c.is_empty()).map(|c| c.trim().into()).collect())
+        .collect()
+}
+
+#[test]
+fn columns_are_those_asked_for() {
+    let rows = table(&common::host(), "name,lba,usage,wear,numa");
+    assert_eq!(rows[0], ["NAME", "LBA", "USAGE", "WEAR", "NUMA"]);
+    assert_eq!(rows[1], ["nvme0", "512 (best 4096)", "93 %", "2 %", "0"]);
+    assert_eq!(rows[3], ["nvme2", "512 (best 4096)", "0 %", "2 %", "0"]);
+    let wrong = Style { columns: Some(vec!["modle".into()]), ..style(80) };
+    let error = drives_table(&common::host(), None, &wrong).unwrap_err();
+    assert!(error.to_string().contains("did you mean \"model\"?"), "{error}");
+    assert_eq!(wrong.check(), Err(error));
+}
+
+#[test]
+fn wide_shows_every_column() {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    let wide = Style { wide: true, ..style(40) };
+    let text = drives_table(&common::host(), Some((&record, &assessment)), &wide).unwrap();
+    assert_eq!(text.lines().next().unwrap().split_whitespace().count(), 15);
+}
+
+#[test]
+fn unknown_is_a_dash_or_a_need_for_root_but_never_zero() {
+    let host = common::without_facts(common::host());
+    let rows =
+        table(&host, "name,model,serial,capacity,lba,usage,link,numa,temperature,wear,state");
+    assert_eq!(
+        rows[1],
+        ["nvme0", "-", "root only", "-", "-", "root only", "-", "-", "-", "root only", "-"]
+    );
+    let text = drives_table(&host, None, &style(80)).unwrap();
+    assert!(text.contains("root only: run it with sudo to see it."), "{text}");
+    assert!(!text.contains('0') || text.contains("nvme0"));
+}
+
+#[test]
+fn links_say_what_holds_them_back() {
+    let mut host = common::host();
+    host.links[1].device.max_generation = Fact::Read(5);
+    host.links[1].port.max_generation = Fact::Read(4);
+    host.links[3].current = Fact::Read(LinkState { generation: 4, width: 4 });
+    let mut uplink = host.links[3].clone();
+    uplink.device.address = "0000:30:00.0".into();
+    uplink.current = Fact::Read(LinkState { generation: 1, width: 4 });
+    host.links.push(uplink);
+    host.drives[3].links.insert(0, "0000:30:00.0".into());
+    let links: Vec<String> =
+        table(&host, "name,link")[1..].iter().map(|row| row[1].clone()).collect();
+    assert_eq!(
+        links,
+        ["Gen4 x4", "Gen4 x4 (drive Gen5 x4)", "Gen3 x2 of Gen4 x4 !", "Gen4 x4, uplink !"]
+    );
+}
+
+#[test]
+fn uses_are_found_through_the_layers() {
+    let mut host = common::host();
+    let uses = |host: &_| -> Vec<String> {
+        table(host, "name,use")[1..].iter().map(|row| row[1].clone()).collect()
+    };
+    assert_eq!(uses(&host), ["/, /boot/efi +1", "/, md0", "free", "/srv/data, LVM"]);
+    let block = host.blocks.iter_mut().find(|block| block.name == "nvme2n1").unwrap();
+    block.used_by = vec![Use::Signature("ext4".into())];
+    assert_eq!(uses(&host)[2], "holds ext4");
+    host.blocks.retain(|block| block.name != "nvme2n1");
+    assert_eq!(uses(&host)[2], "-", "not known to be free");
+}
+
+#[test]
+fn without_nvme_the_disks_stand_in() {
+    let (record, _) = common::virtual_machine();
+    let mut host = record.snapshots[0].clone();
+    let text = drives_table(&host, None, &style(80)).unwrap();
+    assert!(text.contains("No NVMe drive"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("vda   virtual disk")), "{text}");
+    host.blocks[0].kind = BlockKind::Zram;
+    assert_eq!(drives_table(&host, None, &style(80)).unwrap(), "No NVMe drive on this machine.\n");
+    host.hostname = Fact::Absent;
+    assert!(host_text(&common::without_facts(host), &style(80)).contains("virtio_blk"));
+}
+
+#[test]
+fn hot_and_dead_drives_are_marked() {
+    let mut host = common::host();
+    host.drives[0].state = Fact::Read("dead".into());
+    host.drives[1].temperature =
+        Fact::Read(Temperature { composite_c: 84.0, warning_c: Some(80.0), critical_c: None });
+    let rows = table(&host, "name,state,temperature");
+    assert_eq!(rows[1], ["nvme0", "dead", "38 °C"]);
+    assert_eq!(rows[2], ["nvme1", "live", "84 °C"]);
+    let narrow = drives_table(&host, None, &style(60)).unwrap();
+    assert!(narrow.contains("dead"), "a dead drive is seen on a narrow terminal:\n{narrow}");
+}
+
+#[test]
+fn a_failed_measurement_and_one_never_assessed_say_so() {
+    let mut record = common::record();
+    let mut assessment = common::assessment(&record);
+    record.measurements[0].end =
+        iodyno_model::EndReason::Failed("nvme0n1 vanished after 3 s (ENODEV)".into());
+    record.measurements[0].total.clear();
+    assessment.measurements.remove(0);
+    assessment.measurements.retain(|judged| judged.measurement != 1);
+    let text = measurements_text(&record, &assessment, &style(100));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "  FAILED    sequential read  nvme0n1 vanished after 3 s (ENODEV)");
+    assert!(lines[2].starts_with("  UNJUDGED  random read      982.3k ± 1.8k IOPS"), "{text}");
+}
+
+#[test]
+fn the_last_line_is_the_verdict_in_words() {
+    let record = common::record();
+    let mut assessment = common::assessment(&record);
+    let mut line = |verdict, status| {
+        assessment.verdict = verdict;
+        verdict_text(&assessment, status, &style(80))
+    };
+    assert_eq!(line(Verdict::Fail, 1), "FAIL  1 finding needs attention (exit status 1)\n");
+    assert_eq!(line(Verdict::Warn, 0), "WARN  nothing failed, 1 warning (exit status 0)\n");
+    assert_eq!(
+        line(Verdict::Pass, 0),
+        "PASS  all that was asked is as it should be (exit status 0)\n"
+    );
+    assert_eq!(
+        line(Verdict::Unjudged, 4),
+        "UNJUDGED  nothing failed; something asked could not be judged (exit status 4)\n"
+    );
+    assert_eq!(
+        line(Verdict::Unjudged, 3),
+        "UNJUDGED  interrupted, or a measurement failed (exit status 3)\n"
+    );
+}
+
+#[test]
+fn runs_are_told_apart_by_the_shortest_beginning_of_their_ids() {
+    let first = common::record().run;
+    let twin = Run {
+        id: "01935f2a-7a80-7c99-8000-000000000000".into(),
+        name: String::new(),
+        state: RunState::Interrupted,
+        ended_ns: None,
+        ..first.clone()
+    };
+    let text = runs_table(&[first, twin], &style(120));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[1],
+        "01935f2a-7a80-7c1  db17-after-firmware  2024-11-21 11:34  104 s  done         \
+         nvme0n1, nvme1n1 +2  iodyno check"
+    );
+    assert!(lines[2].starts_with("01935f2a-7a80-7c9  -  "), "{text}");
+    assert_eq!(runs_table(&[], &style(80)), "No runs in the store yet.\n");
+}
+
+#[test]
+fn every_yardstick_stands_beside_the_figure_once() {
+    let record = common::record();
+    let mut assessment = common::assessment(&record);
+    assessment.measurements.truncate(1);
+    let mut items = |reason: &str| {
+        let judgement = &mut assessment.measurements[0].metrics[0];
+        judgement.reason = reason.into();
+        judgement.peers = Some((6.7e9, 3));
+        judgement.baseline = Some(Estimate::confident(6.0e9, 5.9e9, 6.1e9, 0.95));
+        let text = measurements_text(&record, &assessment, &style(400));
+        text.lines().nth(1).expect("a line for the measurement")[29..].to_string()
+    };
+    let (own, ceiling) = ("6853 ± 13 MB/s (6536 MiB/s)", "ceiling 7094 MB/s (link Gen4 x4)");
+    assert_eq!(
+        items("99 % of the claim"),
+        format!(
+            "{own} · 99 % of the claim (6900 MB/s) · median 6700 MB/s of 3 peers, 102 % · \
+             baseline 6000 ± 100 MB/s, 114 % · {ceiling}"
+        )
+    );
+    assert_eq!(
+        items("114 % of the baseline"),
+        format!(
+            "{own} · 114 % of the baseline (6000 ± 100 MB/s) · \
+             claim 6900 MB/s, 99 % · median 6700 MB/s of 3 peers, 102 % · {ceiling}"
+        )
+    );
+}
+
+#[test]
+fn a_list_is_the_host_and_its_drives_without_verdicts() {
+    let text = list_text(&common::host(), &style(120)).unwrap();
+    assert!(text.starts_with("Host     db17"), "{text}");
+    assert!(text.contains("\n\nNAME   MODEL "), "{text}");
+    assert!(!text.contains("VERDICT"), "{text}");
+}
+
+#[test]
+fn rules_are_listed_with_the_worst_they_find() {
+    let rules = [
+        ("link-degraded", Severity::Fail, "Links run as fast and wide as both ends are able to."),
+        ("lba-format", Severity::Info, "Namespaces have the fastest LBA format."),
+    ];
+    assert_eq!(
+        rules_text(rules, &style(40)),
+        "FAIL  link-degraded\n      Links run as fast and wide as both\n      \
+         ends are able to.\nINFO  lba-format\n      Namespaces have the fastest LBA\n      format.\n"
+    );
+}
+
+#[test]
+fn the_verdict_on_a_file_stands_at_the_one_drive_under_it() {
+    let mut record = common::record();
+    let mut assessment = common::assessment(&record);
+    let columns = Some(vec!["name".into(), "verdict".into()]);
+    let style = Style { columns, ..style(80) };
+    let mut verdicts = |device: &str| -> Vec<String> {
+        record.measurements.truncate(1);
+        record.measurements[0].targets = vec!["/srv/data/file".into()];
+        record.measurements[0].conditions.device = Some(device.into());
+        assessment.subjects = vec![("/srv/data/file".into(), Verdict::Warn)];
+        let host = common::host();
+        let text = drives_table(&host, Some((&record, &assessment)), &style).unwrap();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().skip(1).map(words).collect()
+    };
+    let on_lvm = verdicts("dm-0");
+    assert_eq!(on_lvm[..4], ["nvme0 -", "nvme1 -", "nvme2 -", "nvme3 WARN"]);
+    let on_mirror = verdicts("md0");
+    assert_eq!(on_mirror[..4], ["nvme0 -", "nvme1 -", "nvme2 -", "nvme3 -"]);
+    assert_eq!(on_mirror[4], "md0 WARN");
+}
