@@ -1,0 +1,307 @@
+//! The guard as a type: what load generators get instead of names.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::io::Errno;
+
+use crate::TargetError;
+use crate::target::{BlockTarget, PathTarget};
+
+/// What is assumed of a block where nothing says how large it is, bytes.
+const ASSUMED_BLOCK_BYTES: u32 = 4096;
+
+/// What a target is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A block device, by its kernel name.
+    Block {
+        /// `nvme0n1`.
+        name: String,
+    },
+    /// A regular file, with the block device under its file system where it is known.
+    File {
+        /// `nvme0n1p2`, `dm-0`.
+        device: Option<String>,
+    },
+}
+
+/// The proof that a target may be read. It holds the descriptor (read only,
+/// O_DIRECT where the target takes it) until it is dropped.
+#[derive(Debug)]
+pub struct ReadClearance {
+    name: String,
+    kind: TargetKind,
+    size_bytes: u64,
+    block_bytes: u32,
+    direct: bool,
+    descriptor: OwnedFd,
+}
+
+impl ReadClearance {
+    /// The target's name: a block device's kernel name, or a path. A scratch
+    /// file has the name of its directory.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is.
+    pub const fn kind(&self) -> &TargetKind {
+        &self.kind
+    }
+
+    /// Its size, bytes; of a file not always a multiple of [`Self::block_bytes`].
+    pub const fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Offsets, lengths and buffers are multiples of this, bytes.
+    pub const fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Whether the descriptor bypasses the page cache.
+    pub const fn direct(&self) -> bool {
+        self.direct
+    }
+
+    /// What only opening it showed and what qualifies its measurements.
+    pub fn remark(&self) -> Option<String> {
+        (!self.direct)
+            .then(|| "no O_DIRECT on its file system: the page cache serves what it can".to_owned())
+    }
+
+    /// A block device, verified by its number.
+    pub(crate) fn of_block(target: &BlockTarget) -> Result<Self, TargetError> {
+        let name = target.name.as_str();
+        let (descriptor, direct) = open_for_reading(&target.path, OFlags::empty(), name)?;
+        let stat = rustix::fs::fstat(&descriptor)
+            .map_err(|errno| TargetError::of(name, "look at it", errno))?;
+        let is_block = FileType::from_raw_mode(stat.st_mode).is_block_device();
+        if !is_block || stat.st_rdev != target.number {
+            return Err(TargetError::Changed { name: name.into() });
+        }
+        // The end of a block device is its size (BLKGETSIZE64 gives the same).
+        let size_bytes = rustix::fs::seek(&descriptor, SeekFrom::End(0))
+            .map_err(|errno| TargetError::of(name, "read its size", errno))?;
+        let block_bytes = rustix::fs::ioctl_blksszget(&descriptor)
+            .map_err(|errno| TargetError::of(name, "read its block size", errno))?;
+        let kind = TargetKind::Block { name: name.into() };
+        Self { name: name.into(), kind, size_bytes, block_bytes, direct, descriptor }.not_empty()
+    }
+
+    /// A regular file, verified by its inode.
+    pub(crate) fn of_file(target: &PathTarget) -> Result<Self, TargetError> {
+        // Its path has no symbolic link, unless somebody put one there since.
+        let (descriptor, direct) = open_for_reading(&target.path, OFlags::NOFOLLOW, &target.name)?;
+        Self::of_descriptor(descriptor, direct, target)
+    }
+
+    fn of_descriptor(
+        descriptor: OwnedFd,
+        direct: bool,
+        target: &PathTarget,
+    ) -> Result<Self, TargetError> {
+        let name = target.name.as_str();
+        let stat = rustix::fs::fstat(&descriptor)
+            .map_err(|errno| TargetError::of(name, "look at it", errno))?;
+        let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
+        if !is_file || (stat.st_dev, stat.st_ino) != target.identity {
+            return Err(TargetError::Changed { name: name.into() });
+        }
+        let assumed = target.logical_block_bytes.unwrap_or(ASSUMED_BLOCK_BYTES);
+        let (direct, block_bytes) = match direct_alignment_bytes(&descriptor) {
+            // O_DIRECT is taken, and ignored (ext4 with data=journal).
+            Some(0) => (false, assumed),
+            Some(bytes) => (direct, bytes.max(512)),
+            None => (direct, assumed),
+        };
+        Self {
+            name: name.into(),
+            kind: TargetKind::File { device: target.device.clone() },
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            block_bytes,
+            direct,
+            descriptor,
+        }
+        .not_empty()
+    }
+
+    fn not_empty(self) -> Result<Self, TargetError> {
+        if self.size_bytes < u64::from(self.block_bytes) {
+            let Self { name, size_bytes, block_bytes, .. } = self;
+            return Err(TargetError::TooSmall { name, size: size_bytes, block_bytes });
+        }
+        Ok(self)
+    }
+
+    /// Another clearance of the same open file.
+    pub(crate) fn again(&self) -> Result<Self, TargetError> {
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.descriptor, 0)
+            .map_err(|errno| TargetError::of(&self.name, "hold it", errno))?;
+        Ok(Self { name: self.name.clone(), kind: self.kind.clone(), descriptor, ..*self })
+    }
+}
+
+impl AsFd for ReadClearance {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// The proof that a target may be written: only a file that this process has
+/// just made gets one, and it does not leave this crate.
+#[derive(Debug)]
+pub(crate) struct WriteClearance {
+    /// Of the scratch file; its name is the directory's.
+    target: PathTarget,
+    descriptor: OwnedFd,
+    direct: bool,
+}
+
+impl WriteClearance {
+    /// For a file that was made in `directory` by opening `descriptor` with
+    /// O_EXCL or O_TMPFILE: nobody else's data can be in it.
+    pub(crate) fn of_new_file(
+        descriptor: OwnedFd,
+        directory: &PathTarget,
+    ) -> Result<Self, TargetError> {
+        let failed = |errno| TargetError::of(&directory.name, "prepare its scratch file", errno);
+        let stat = rustix::fs::fstat(&descriptor).map_err(failed)?;
+        // Set afterwards: where O_DIRECT is not supported, open(2) fails after
+        // having made the file.
+        let flags = rustix::fs::fcntl_getfl(&descriptor).map_err(failed)?;
+        let direct = match rustix::fs::fcntl_setfl(&descriptor, flags | OFlags::DIRECT) {
+            Ok(()) => true,
+            Err(Errno::INVAL) => false,
+            Err(errno) => return Err(failed(errno)),
+        };
+        let mut target = directory.clone();
+        target.identity = (stat.st_dev, stat.st_ino);
+        Ok(Self { target, descriptor, direct })
+    }
+
+    /// Whether writes bypass the page cache.
+    pub(crate) const fn direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Device and inode number of the file.
+    pub(crate) const fn identity(&self) -> (rustix::fs::Dev, u64) {
+        self.target.identity
+    }
+
+    /// Gives up writing for reading.
+    pub(crate) fn into_read_clearance(self) -> Result<ReadClearance, TargetError> {
+        // Opened anew, so that the descriptor cannot write and file systems
+        // that look at O_DIRECT only in open(2) see it; through the descriptor,
+        // so that it is this file, also where it has no name.
+        let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        let (descriptor, direct) =
+            open_for_reading(Path::new(&path), OFlags::empty(), &self.target.name)?;
+        ReadClearance::of_descriptor(descriptor, direct, &self.target)
+    }
+}
+
+impl AsFd for WriteClearance {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Opens `path` read only, with O_DIRECT where it takes that, and says whether
+/// it did.
+fn open_for_reading(
+    path: &Path,
+    flags: OFlags,
+    name: &str,
+) -> Result<(OwnedFd, bool), TargetError> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
+        Ok(descriptor) => Ok((descriptor, true)),
+        Err(Errno::INVAL) => rustix::fs::open(path, flags, Mode::empty())
+            .map(|descriptor| (descriptor, false))
+            .map_err(|errno| TargetError::of(name, "read it", errno)),
+        // Something else took its place: O_NOFOLLOW met a symbolic link, or it is gone.
+        Err(Errno::LOOP | Errno::NOENT) => Err(TargetError::Changed { name: name.into() }),
+        Err(errno) => Err(TargetError::of(name, "read it", errno)),
+    }
+}
+
+/// What direct I/O on a file has to be aligned to, bytes; 0: the file has no
+/// direct I/O, whatever open(2) says; `None`: the kernel does not tell
+/// (statx(2), STATX_DIOALIGN, Linux 6.1).
+fn direct_alignment_bytes(descriptor: &OwnedFd) -> Option<u32> {
+    let statx =
+        rustix::fs::statx(descriptor, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let told = StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::DIOALIGN);
+    let bytes = match statx.stx_dio_offset_align {
+        0 => 0,
+        offset => offset.max(statx.stx_dio_mem_align),
+    };
+    told.then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::resolve;
+    use crate::testing::host_under;
+
+    #[test]
+    fn a_file_is_held_read_only_and_directly() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        fs::write(&path, vec![7; 10_000]).unwrap();
+        let host = host_under(dir.path());
+        let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
+        let clearance = target.clear_for_reading().unwrap();
+
+        assert_eq!(clearance.name(), path.canonicalize().unwrap().to_str().unwrap());
+        assert_eq!(clearance.kind(), &TargetKind::File { device: Some("disk0".into()) });
+        assert_eq!(clearance.size_bytes(), 10_000);
+        assert!(clearance.block_bytes().is_power_of_two() && clearance.block_bytes() >= 512);
+        let flags = rustix::fs::fcntl_getfl(&clearance).unwrap();
+        assert_eq!(flags & OFlags::RWMODE, OFlags::RDONLY);
+        assert_eq!(flags.contains(OFlags::DIRECT), clearance.direct());
+        assert_eq!(clearance.remark().is_none(), clearance.direct());
+        assert!(rustix::io::write(&clearance, b"x").is_err());
+    }
+
+    #[test]
+    fn what_took_the_place_of_a_file_is_not_cleared() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        fs::write(&path, vec![7; 8192]).unwrap();
+        let host = host_under(dir.path());
+        let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
+
+        let another = dir.path().join("another");
+        fs::write(&another, vec![8; 8192]).unwrap();
+        fs::rename(&another, &path).unwrap();
+        assert!(matches!(target.clear_for_reading(), Err(TargetError::Changed { .. })));
+
+        fs::rename(&path, &another).unwrap();
+        std::os::unix::fs::symlink(&another, &path).unwrap();
+        assert!(matches!(target.clear_for_reading(), Err(TargetError::Changed { .. })));
+
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(target.clear_for_reading(), Err(TargetError::Changed { .. })));
+    }
+
+    #[test]
+    fn a_file_of_less_than_a_block_and_a_directory_are_not_cleared() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("small");
+        fs::write(&path, b"small").unwrap();
+        let host = host_under(dir.path());
+        let clear = |path: &Path| {
+            resolve(&host, path.to_str().unwrap()).unwrap()[0].clear_for_reading().unwrap_err()
+        };
+        assert!(matches!(clear(&path), TargetError::TooSmall { size: 5, .. }));
+        assert!(matches!(clear(dir.path()), TargetError::Refused { .. }));
+    }
+}

@@ -1,0 +1,243 @@
+//! Why a name did not become a clearance, and what to do about it.
+
+use std::io;
+
+use iodyno_model::Bytes;
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// Why a target cannot be used. The message says what and why,
+/// [`TargetError::next_step`] what to do.
+#[derive(Debug, Error)]
+pub enum TargetError {
+    /// Nothing has this name.
+    #[error("{name}: there is no such device, file or directory")]
+    NotFound {
+        /// As it was given.
+        name: String,
+        /// The existing name most like it.
+        nearest: Option<String>,
+        /// PCI functions of class NVMe that no NVMe driver has, with their
+        /// driver where they have one.
+        detached: Vec<String>,
+    },
+    /// The same thing was named twice.
+    #[error("{first} and {second} are the same target, {name}")]
+    GivenTwice {
+        /// The first spelling.
+        first: String,
+        /// The second spelling.
+        second: String,
+        /// What both are.
+        name: String,
+    },
+    /// It exists, but holds no data.
+    #[error("{name} is {what}, not a block device, file or directory")]
+    NotStorage {
+        /// As it was given.
+        name: String,
+        /// `a named pipe`.
+        what: &'static str,
+    },
+    /// A PCI function of class NVMe that the NVMe driver does not have.
+    #[error("{address} has no NVMe controller: {}", match .driver {
+        Some(driver) => format!("the driver {driver} has it"),
+        None => "no driver has it".into(),
+    })]
+    Detached {
+        /// PCI address.
+        address: String,
+        /// The driver that has it, `vfio-pci`.
+        driver: Option<String>,
+    },
+    /// A controller that takes no I/O.
+    #[error("{controller} takes no I/O: its state is {state}")]
+    ControllerNotLive {
+        /// `nvme0`.
+        controller: String,
+        /// `dead`, `resetting`, `connecting`, `deleting`.
+        state: String,
+    },
+    /// A controller without a block device.
+    #[error("{controller} has no namespace that is a block device")]
+    NoNamespace {
+        /// `nvme0`.
+        controller: String,
+    },
+    /// There is nothing to read.
+    #[error("{name} is too small: {size} bytes, and one block is {block_bytes}")]
+    TooSmall {
+        /// The target.
+        name: String,
+        /// Its size, bytes.
+        size: u64,
+        /// A block, bytes.
+        block_bytes: u32,
+    },
+    /// Measuring it would say nothing about storage.
+    #[error("{name}: {why}")]
+    Refused {
+        /// The target.
+        name: String,
+        /// Why, as a sentence, and what to name instead.
+        why: String,
+    },
+    /// The user may not open it.
+    #[error("{name}: no permission to {action}")]
+    NoPermission {
+        /// The target.
+        name: String,
+        /// `read it`.
+        action: &'static str,
+    },
+    /// Another thing has its name than when it was resolved.
+    #[error("{name} is not what it was a moment ago: another device or file has its name now")]
+    Changed {
+        /// The target.
+        name: String,
+    },
+    /// Too little room for a scratch file.
+    #[error(
+        "{directory}: {} are free, and a scratch file needs {} of free space, of which it uses a quarter",
+        Bytes(*.free_bytes).binary(),
+        Bytes(*.needed_bytes).binary()
+    )]
+    NoSpace {
+        /// The directory.
+        directory: String,
+        /// Free for this user, bytes.
+        free_bytes: u64,
+        /// Needed, bytes.
+        needed_bytes: u64,
+    },
+    /// The caller stopped it.
+    #[error("{directory}: interrupted while its scratch file was written; the file is removed")]
+    Interrupted {
+        /// The directory.
+        directory: String,
+    },
+    /// A system call failed.
+    #[error("{name}: could not {action}: {source}")]
+    Io {
+        /// The target.
+        name: String,
+        /// `read its size`.
+        action: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl TargetError {
+    /// A system call on `name` failed; a missing permission is told apart.
+    pub(crate) fn of(name: &str, action: &'static str, errno: Errno) -> Self {
+        let name = name.to_owned();
+        match errno {
+            Errno::ACCESS | Errno::PERM => Self::NoPermission { name, action },
+            _ => Self::Io { name, action, source: errno.into() },
+        }
+    }
+
+    /// What the user can do about it, as a sentence or a command.
+    pub fn next_step(&self) -> String {
+        match self {
+            Self::NotFound { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
+            Self::NotFound { detached, .. } if !detached.is_empty() => format!(
+                "these NVMe functions are not with the nvme driver: {}; bind them to it to measure \
+                 them",
+                detached.join(", ")
+            ),
+            Self::NotFound { .. } => "iodyno list shows the drives of this machine".into(),
+            Self::GivenTwice { .. } => "name it once".into(),
+            Self::NotStorage { .. } => {
+                "name an NVMe controller, a block device, a file or a directory".into()
+            }
+            Self::Detached { address, driver } => match driver {
+                Some(driver) => format!(
+                    "whoever uses it through {driver} (a virtual machine, SPDK) has to give it \
+                     back: unbind {address} from {driver} and bind it to nvme"
+                ),
+                None => format!("load the nvme driver, or bind {address} to it; see dmesg for why"),
+            },
+            Self::ControllerNotLive { controller, state } if state == "dead" => {
+                format!("see dmesg for {controller}; reset the drive or replace it")
+            }
+            Self::ControllerNotLive { .. } => "wait until its state is live and repeat".into(),
+            Self::NoNamespace { controller } => format!(
+                "create and attach a namespace (nvme create-ns, nvme attach-ns), then rescan: nvme \
+                 ns-rescan /dev/{controller}"
+            ),
+            Self::TooSmall { .. } => "name a device or file that holds data".into(),
+            Self::Refused { .. } => "name a device, or a directory on a disk".into(),
+            Self::NoPermission { .. } => {
+                sudo_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned()))
+            }
+            Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
+            Self::NoSpace { .. } => "free some space, or name another directory".into(),
+            Self::Interrupted { .. } => "repeat when there is time".into(),
+            Self::Io { source, .. } => match Errno::from_io_error(source) {
+                Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
+                    "the device may be gone or failing: see dmesg".into()
+                }
+                Some(Errno::ROFS) => {
+                    "its file system is read-only: name a file in it, or another directory".into()
+                }
+                Some(Errno::DQUOT) => "raise the quota, or name another directory".into(),
+                _ => "see dmesg, and repeat".into(),
+            },
+        }
+    }
+}
+
+/// The command line that does the same as root. A bare program name becomes
+/// the path of the program, since sudo has a search path of its own.
+fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
+    let typed = arguments.next().unwrap_or_default();
+    let program = if typed.contains('/') {
+        typed
+    } else {
+        std::env::current_exe().map_or(typed, |path| path.display().to_string())
+    };
+    let mut line = format!("sudo {}", quoted(&program));
+    for argument in arguments {
+        line.push(' ');
+        line.push_str(&quoted(&argument));
+    }
+    line
+}
+
+/// An argument as a POSIX shell takes it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sudo_line_repeats_the_command_line_quoted() {
+        let typed = ["target/release/iodyno", "check", "/mnt/a b", "it's", "nvme0", ""];
+        assert_eq!(
+            sudo_line(typed.into_iter().map(String::from)),
+            r"sudo target/release/iodyno check '/mnt/a b' 'it'\''s' nvme0 ''"
+        );
+        let bare = sudo_line(["iodyno".to_owned()].into_iter());
+        assert!(bare.starts_with("sudo /"), "{bare}");
+    }
+
+    #[test]
+    fn a_missing_permission_is_told_apart() {
+        let error = TargetError::of("nvme0n1", "read it", Errno::ACCESS);
+        assert_eq!(error.to_string(), "nvme0n1: no permission to read it");
+        assert!(error.next_step().starts_with("sudo "));
+        let error = TargetError::of("nvme0n1", "read it", Errno::NXIO);
+        assert!(error.to_string().starts_with("nvme0n1: could not read it: "));
+        assert!(error.next_step().contains("gone"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The file system that a path is in, and what it makes of a measurement.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// A mounted file system, as /proc/self/mountinfo has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its type, `ext4`, `fuse.sshfs`.
+    pub kind: String,
+    /// Where it is mounted.
+    pub at: PathBuf,
+    /// What is mounted: `/dev/nvme0n1p2`, `server:/export`, `tmpfs`.
+    pub source: PathBuf,
+    /// Mount options, of the mount and of the file system.
+    pub options: String,
+}
+
+impl FileSystem {
+    /// The file system that `path` is in; absolute, without symbolic links.
+    /// `None` where the kernel does not say.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        // A mount table is what this process sees at this moment: it is read
+        // together with the path, not out of a snapshot that may be older.
+        Self::find(&std::fs::read("/proc/self/mountinfo").ok()?, path)
+    }
+
+    /// The mount in `mountinfo` (proc_pid_mountinfo(5)) that covers `path`:
+    /// the deepest one, and of several at the same place the last.
+    fn find(mountinfo: &[u8], path: &Path) -> Option<Self> {
+        mountinfo
+            .split(|byte| *byte == b'\n')
+            .filter_map(Self::parse)
+            .filter(|mount| path.starts_with(&mount.at))
+            .max_by_key(|mount| mount.at.components().count())
+    }
+
+    /// A line: `36 35 98:0 /root /mount options optional… - type source options`.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+        let dash = fields.iter().position(|field| *field == b"-").filter(|dash| *dash >= 6)?;
+        let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+        Some(Self {
+            kind: text(fields.get(dash + 1)?),
+            at: unescaped(fields[4]),
+            source: unescaped(fields.get(dash + 2)?),
+            options: format!("{},{}", text(fields[5]), text(fields.get(dash + 3)?)),
+        })
+    }
+
+    fn has_option(&self, name: &str) -> bool {
+        self.options.split(',').any(|option| {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            key == name && !matches!(value, "no" | "none" | "off")
+        })
+    }
+
+    /// Why measuring files in it would say nothing about storage.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let kind = self.kind.as_str();
+        match kind {
+            "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => Some(format!(
+                "it is in memory ({kind}), not on storage: name a directory on a disk"
+            )),
+            "proc" | "sysfs" | "cgroup" | "cgroup2" | "devpts" | "debugfs" | "tracefs"
+            | "securityfs" | "configfs" | "pstore" | "bpf" | "mqueue" | "efivarfs" | "autofs" => {
+                Some(format!("{kind} holds no data of its own: name a directory on a disk"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What qualifies a measurement of files in it.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let kind = self.kind.as_str();
+        let network = [
+            "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "lustre", "gpfs", "beegfs",
+            "pvfs2", "9p", "virtiofs",
+        ];
+        if kind == "overlay" || kind == "aufs" {
+            Some(format!(
+                "on {kind}: another file system does the I/O underneath, and the drive is not known"
+            ))
+        } else if network.contains(&kind) {
+            Some(format!(
+                "on {kind}: the network and another machine's cache are part of what is measured"
+            ))
+        } else if kind == "zfs" {
+            Some("on zfs: its own cache and compression are part of what is measured".into())
+        } else if kind == "fuse" || kind.starts_with("fuse.") {
+            Some(format!("on {kind}: the process that serves it is part of what is measured"))
+        } else if self.compresses() {
+            Some(format!("{kind} compresses: other data than random would give other figures"))
+        } else if kind == "squashfs" || kind == "erofs" {
+            Some(format!("{kind} decompresses what it reads: a CPU may be the limit"))
+        } else {
+            None
+        }
+    }
+
+    fn compresses(&self) -> bool {
+        match self.kind.as_str() {
+            "btrfs" => self.has_option("compress") || self.has_option("compress-force"),
+            "f2fs" => self.has_option("compress_algorithm"),
+            "bcachefs" => {
+                self.has_option("compression") || self.has_option("background_compression")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A field of mountinfo: space, tab, newline and backslash are octal escapes.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        match octal {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    const MOUNTINFO: &[u8] = br"22 27 0:21 / /proc rw - proc proc rw
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+30 27 0:40 /@home /home rw,noatime shared:1 master:2 - btrfs /dev/nvme0n1p2 rw,compress=zstd:3,ssd
+31 27 0:41 / /mnt/two\040words rw - nfs4 server:/export rw,vers=4.2
+32 27 0:42 / /dev/shm rw - ext4 /dev/vdb rw
+33 32 0:43 / /dev/shm rw - tmpfs tmpfs rw,size=1k
+garbage
+34 27 0:44
+";
+
+    fn find(path: &str) -> FileSystem {
+        FileSystem::find(MOUNTINFO, Path::new(path)).unwrap()
+    }
+
+    #[test]
+    fn the_deepest_and_last_mount_covers_a_path() {
+        assert_eq!(find("/srv/x").kind, "ext4");
+        assert_eq!(find("/homework").at, Path::new("/"));
+        let home = find("/home/ann");
+        assert_eq!((home.kind.as_str(), home.source.to_str()), ("btrfs", Some("/dev/nvme0n1p2")));
+        assert!(home.options.contains("noatime") && home.options.contains("ssd"));
+        assert_eq!(find("/mnt/two words/a").kind, "nfs4");
+        assert_eq!(find("/dev/shm").kind, "tmpfs");
+        assert_eq!(FileSystem::find(b"", Path::new("/")), None);
+    }
+
+    #[test]
+    fn memory_is_refused_and_what_is_in_between_is_said() {
+        assert!(find("/dev/shm").refusal().unwrap().contains("memory"));
+        assert!(find("/proc/1").refusal().is_some());
+        assert_eq!((find("/srv").refusal(), find("/srv").remark()), (None, None));
+        assert!(find("/home").remark().unwrap().contains("compresses"));
+        assert!(find("/mnt/two words").remark().unwrap().contains("network"));
+
+        let with = |kind: &str, options: &str| {
+            let kind = kind.into();
+            FileSystem { kind, options: options.into(), ..find("/srv") }.remark().is_some()
+        };
+        assert!(!with("btrfs", "rw,ssd"));
+        assert!(!with("btrfs", "rw,compress=no"));
+        assert!(with("btrfs", "rw,compress-force=lzo"));
+        assert!(with("f2fs", "rw,compress_algorithm=lz4"));
+        assert!(with("zfs", "rw") && with("overlay", "rw") && with("fuse.sshfs", "rw"));
+        assert!(!with("xfs", "rw,compress=zstd"));
+    }
+
+    #[test]
+    fn garbage_is_no_mount_and_no_panic() {
+        let mut random = crate::random::Random::new(1);
+        let mut bytes = [0; 300];
+        for _ in 0..2000 {
+            random.fill(&mut bytes);
+            // Few different bytes, so that separators and escapes are frequent.
+            bytes.iter_mut().for_each(|byte| *byte = b" -\\\n07/"[usize::from(*byte % 7)]);
+            let _ = FileSystem::find(&bytes, Path::new("/"));
+        }
+        assert_eq!(unescaped(br"\04").as_os_str().as_bytes(), br"\04");
+        assert_eq!(unescaped(br"\999").as_os_str().as_bytes(), br"\999");
+        assert_eq!(unescaped(br"\134").as_os_str().as_bytes(), br"\");
+    }
+}

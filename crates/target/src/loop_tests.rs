@@ -1,0 +1,268 @@
+//! On real block devices and file systems: loop devices made for the test.
+//! Needs root, losetup, mkfs.ext4 and mount; fails by name where one is missing.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use iodyno_model::{BlockKind, Host};
+use rustix::fs::OFlags;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use tempfile::TempDir;
+
+use crate::testing::{block, host, host_under};
+use crate::{ScratchFile, ScratchPlan, Target, TargetError, TargetKind, resolve, resolve_all};
+
+const MIB: u64 = 1 << 20;
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = try_to_run(program, arguments);
+    output.unwrap_or_else(|said| panic!("{program} {arguments:?} (this test needs root): {said}"))
+}
+
+fn try_to_run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// Waits until `holds`. A process that another test is just starting has this
+/// one's descriptors until its exec(2), so what is closed here may be open for
+/// a moment longer.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn unmount(path: &str) {
+    eventually(path, || try_to_run("umount", &[path]).is_ok());
+}
+
+/// A loop device on a file in a directory of its own.
+struct Loop {
+    device: String,
+    directory: TempDir,
+}
+
+impl Loop {
+    fn new(size_bytes: u64) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().join("image");
+        fs::File::create(&image).unwrap().set_len(size_bytes).unwrap();
+        let device = run("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        Self { device, directory }
+    }
+
+    fn name(&self) -> &str {
+        self.device.strip_prefix("/dev/").unwrap()
+    }
+
+    fn host(&self) -> Host {
+        let number = fs::metadata(&self.device).unwrap().rdev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let mut device = block(self.name(), major, minor);
+        device.kind = BlockKind::Loop { backing_file: Some("/image".into()) };
+        host(vec![device])
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run("losetup", &["--detach", &self.device]);
+    }
+}
+
+/// An ext4 file system on a loop device, mounted.
+struct Ext4 {
+    at: PathBuf,
+    disk: Loop,
+}
+
+impl Ext4 {
+    fn new(size_bytes: u64, options: &str) -> Self {
+        let disk = Loop::new(size_bytes);
+        run("mkfs.ext4", &["-q", "-m", "0", &disk.device]);
+        let at = disk.directory.path().join("mounted");
+        fs::create_dir(&at).unwrap();
+        run("mount", &["-o", options, &disk.device, at.to_str().unwrap()]);
+        Self { at, disk }
+    }
+
+    fn target(&self) -> Target {
+        resolve(&self.disk.host(), self.at.to_str().unwrap()).unwrap().remove(0)
+    }
+
+    fn scratch_files(&self) -> usize {
+        let names = fs::read_dir(&self.at).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".iodyno")).count()
+    }
+}
+
+impl Drop for Ext4 {
+    fn drop(&mut self) {
+        unmount(self.at.to_str().unwrap());
+    }
+}
+
+#[test]
+fn a_block_device_is_the_same_by_every_name() {
+    let disk = Loop::new(8 * MIB);
+    let host = disk.host();
+    let by_id = disk.directory.path().join("virtual-disk_0001");
+    symlink(&disk.device, &by_id).unwrap();
+    let names = [disk.name(), disk.device.as_str(), by_id.to_str().unwrap()];
+
+    for name in names {
+        let target = resolve(&host, name).unwrap().remove(0);
+        assert_eq!((target.name(), target.device()), (disk.name(), Some(disk.name())));
+        assert!(target.remarks().iter().any(|remark| remark.contains("loop device")));
+        let clearance = target.clear_for_reading().unwrap();
+        assert_eq!(clearance.kind(), &TargetKind::Block { name: disk.name().into() });
+        assert_eq!((clearance.size_bytes(), clearance.block_bytes()), (8 * MIB, 512));
+        assert!(clearance.direct());
+        let flags = rustix::fs::fcntl_getfl(&clearance).unwrap();
+        assert_eq!(flags & (OFlags::RWMODE | OFlags::DIRECT), OFlags::RDONLY | OFlags::DIRECT);
+    }
+    let error = resolve_all(&host, &[names[1].into(), names[2].into()]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{} and {} are the same target, {}", names[1], names[2], names[0])
+    );
+}
+
+#[test]
+fn another_device_under_the_same_name_is_not_cleared() {
+    let disk = Loop::new(8 * MIB);
+    let mut host = disk.host();
+    host.blocks[0].minor += 1;
+    let target = resolve(&host, disk.name()).unwrap().remove(0);
+    assert!(matches!(target.clear_for_reading(), Err(TargetError::Changed { .. })));
+    // By path it is a device that the host does not have.
+    assert!(matches!(resolve(&host, &disk.device), Err(TargetError::Refused { .. })));
+}
+
+#[test]
+fn a_missing_permission_gives_the_sudo_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("secret");
+    fs::write(&path, [0; 4096]).unwrap();
+    let host = host_under(dir.path());
+    let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
+    run("chmod", &["0", path.to_str().unwrap()]);
+    // A thread that may not what root may.
+    let error = std::thread::spawn(move || {
+        let mut mine = capabilities(None).unwrap();
+        mine.effective -= CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+        set_capabilities(None, mine).unwrap();
+        target.clear_for_reading().unwrap_err()
+    });
+    let error = error.join().unwrap();
+    assert!(error.to_string().ends_with("secret: no permission to read it"), "{error}");
+    assert!(error.next_step().starts_with("sudo /"), "{}", error.next_step());
+}
+
+#[test]
+fn a_directory_without_space_is_said_with_what_it_takes() {
+    let small = Ext4::new(64 * MIB, "rw");
+    let target = small.target();
+    assert_eq!(target.device(), Some(small.disk.name()));
+    assert_eq!(target.file_system().unwrap().kind, "ext4");
+    assert!(target.remarks().is_empty());
+    let error = ScratchPlan::of(&target).unwrap_err();
+    assert!(matches!(error, TargetError::NoSpace { .. }));
+    assert!(error.to_string().contains("needs 1 GiB of free space"), "{error}");
+}
+
+#[test]
+fn a_disk_that_fills_up_keeps_enough_or_nothing() {
+    let small = Ext4::new(64 * MIB, "rw");
+    for named in [false, true] {
+        let plan =
+            |least_bytes| ScratchPlan::unchecked(&small.target(), least_bytes, 1 << 40, named);
+        let mut go_on = |_, _| ControlFlow::Continue(());
+
+        let mut scratch = ScratchFile::create(&plan(16 * MIB), &mut go_on).unwrap();
+        let size = scratch.size_bytes();
+        assert!((16 * MIB..64 * MIB).contains(&size), "{size}");
+        assert_eq!(size % (4 * MIB), 0);
+        let clearance = scratch.clear_for_reading().unwrap();
+        assert_eq!(clearance.kind(), &TargetKind::File { device: Some(small.disk.name().into()) });
+        assert!(clearance.direct());
+        assert_eq!(small.scratch_files(), usize::from(named));
+        scratch.remove().unwrap();
+        drop((scratch, clearance));
+        eventually("the space is not given back", || free_bytes(&small.at) > 32 * MIB);
+
+        let error = ScratchFile::create(&plan(256 * MIB), &mut go_on).unwrap_err();
+        assert!(matches!(error, TargetError::NoSpace { .. }), "{error}");
+        assert_eq!(small.scratch_files(), 0);
+        eventually("the space is not given back", || free_bytes(&small.at) > 32 * MIB);
+    }
+}
+
+fn free_bytes(path: &Path) -> u64 {
+    let space = rustix::fs::statvfs(path).unwrap();
+    space.f_bavail * space.f_frsize
+}
+
+#[test]
+fn a_read_only_file_system_takes_no_scratch_file() {
+    let small = Ext4::new(64 * MIB, "rw");
+    run("mount", &["-o", "remount,ro", small.at.to_str().unwrap()]);
+    for named in [false, true] {
+        let plan = ScratchPlan::unchecked(&small.target(), MIB, 8 * MIB, named);
+        let error = ScratchFile::create(&plan, &mut |_, _| ControlFlow::Continue(())).unwrap_err();
+        assert!(error.next_step().contains("read-only"), "{error}: {}", error.next_step());
+    }
+}
+
+#[test]
+fn a_file_system_without_direct_io_is_said() {
+    let journalled = Ext4::new(64 * MIB, "data=journal");
+    let path: &Path = &journalled.at.join("data");
+    fs::write(path, vec![1; 65536]).unwrap();
+    let host = journalled.disk.host();
+    let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
+    let clearance = target.clear_for_reading().unwrap();
+    assert!(!clearance.direct());
+    assert!(clearance.remark().unwrap().contains("O_DIRECT"));
+
+    let plan = ScratchPlan::unchecked(&journalled.target(), MIB, 8 * MIB, true);
+    let scratch = ScratchFile::create(&plan, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    assert!(!scratch.clear_for_reading().unwrap().direct());
+}
+
+#[test]
+fn an_overlay_is_said_and_its_device_is_not_guessed() {
+    let below = Ext4::new(64 * MIB, "rw");
+    let directory = |name: &str| {
+        let path = below.at.join(name);
+        fs::create_dir(&path).unwrap();
+        path.display().to_string()
+    };
+    let (lower, upper, work) = (directory("lower"), directory("upper"), directory("work"));
+    let merged = directory("merged");
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    run("mount", &["-t", "overlay", "-o", &options, "overlay", &merged]);
+    let found = std::panic::catch_unwind(|| {
+        let target = resolve(&below.disk.host(), &merged).unwrap().remove(0);
+        let plan = ScratchPlan::unchecked(&target, MIB, 8 * MIB, true);
+        let scratch = ScratchFile::create(&plan, &mut |_, _| ControlFlow::Continue(()));
+        (target, scratch.map(|scratch| scratch.size_bytes()))
+    });
+    unmount(&merged);
+    let (target, size) = found.unwrap();
+    assert_eq!(target.file_system().unwrap().kind, "overlay");
+    assert_eq!(target.device(), None);
+    assert!(target.remarks()[0].contains("on overlay"), "{:?}", target.remarks());
+    assert_eq!(size.unwrap(), 8 * MIB);
+}

@@ -1,0 +1,232 @@
+//! From a name to what it names.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use iodyno_model::{BlockDevice, Drive, Fact, Host};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::target::block_of;
+use crate::{BlockTarget, PathTarget, Target, TargetError};
+
+/// What `name` names: a controller's namespaces (`nvme0`, its PCI address,
+/// `/dev/nvme0`), a namespace (`nvme0n1`, `ng0n1`), any block device by kernel
+/// name or by a path to it, or a file or directory. A name without `/` is a
+/// device first, so `./nvme0` is the file. Of a multipath drive it is the head
+/// device, also where a path of it (`nvme0c1n1`) was named.
+///
+/// # Errors
+/// Says what is in the way: nothing of this name, no data behind it, a dead
+/// controller, or a place where measuring says nothing about storage.
+pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
+    if !name.contains('/')
+        && let Some(targets) = device(host, name)
+    {
+        return targets;
+    }
+    let path = Path::new(name);
+    let canonical = match path.canonicalize() {
+        Ok(canonical) => canonical,
+        Err(error) => {
+            return Err(match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::NOTDIR) => not_found(host, name),
+                errno => TargetError::of(name, "look it up", errno.unwrap_or(Errno::IO)),
+            });
+        }
+    };
+    let stat =
+        rustix::fs::stat(&canonical).map_err(|errno| TargetError::of(name, "look at it", errno))?;
+    let what = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => {
+            let device = block_of(host, stat.st_rdev).ok_or_else(|| TargetError::Refused {
+                name: name.into(),
+                why: "the block layer has no such device: it holds nothing, or came just now"
+                    .into(),
+            })?;
+            return block(host, device, Some(canonical)).map(|target| vec![target]);
+        }
+        FileType::RegularFile => {
+            return Ok(vec![Target::File(PathTarget::new(host, canonical, &stat)?)]);
+        }
+        FileType::Directory => {
+            return Ok(vec![Target::Directory(PathTarget::new(host, canonical, &stat)?)]);
+        }
+        FileType::CharacterDevice => {
+            // /dev/nvme0 and /dev/ng0n1: the kernel names both after what they belong to.
+            let node = canonical.file_name().and_then(|node| node.to_str());
+            let in_dev = canonical.parent() == Some(Path::new("/dev"));
+            if let Some(targets) = node.filter(|_| in_dev).and_then(|node| device(host, node)) {
+                return targets;
+            }
+            "a character device that belongs to no NVMe drive"
+        }
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        _ => "of an unknown type",
+    };
+    Err(TargetError::NotStorage { name: name.into(), what })
+}
+
+/// All of `names`, in order.
+///
+/// # Errors
+/// The first name that [`resolve`] has an error for, or two names of the same
+/// thing.
+pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetError> {
+    let mut found: Vec<(&str, Target)> = Vec::new();
+    for name in names {
+        for target in resolve(host, name)? {
+            if let Some((first, same)) = found.iter().find(|(_, known)| known.is_same(&target)) {
+                return Err(TargetError::GivenTwice {
+                    first: (*first).into(),
+                    second: name.clone(),
+                    name: same.name().into(),
+                });
+            }
+            found.push((name, target));
+        }
+    }
+    Ok(found.into_iter().map(|(_, target)| target).collect())
+}
+
+/// The namespaces of every NVMe drive, each once, also where several
+/// controllers reach it; an error for each drive that has none to offer.
+pub fn every_drive(host: &Host) -> (Vec<Target>, Vec<TargetError>) {
+    let (mut targets, mut errors) = (Vec::<Target>::new(), Vec::new());
+    for drive in &host.drives {
+        match namespaces(host, drive) {
+            Ok(found) => {
+                for target in found {
+                    if !targets.iter().any(|known| known.is_same(&target)) {
+                        targets.push(target);
+                    }
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    (targets, errors)
+}
+
+/// What the kernel calls `name`; `None` where it calls nothing so.
+fn device(host: &Host, name: &str) -> Option<Result<Vec<Target>, TargetError>> {
+    let at = |fact: &Fact<String>| fact.get().is_some_and(|address| address == name);
+    let drive = host.drives.iter().find(|drive| drive.name == name || at(&drive.address));
+    if let Some(drive) = drive {
+        return Some(namespaces(host, drive));
+    }
+    let function = host.nvme_functions.iter().find(|function| function.address == name);
+    if let Some(function) = function {
+        let driver = function.driver.value();
+        return Some(Err(TargetError::Detached { address: name.into(), driver }));
+    }
+    let kernel_name = match name.strip_prefix("ng") {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("nvme{rest}"),
+        _ => name.to_owned(),
+    };
+    let known = host.block(&kernel_name).or_else(|| host.block(&head_of(&kernel_name)?))?;
+    Some(block(host, known, None).map(|target| vec![target]))
+}
+
+fn namespaces(host: &Host, drive: &Drive) -> Result<Vec<Target>, TargetError> {
+    let controller = drive.name.clone();
+    if let Some(state) = drive.state.get().filter(|state| *state != "live") {
+        return Err(TargetError::ControllerNotLive { controller, state: state.clone() });
+    }
+    let known: Vec<&BlockDevice> =
+        drive.namespaces.iter().filter_map(|namespace| host.block(&namespace.name)).collect();
+    if known.is_empty() {
+        return Err(TargetError::NoNamespace { controller });
+    }
+    known.into_iter().map(|device| block(host, device, None)).collect()
+}
+
+/// A block device, or the head of the multipath device that it is a path of.
+/// `path` is what the user gave.
+fn block(host: &Host, device: &BlockDevice, path: Option<PathBuf>) -> Result<Target, TargetError> {
+    let head = head_of(&device.name).and_then(|head| host.block(&head));
+    let (device, path) = match head {
+        Some(head) => (head, None),
+        None => (device, path),
+    };
+    // A `/` in a device's name is a `!` in sysfs (cciss!c0d0).
+    let path = path.unwrap_or_else(|| Path::new("/dev").join(device.name.replace('!', "/")));
+    BlockTarget::new(device, path).map(Target::Block)
+}
+
+/// `nvme0c1n2`, the path of subsystem 0's namespace 2 through controller 1,
+/// belongs to the head `nvme0n2` (drivers/nvme/host/multipath.c,
+/// nvme_mpath_set_disk_name).
+fn head_of(name: &str) -> Option<String> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
+    let (controller, namespace) = rest.split_once('n')?;
+    let is_path = number(subsystem) && number(controller) && number(namespace);
+    is_path.then(|| format!("nvme{subsystem}n{namespace}"))
+}
+
+fn not_found(host: &Host, name: &str) -> TargetError {
+    let detached = host
+        .nvme_functions
+        .iter()
+        .filter(|function| function.controller.is_none())
+        .map(|function| match function.driver.get() {
+            Some(driver) => format!("{} ({driver})", function.address),
+            None => format!("{} (no driver)", function.address),
+        })
+        .collect();
+    TargetError::NotFound { name: name.into(), nearest: nearest(host, name), detached }
+}
+
+/// The existing name that is most like `name`: of a device, or of what stands
+/// beside the missing file.
+fn nearest(host: &Host, name: &str) -> Option<String> {
+    let (parent, last) = name
+        .rsplit_once('/')
+        .map_or((None, name), |(parent, last)| (Some(format!("{parent}/")), last));
+    let mut candidates: Vec<String> = Vec::new();
+    if parent.as_deref().is_none_or(|parent| parent == "/dev/") {
+        candidates.extend(host.drives.iter().map(|drive| drive.name.clone()));
+        candidates.extend(host.blocks.iter().map(|block| block.name.clone()));
+    }
+    let beside = std::fs::read_dir(parent.as_deref().unwrap_or(".")).into_iter().flatten();
+    // Only what a person would look through.
+    candidates.extend(
+        beside.flatten().take(10_000).filter_map(|entry| entry.file_name().into_string().ok()),
+    );
+    let length = last.chars().count();
+    let allowed = length.div_ceil(4).min(length.saturating_sub(1));
+    candidates
+        .into_iter()
+        .filter(|candidate| !candidate.contains(char::is_control))
+        .map(|candidate| (edits(last, &candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        // Of equals the one that begins most like it: nvme1n1 for nvme1n2, not
+        // nvme0n2. Then the first: devices come before files.
+        .min_by_key(|(distance, candidate)| {
+            let alike = last.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
+            (*distance, Reverse(alike))
+        })
+        .map(|(_, candidate)| format!("{}{candidate}", parent.as_deref().unwrap_or_default()))
+}
+
+/// How many characters have to be inserted, deleted or replaced (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

@@ -1,0 +1,368 @@
+//! Scratch files: what a directory is measured through.
+//!
+//! A scratch file is full of random data, so that neither compression nor
+//! deduplication can help, and as large as about 10 s of writing make it.
+//!
+//! Where the file system can (O_TMPFILE: ext4, XFS, btrfs, f2fs, …), the file
+//! never has a name: whatever happens, kill -9 and power failure included, the
+//! kernel frees it with the last descriptor. Elsewhere it has the plan's name
+//! and is removed when the [`ScratchFile`] is dropped; after a kill it is
+//! [`remove_if_ours`] that removes it. The caller cannot know beforehand which
+//! it will be, so [`ScratchPlan::path`] goes to the journal before
+//! [`ScratchFile::create`] in both cases.
+
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{Advice, AtFlags, Dev, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::clearance::WriteClearance;
+use crate::random::{Random, unguessable};
+use crate::{PathTarget, ReadClearance, Target, TargetError};
+
+/// A scratch file has at least this size, bytes.
+const LEAST_BYTES: u64 = 256 << 20;
+/// A scratch file has at most this size, bytes.
+const MOST_BYTES: u64 = 8 << 30;
+/// It takes at most one part in so many of the free space.
+const SHARE_OF_FREE: u64 = 4;
+/// Writing ends after this time, once the least size is reached, ns.
+const WRITING_NS: u64 = 10_000_000_000;
+/// Written at once, bytes: a multiple of every block size, and enough to keep
+/// a drive busy, since the kernel splits it into requests that run together.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Buffers are aligned to this, bytes.
+const ALIGN_BYTES: usize = 64 << 10;
+
+const PREFIX: &str = ".iodyno-scratch-";
+const SUFFIX: &str = ".tmp";
+
+/// Where a scratch file will be and how large it may get.
+#[derive(Debug, Clone)]
+pub struct ScratchPlan {
+    directory: PathTarget,
+    path: PathBuf,
+    least_bytes: u64,
+    most_bytes: u64,
+    writing_ns: u64,
+    /// Give it a name in any case.
+    named: bool,
+}
+
+impl ScratchPlan {
+    /// A plan for a directory; nothing is made yet.
+    ///
+    /// # Errors
+    /// Not a directory, or a quarter of its free space is less than 256 MiB.
+    pub fn of(target: &Target) -> Result<Self, TargetError> {
+        let Target::Directory(directory) = target else {
+            return Err(TargetError::Refused {
+                name: target.name().into(),
+                why: "a scratch file can be made in a directory only".into(),
+            });
+        };
+        let failed = |errno| TargetError::of(&directory.name, "read its free space", errno);
+        let space = rustix::fs::statvfs(&directory.path).map_err(failed)?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        let most_bytes = most_bytes(free_bytes).ok_or_else(|| TargetError::NoSpace {
+            directory: directory.name.clone(),
+            free_bytes,
+            needed_bytes: LEAST_BYTES * SHARE_OF_FREE,
+        })?;
+        let id = unguessable::<16>().map_err(|source| TargetError::Io {
+            name: "/dev/urandom".into(),
+            action: "read it",
+            source,
+        })?;
+        Ok(Self::with(directory, u128::from_ne_bytes(id), LEAST_BYTES, most_bytes, false))
+    }
+
+    fn with(
+        directory: &PathTarget,
+        id: u128,
+        least_bytes: u64,
+        most_bytes: u64,
+        named: bool,
+    ) -> Self {
+        Self {
+            path: directory.path.join(format!("{PREFIX}{id:032x}{SUFFIX}")),
+            directory: directory.clone(),
+            least_bytes,
+            most_bytes,
+            writing_ns: WRITING_NS,
+            named,
+        }
+    }
+
+    /// A plan with limits of a test's own, whatever is free.
+    #[cfg(test)]
+    pub(crate) fn unchecked(target: &Target, least: u64, most: u64, named: bool) -> Self {
+        let Target::Directory(directory) = target else { panic!("not a directory") };
+        let id = u128::from_ne_bytes(unguessable::<16>().unwrap());
+        Self::with(directory, id, least, most, named)
+    }
+
+    /// The path that the file will have, if it has one.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The size that it will have at most, bytes.
+    pub const fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+}
+
+/// The largest scratch file where this much is free; `None`: too little.
+fn most_bytes(free_bytes: u64) -> Option<u64> {
+    let share = free_bytes / SHARE_OF_FREE;
+    let chunks = share.min(MOST_BYTES) / CHUNK_BYTES as u64;
+    (share >= LEAST_BYTES).then_some(chunks * CHUNK_BYTES as u64)
+}
+
+/// Device and inode number of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// Device number of its file system (`st_dev`).
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// A file of random data. It is gone when it is dropped and no clearance of it
+/// is left.
+#[derive(Debug)]
+pub struct ScratchFile {
+    clearance: ReadClearance,
+    named: Option<Named>,
+}
+
+impl ScratchFile {
+    /// Makes the file and fills it until 10 s of writing are over (but at least
+    /// 256 MiB), the plan's size is reached, or the disk is full. `progress`
+    /// gets the bytes written and the time since the start, ns, several times
+    /// a second, and may stop it.
+    ///
+    /// # Errors
+    /// The directory cannot be written, is full before 256 MiB, or `progress`
+    /// stopped it. Nothing of the file is left then.
+    pub fn create(
+        plan: &ScratchPlan,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Self, TargetError> {
+        // From here on the name is removed however this function is left.
+        let (descriptor, named) = make(plan)?;
+        let write = WriteClearance::of_new_file(descriptor, &plan.directory)?;
+        let named = named.map(|named| named.known_as(write.identity()));
+        fill(&write, plan, progress)?;
+        let failed = |errno| TargetError::of(&plan.directory.name, "sync its scratch file", errno);
+        rustix::fs::fsync(&write).map_err(failed)?;
+        if !write.direct() {
+            // Read it from storage, not from the page cache. Only advice: the
+            // clearance says that the cache is in between.
+            let _ = rustix::fs::fadvise(&write, 0, None, Advice::DontNeed);
+        }
+        Ok(Self { clearance: write.into_read_clearance()?, named })
+    }
+
+    /// A clearance to read it, named after its directory. While one is held,
+    /// its space is not freed.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn clear_for_reading(&self) -> Result<ReadClearance, TargetError> {
+        self.clearance.again()
+    }
+
+    /// What the file is known by while it has a name; `None` where it never
+    /// had one or it is removed already.
+    pub fn identity(&self) -> Option<FileIdentity> {
+        self.named.as_ref()?.identity
+    }
+
+    /// Its size, bytes.
+    pub const fn size_bytes(&self) -> u64 {
+        self.clearance.size_bytes()
+    }
+
+    /// Removes its name, if it has one; once is as good as twice.
+    ///
+    /// # Errors
+    /// The directory may not be written any more.
+    pub fn remove(&mut self) -> Result<(), TargetError> {
+        match self.named.take() {
+            Some(named) => named.remove().map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A name that is removed when this is dropped.
+#[derive(Debug)]
+struct Named {
+    path: PathBuf,
+    identity: Option<FileIdentity>,
+}
+
+impl Named {
+    fn known_as(mut self, (device, inode): (Dev, u64)) -> Self {
+        self.identity = Some(FileIdentity { device, inode });
+        self
+    }
+
+    fn remove(&self) -> Result<Removed, TargetError> {
+        remove_if_ours(&self.path, self.identity)
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the journal still has it.
+        let _ = self.remove();
+    }
+}
+
+/// Makes the empty file, without a name where that can be.
+fn make(plan: &ScratchPlan) -> Result<(OwnedFd, Option<Named>), TargetError> {
+    let failed = |errno| TargetError::of(&plan.directory.name, "make a scratch file", errno);
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    if !plan.named {
+        // O_EXCL: nobody can give it a name afterwards.
+        let unnamed = flags | OFlags::TMPFILE | OFlags::EXCL;
+        match rustix::fs::open(&plan.directory.path, unnamed, mode) {
+            Ok(descriptor) => return Ok((descriptor, None)),
+            // Not supported, according to open(2); EINVAL and ENOENT come from
+            // file systems that do not know the flag.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    let new = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let descriptor = rustix::fs::open(&plan.path, new, mode).map_err(failed)?;
+    Ok((descriptor, Some(Named { path: plan.path.clone(), identity: None })))
+}
+
+/// Writes random data, no block like another.
+fn fill(
+    write: &WriteClearance,
+    plan: &ScratchPlan,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), TargetError> {
+    let directory = || plan.directory.name.clone();
+    let seed = unguessable::<8>().map_err(|source| TargetError::Io {
+        name: "/dev/urandom".into(),
+        action: "read it",
+        source,
+    })?;
+    let mut random = Random::new(u64::from_ne_bytes(seed));
+    let mut space = vec![0; CHUNK_BYTES + ALIGN_BYTES];
+    let start_of_buffer = space.as_ptr().align_offset(ALIGN_BYTES);
+    let buffer = &mut space[start_of_buffer..start_of_buffer + CHUNK_BYTES];
+    let start = Instant::now();
+    let mut written = 0;
+    while written < plan.most_bytes {
+        let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        if progress(written, elapsed_ns).is_break() {
+            return Err(TargetError::Interrupted { directory: directory() });
+        }
+        if elapsed_ns >= plan.writing_ns && written >= plan.least_bytes {
+            break;
+        }
+        random.fill(buffer);
+        match write_chunk(write, buffer, written) {
+            Ok(()) => written += CHUNK_BYTES as u64,
+            // Full: what is there has to do. A part of a chunk is cut off again.
+            Err(Errno::NOSPC | Errno::DQUOT) if written >= plan.least_bytes => break,
+            Err(Errno::NOSPC) => {
+                return Err(TargetError::NoSpace {
+                    directory: directory(),
+                    free_bytes: written,
+                    needed_bytes: plan.least_bytes * SHARE_OF_FREE,
+                });
+            }
+            Err(errno) => {
+                return Err(TargetError::of(&plan.directory.name, "write its scratch file", errno));
+            }
+        }
+    }
+    rustix::fs::ftruncate(write, written)
+        .map_err(|errno| TargetError::of(&plan.directory.name, "cut its scratch file", errno))
+}
+
+fn write_chunk(to: impl AsFd, chunk: &[u8], offset: u64) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < chunk.len() {
+        match rustix::io::pwrite(&to, &chunk[done..], offset + done as u64) {
+            Ok(0) => return Err(Errno::NOSPC),
+            Ok(bytes) => done += bytes,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// What became of a file that was to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// It was there and is removed.
+    Yes,
+    /// It was not there.
+    AlreadyGone,
+    /// What has its name is not a scratch file of this user, and is left alone.
+    NotOurs,
+}
+
+/// Removes the scratch file at `path` after a kill: only where it has a
+/// scratch file's name, is a regular file, belongs to this user and, where
+/// `identity` is known (it is not where the kill came too early), is that very
+/// file.
+///
+/// # Errors
+/// It is ours and cannot be removed.
+pub fn remove_if_ours(path: &Path, identity: Option<FileIdentity>) -> Result<Removed, TargetError> {
+    let name = path.display().to_string();
+    let failed = |errno| TargetError::of(&name, "remove it", errno);
+    let (Some(parent), Some(file_name)) = (path.parent(), path.file_name()) else {
+        return Ok(Removed::NotOurs);
+    };
+    if !file_name.to_str().is_some_and(is_scratch_name) {
+        return Ok(Removed::NotOurs);
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(parent, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Removed::AlreadyGone),
+        Err(errno) => return Err(failed(errno)),
+    };
+    let stat = match rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(Removed::AlreadyGone),
+        Err(errno) => return Err(failed(errno)),
+    };
+    let found = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
+    let is_ours = FileType::from_raw_mode(stat.st_mode).is_file()
+        && stat.st_uid == rustix::process::geteuid().as_raw()
+        && identity.is_none_or(|identity| identity == found);
+    if !is_ours {
+        return Ok(Removed::NotOurs);
+    }
+    match rustix::fs::unlinkat(&directory, file_name, AtFlags::empty()) {
+        Ok(()) => Ok(Removed::Yes),
+        Err(Errno::NOENT) => Ok(Removed::AlreadyGone),
+        Err(errno) => Err(failed(errno)),
+    }
+}
+
+fn is_scratch_name(name: &str) -> bool {
+    let id = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    id.is_some_and(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+#[path = "scratch_tests.rs"]
+mod tests;

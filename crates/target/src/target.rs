@@ -1,0 +1,224 @@
+//! What a name was resolved to.
+
+use std::path::{Path, PathBuf};
+
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Host};
+use rustix::fs::{Dev, Stat};
+
+use crate::{FileSystem, ReadClearance, TargetError};
+
+/// Where I/O may go, once it is cleared.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A block device: a namespace, a partition, what stands on them.
+    Block(BlockTarget),
+    /// A regular file.
+    File(PathTarget),
+    /// A directory, measured through a [`crate::ScratchFile`] in it.
+    Directory(PathTarget),
+}
+
+/// A block device.
+#[derive(Debug, Clone)]
+pub struct BlockTarget {
+    pub(crate) name: String,
+    /// Where it is opened; its device number is verified then.
+    pub(crate) path: PathBuf,
+    pub(crate) number: Dev,
+    pub(crate) size_bytes: Option<u64>,
+    kind: BlockKind,
+}
+
+/// A file or a directory.
+#[derive(Debug, Clone)]
+pub struct PathTarget {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// Device and inode number.
+    pub(crate) identity: (Dev, u64),
+    pub(crate) size_bytes: u64,
+    allocated_bytes: u64,
+    pub(crate) device: Option<String>,
+    /// Of the block device underneath, bytes.
+    pub(crate) logical_block_bytes: Option<u32>,
+    pub(crate) file_system: Option<FileSystem>,
+}
+
+impl BlockTarget {
+    /// `device`, to be opened at `path`.
+    pub(crate) fn new(device: &BlockDevice, path: PathBuf) -> Result<Self, TargetError> {
+        let size_bytes = device.size.value().map(|size| size.0);
+        if size_bytes == Some(0) {
+            let block_bytes = device.queue.logical_block_bytes.value().unwrap_or(512);
+            return Err(TargetError::TooSmall { name: device.name.clone(), size: 0, block_bytes });
+        }
+        Ok(Self {
+            name: device.name.clone(),
+            path,
+            number: rustix::fs::makedev(device.major, device.minor),
+            size_bytes,
+            kind: device.kind.clone(),
+        })
+    }
+}
+
+impl PathTarget {
+    /// The file or directory at `path`, which has no symbolic link in it.
+    pub(crate) fn new(host: &Host, path: PathBuf, stat: &Stat) -> Result<Self, TargetError> {
+        let name = printable(&path.display().to_string());
+        let file_system = FileSystem::of(&path);
+        if let Some(why) = file_system.as_ref().and_then(FileSystem::refusal) {
+            return Err(TargetError::Refused { name, why });
+        }
+        let device = device_under(host, stat.st_dev, file_system.as_ref());
+        Ok(Self {
+            name,
+            path,
+            identity: (stat.st_dev, stat.st_ino),
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            // Always in units of 512 bytes (stat(3type)).
+            allocated_bytes: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
+            device: device.map(|device| device.name.clone()),
+            logical_block_bytes: device.and_then(|device| device.queue.logical_block_bytes.value()),
+            file_system,
+        })
+    }
+}
+
+/// A path as it may be shown: whoever named a file may have put control
+/// characters into it, which a terminal would obey.
+fn printable(path: &str) -> String {
+    let mut shown = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// The block device under a file system: the one that `stat` gives, or, where
+/// that is a number of the file system's own (btrfs), the one that was mounted.
+fn device_under<'h>(
+    host: &'h Host,
+    number: Dev,
+    file_system: Option<&FileSystem>,
+) -> Option<&'h BlockDevice> {
+    block_of(host, number).or_else(|| {
+        let mounted = rustix::fs::stat(&file_system?.source).ok()?;
+        let is_block = rustix::fs::FileType::from_raw_mode(mounted.st_mode).is_block_device();
+        is_block.then(|| block_of(host, mounted.st_rdev)).flatten()
+    })
+}
+
+/// The block device of this number.
+pub(crate) fn block_of(host: &Host, number: Dev) -> Option<&BlockDevice> {
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    host.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
+}
+
+impl Target {
+    /// Its name: a block device's kernel name, a file's or directory's path
+    /// without symbolic links.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Block(block) => &block.name,
+            Self::File(path) | Self::Directory(path) => &path.name,
+        }
+    }
+
+    /// Where it is in the file system.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Block(block) => &block.path,
+            Self::File(path) | Self::Directory(path) => &path.path,
+        }
+    }
+
+    /// Its size, bytes; `None` for a directory and where it is not known yet.
+    pub const fn size_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Block(block) => block.size_bytes,
+            Self::File(path) => Some(path.size_bytes),
+            Self::Directory(_) => None,
+        }
+    }
+
+    /// The block device that it is or that is under its file system, by kernel
+    /// name; `None` where that is not known (overlay, zfs, a network).
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Block(block) => Some(&block.name),
+            Self::File(path) | Self::Directory(path) => path.device.as_deref(),
+        }
+    }
+
+    /// Whether it is a directory: measured through a scratch file.
+    pub const fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory(_))
+    }
+
+    /// The file system that it is in; `None` for a block device.
+    pub const fn file_system(&self) -> Option<&FileSystem> {
+        match self {
+            Self::Block(_) => None,
+            Self::File(path) | Self::Directory(path) => path.file_system.as_ref(),
+        }
+    }
+
+    /// What qualifies every measurement of it, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<String> =
+            self.file_system().and_then(FileSystem::remark).into_iter().collect();
+        match self {
+            Self::Block(block) => match &block.kind {
+                BlockKind::Zram => remarks.push("zram is compressed memory, not storage".into()),
+                BlockKind::Loop { backing_file: Some(file) } => remarks.push(format!(
+                    "a loop device: the file system of {} is part of what is measured",
+                    file.escape_debug()
+                )),
+                _ => {}
+            },
+            Self::File(file) if file.allocated_bytes < file.size_bytes => {
+                remarks.push(format!(
+                    "only {} of {} are allocated: reads of the rest never reach a drive",
+                    Bytes(file.allocated_bytes).binary(),
+                    Bytes(file.size_bytes).binary()
+                ));
+            }
+            Self::File(_) | Self::Directory(_) => {}
+        }
+        remarks
+    }
+
+    /// Opens it for reading, verifies that it is still what was resolved, and
+    /// holds it.
+    ///
+    /// # Errors
+    /// No permission, vanished, another thing in its place, smaller than a
+    /// block; a directory, which has no data of its own.
+    pub fn clear_for_reading(&self) -> Result<ReadClearance, TargetError> {
+        match self {
+            Self::Block(block) => ReadClearance::of_block(block),
+            Self::File(file) => ReadClearance::of_file(file),
+            Self::Directory(directory) => Err(TargetError::Refused {
+                name: directory.name.clone(),
+                why: "a directory holds no data of its own: it is measured through a scratch file"
+                    .into(),
+            }),
+        }
+    }
+
+    /// Whether both are the same thing, by number and not by name.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Block(a), Self::Block(b)) => a.number == b.number,
+            (Self::File(a) | Self::Directory(a), Self::File(b) | Self::Directory(b)) => {
+                a.identity == b.identity
+            }
+            _ => false,
+        }
+    }
+}
