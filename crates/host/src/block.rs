@@ -1,0 +1,216 @@
+//! Block devices: what they are, what they stand on, their queues.
+
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Host, Queue, Use};
+
+use crate::read;
+use crate::source::Source;
+
+/// sysfs gives sizes in units of 512 bytes whatever the device's blocks are.
+const SECTOR_BYTES: u64 = 512;
+
+/// A block device and where sysfs really has it.
+pub(crate) struct Block {
+    pub(crate) device: BlockDevice,
+    /// Path without links: says which PCI function, which bus.
+    pub(crate) real: String,
+}
+
+/// The block device with this number; `None` for an anonymous one (major 0).
+pub fn find_block_by_dev(host: &Host, major: u32, minor: u32) -> Option<&BlockDevice> {
+    host.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
+}
+
+/// All block devices, disks each followed by their partitions, in natural
+/// order. A multipath drive is its head; the hidden devices that are its paths
+/// cannot be opened and are left out.
+pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
+    let mut names = source.list("/sys/block").unwrap_or_default();
+    names.sort_by_key(|name| read::natural(name));
+    let mut blocks = Vec::new();
+    for name in names.iter().filter(|name| path_of_head(name).is_none()) {
+        // It may vanish between listing and reading.
+        let Ok(real) = source.real_path(&format!("/sys/block/{name}")) else { continue };
+        let Ok(entries) = source.list(&real) else { continue };
+        let Some(mut disk) = block(source, name, &real, &entries) else { continue };
+        if disk.size.get().is_some_and(|size| size.0 > 0) {
+            disk.queue = queue(source, &real, &entries, || {
+                let is_path = |other: &&String| path_of_head(other).as_ref() == Some(name);
+                names.iter().find(is_path).map(|path| format!("/sys/block/{path}/mq"))
+            });
+        }
+        let queue = disk.queue.clone();
+        blocks.push(Block { device: disk, real: real.clone() });
+
+        let mut parts: Vec<&String> =
+            entries.iter().filter(|entry| entry.starts_with(name.as_str())).collect();
+        parts.sort_by_key(|part| read::natural(part.strip_prefix(name.as_str()).unwrap_or(part)));
+        for part in parts {
+            let real = format!("{real}/{part}");
+            let Ok(entries) = source.list(&real) else { continue };
+            if !entries.iter().any(|entry| entry == "partition") {
+                continue;
+            }
+            if let Some(mut device) = block(source, part, &real, &entries) {
+                device.kind = BlockKind::Partition;
+                device.stands_on = vec![name.clone()];
+                device.queue = queue.clone();
+                blocks.push(Block { device, real });
+            }
+        }
+    }
+    blocks
+}
+
+/// Of `nvme0c1n2`, the hidden path of namespace 2 of subsystem 0 through
+/// controller 1, the head `nvme0n2`; `None` for any other name
+/// (nvme_mpath_set_disk_name in drivers/nvme/host/multipath.c).
+pub(crate) fn path_of_head(name: &str) -> Option<String> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
+    let (controller, namespace) = rest.split_once('n')?;
+    (number(subsystem) && number(controller) && number(namespace))
+        .then(|| format!("nvme{subsystem}n{namespace}"))
+}
+
+/// All but queue settings; `None` where it has no device number (any more).
+fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Option<BlockDevice> {
+    let number = read::text(source, &format!("{real}/dev")).value()?;
+    let (major, minor) = number.split_once(':')?;
+    let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+    let listed = |folder| {
+        let folder =
+            entries.iter().any(|entry| entry == folder).then(|| format!("{real}/{folder}"));
+        folder.and_then(|folder| source.list(&folder).ok()).unwrap_or_default()
+    };
+    let size = read::number::<u64>(source, &format!("{real}/size"));
+    let model = match entries.iter().any(|entry| entry == "device") {
+        true => model(source, real),
+        false => Fact::Absent,
+    };
+    let kind = kind(source, name, real, entries, model.get());
+    Some(BlockDevice {
+        name: name.into(),
+        major,
+        minor,
+        size: size.map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES))),
+        model,
+        kind,
+        stands_on: listed("slaves"),
+        used_by: listed("holders").into_iter().map(Use::HeldBy).collect(),
+        queue: Queue::default(),
+    })
+}
+
+fn kind(
+    source: &dyn Source,
+    name: &str,
+    real: &str,
+    entries: &[String],
+    model: Option<&String>,
+) -> BlockKind {
+    let has = |folder: &str| entries.iter().any(|entry| entry == folder);
+    if has("md") {
+        let positive = |fact: Fact<u64>| fact.value().filter(|bytes| *bytes > 0);
+        return BlockKind::Md {
+            level: read::text(source, &format!("{real}/md/level")).value().unwrap_or_default(),
+            chunk_bytes: positive(read::number(source, &format!("{real}/md/chunk_size"))),
+            degraded: read::number(source, &format!("{real}/md/degraded")).value(),
+        };
+    }
+    if has("dm") {
+        let uuid = read::text(source, &format!("{real}/dm/uuid")).value();
+        return BlockKind::DeviceMapper {
+            name: read::text(source, &format!("{real}/dm/name")).value().unwrap_or_default(),
+            owner: uuid.and_then(|uuid| Some(uuid.split_once('-')?.0.to_owned())),
+        };
+    }
+    if name.starts_with("loop") {
+        let backing_file = match has("loop") {
+            true => read::text(source, &format!("{real}/loop/backing_file")).value(),
+            false => None,
+        };
+        return BlockKind::Loop { backing_file };
+    }
+    if name.starts_with("nvme") {
+        BlockKind::Nvme
+    } else if name.starts_with("zram") {
+        BlockKind::Zram
+    } else if on_bus(real, "virtio") || on_bus(real, "vbd-") {
+        // /sys/devices/…/virtio1/block/vda, /sys/devices/vbd-51712/block/xvda
+        BlockKind::Virtual
+    } else if !on_bus(real, "host") {
+        BlockKind::Other
+    } else if model.is_some_and(|model| is_virtual_scsi(model)) {
+        BlockKind::Virtual
+    } else {
+        BlockKind::Scsi
+    }
+}
+
+/// Whether a part of the path is `bus` and a number: `host0`, `virtio1`.
+fn on_bus(real: &str, bus: &str) -> bool {
+    let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    real.split('/').any(|part| part.strip_prefix(bus).is_some_and(numbered))
+}
+
+/// SCSI disks of hypervisors, by vendor and model: Hyper-V and Azure, QEMU,
+/// VMware, VirtualBox (ATA), Google's Persistent Disk.
+fn is_virtual_scsi(model: &str) -> bool {
+    ["Msft Virtual Disk", "QEMU ", "VMware Virtual", "VBOX HARDDISK", "Google "]
+        .iter()
+        .any(|prefix| model.starts_with(prefix))
+}
+
+/// The model string; of a SCSI disk its vendor in front, `ATA` being none.
+fn model(source: &dyn Source, real: &str) -> Fact<String> {
+    let model = read::text(source, &format!("{real}/device/model"));
+    if !on_bus(real, "host") {
+        return model;
+    }
+    let vendor = read::text(source, &format!("{real}/device/vendor")).value();
+    match vendor.filter(|vendor| vendor != "ATA") {
+        Some(vendor) => model.map(|model| format!("{vendor} {model}")),
+        None => model,
+    }
+}
+
+/// Queue settings. A multipath head has no hardware queues: those of its path
+/// are at `path_queues`.
+fn queue(
+    source: &dyn Source,
+    real: &str,
+    entries: &[String],
+    path_queues: impl FnOnce() -> Option<String>,
+) -> Queue {
+    let file = |name: &str| format!("{real}/queue/{name}");
+    let has_own = entries.iter().any(|entry| entry == "mq");
+    let queues = if has_own { Some(format!("{real}/mq")) } else { path_queues() };
+    Queue {
+        scheduler: read::parsed(source, &file("scheduler"), chosen),
+        nr_requests: read::number(source, &file("nr_requests")),
+        logical_block_bytes: read::number(source, &file("logical_block_size")),
+        physical_block_bytes: read::number(source, &file("physical_block_size")),
+        max_sectors_kib: read::number(source, &file("max_sectors_kb")),
+        max_hw_sectors_kib: read::number(source, &file("max_hw_sectors_kb")),
+        optimal_io_bytes: read::number(source, &file("optimal_io_size")),
+        rotational: read::number::<u8>(source, &file("rotational")).map(|flag| flag != 0),
+        write_cache: read::text(source, &file("write_cache")),
+        discard_max_bytes: read::number(source, &file("discard_max_bytes")),
+        hardware_queues: match queues.and_then(|folder| source.list(&folder).ok()) {
+            Some(names) => {
+                let count = names.iter().filter(|name| name.parse::<u32>().is_ok()).count();
+                Fact::Read(u32::try_from(count).unwrap_or(u32::MAX))
+            }
+            None => Fact::Absent,
+        },
+    }
+}
+
+/// `mq-deadline kyber [none]`: the one in brackets; a device that knows one
+/// alone writes `none` without.
+fn chosen(text: &str) -> Option<String> {
+    match text.split_once('[') {
+        Some((_, rest)) => rest.split_once(']').map(|(scheduler, _)| scheduler.to_owned()),
+        None => Some(text.to_owned()),
+    }
+}

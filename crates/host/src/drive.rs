@@ -1,0 +1,182 @@
+//! NVMe drives: what sysfs and the controller itself say.
+
+use iodyno_model::{Bytes, Drive, Fact, Namespace, PciFunction};
+
+use crate::block::{Block, path_of_head};
+use crate::nvme;
+use crate::pci::{self, Function, LinkBook};
+use crate::read;
+use crate::snapshot::Depth;
+use crate::source::{AdminRead, Source};
+use crate::temperature;
+use crate::virtual_disk::virtual_disk;
+
+/// Class of an NVMe function: mass storage, non-volatile memory.
+const NVME_CLASS: u32 = 0x0108;
+
+/// All drives, in natural order; their links join the book.
+pub(crate) fn read(
+    source: &dyn Source,
+    depth: Depth,
+    blocks: &[Block],
+    links: &mut LinkBook<'_>,
+) -> Vec<Drive> {
+    let mut names = source.list("/sys/class/nvme").unwrap_or_default();
+    names.retain(|name| is_controller(name));
+    names.sort_by_key(|name| read::natural(name));
+    names.iter().filter_map(|name| drive(source, depth, name, blocks, links)).collect()
+}
+
+/// The PCI functions of class NVMe, with or without a controller.
+pub(crate) fn functions(source: &dyn Source, functions: &[Function]) -> Vec<PciFunction> {
+    let nvme = functions.iter().filter(|function| function.kind() == NVME_CLASS);
+    nvme.map(|function| {
+        let below = source.list(&format!("{}/nvme", function.path())).unwrap_or_default();
+        PciFunction {
+            address: function.address.clone(),
+            pci_id: function.pci_id(source),
+            driver: function.driver(source),
+            controller: below.into_iter().find(|name| is_controller(name)),
+        }
+    })
+    .collect()
+}
+
+fn is_controller(name: &str) -> bool {
+    name.strip_prefix("nvme").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+fn drive(
+    source: &dyn Source,
+    depth: Depth,
+    name: &str,
+    blocks: &[Block],
+    links: &mut LinkBook<'_>,
+) -> Option<Drive> {
+    let real = source.real_path(&format!("/sys/class/nvme/{name}")).ok()?;
+    let entries = source.list(&real).ok()?;
+    let field = |file: &str| read::text(source, &format!("{real}/{file}"));
+    // A controller that only tells where others are, or only administers, has no data.
+    if matches!(field("cntrltype").get().map(String::as_str), Some("discovery" | "admin")) {
+        return None;
+    }
+    let state = field("state");
+    let transport = field("transport");
+    let on_pcie = transport.get().is_some_and(|transport| transport == "pcie");
+    let function = pci::chain(&real).pop().filter(|_| on_pcie);
+    let place = function.as_ref().map_or(real.clone(), |(_, path)| path.clone());
+
+    let asked = ask(source, depth, name, &state);
+    let page = asked(AdminRead::IdentifyController);
+    let capacity = page.get().and_then(|page| nvme::total_capacity(page));
+    let identify = understood(page, nvme::parse_identify_controller);
+    let health = understood(asked(AdminRead::Health), nvme::parse_health_log);
+    let namespaces = namespaces(source, &real, &entries, blocks, &asked);
+    let model = field("model");
+    Some(Drive {
+        name: name.into(),
+        virtual_disk: model.get().and_then(|model| virtual_disk(model)).map(String::from),
+        model,
+        serial: field("serial"),
+        firmware: field("firmware_rev"),
+        subsystem_nqn: field("subsysnqn"),
+        address: function.map_or(Fact::Absent, |(address, _)| Fact::Read(address)),
+        links: if on_pcie { links.on_path(&real) } else { Vec::new() },
+        numa_node: match read::number::<i64>(source, &format!("{place}/numa_node")) {
+            // -1: the platform does not say.
+            Fact::Read(node) => u32::try_from(node).map_or(Fact::Absent, Fact::Read),
+            other => other.map(|_| 0),
+        },
+        local_cpus: read::parsed(source, &format!("{place}/local_cpulist"), read::cpu_list),
+        capacity: capacity
+            .or_else(|| total(&namespaces))
+            .map_or(Fact::Absent, |n| Fact::Read(Bytes(n))),
+        temperature: match depth {
+            Depth::Full => temperature::read(source, &real, &entries),
+            Depth::Quick => not_asked(),
+        },
+        identify,
+        health,
+        namespaces,
+        state,
+        transport,
+    })
+}
+
+/// Asks the controller, where it may be asked at all.
+fn ask<'a>(
+    source: &'a dyn Source,
+    depth: Depth,
+    controller: &'a str,
+    state: &Fact<String>,
+) -> impl Fn(AdminRead) -> Fact<Vec<u8>> + use<'a> {
+    // A controller that is not live would let the command wait.
+    let not_live = state.value().filter(|state| state != "live");
+    move |command| match (depth, &not_live) {
+        (Depth::Quick, _) => not_asked(),
+        (_, Some(state)) => Fact::Unreadable(format!("the controller is {state}")),
+        _ => match source.admin(controller, command) {
+            Ok(page) => Fact::Read(page),
+            Err(error) => read::unknown(&error),
+        },
+    }
+}
+
+fn not_asked<T>() -> Fact<T> {
+    Fact::Unreadable("not asked, so as not to disturb a measurement".into())
+}
+
+fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
+    match page {
+        Fact::Read(page) => parse(&page).map_or_else(
+            || Fact::Unreadable(format!("an answer of {} bytes that makes no sense", page.len())),
+            Fact::Read,
+        ),
+        Fact::NeedsRoot => Fact::NeedsRoot,
+        Fact::Unreadable(what) => Fact::Unreadable(what),
+        Fact::Absent | Fact::Stated(_) => Fact::Absent,
+    }
+}
+
+/// The namespaces that are block devices: below the controller, or, where
+/// multipath hides those, the heads of its paths.
+fn namespaces(
+    source: &dyn Source,
+    real: &str,
+    entries: &[String],
+    blocks: &[Block],
+    asked: &impl Fn(AdminRead) -> Fact<Vec<u8>>,
+) -> Vec<Namespace> {
+    let mut names: Vec<(String, &String)> = entries
+        .iter()
+        .filter(|entry| entry.starts_with("nvme"))
+        .map(|entry| (path_of_head(entry).unwrap_or_else(|| entry.clone()), entry))
+        .collect();
+    names.sort_by_key(|(name, _)| read::natural(name.rsplit('n').next().unwrap_or(name)));
+    let namespace = |(name, entry): (String, &String)| {
+        let device = &blocks.iter().find(|block| block.device.name == name)?.device;
+        let field = |file: &str| format!("{real}/{entry}/{file}");
+        let nsid = read::number::<u32>(source, &field("nsid"));
+        Some(Namespace {
+            wwid: read::text(source, &field("wwid")),
+            size: device.size.clone(),
+            logical_block_bytes: device.queue.logical_block_bytes.clone(),
+            identify: match nsid {
+                Fact::Read(nsid) => understood(
+                    asked(AdminRead::IdentifyNamespace(nsid)),
+                    nvme::parse_identify_namespace,
+                ),
+                _ => Fact::Absent,
+            },
+            nsid,
+            name,
+        })
+    };
+    names.into_iter().filter_map(namespace).collect()
+}
+
+/// The sizes of the namespaces together, bytes; `None` without any.
+fn total(namespaces: &[Namespace]) -> Option<u64> {
+    let sizes = namespaces.iter().filter_map(|namespace| namespace.size.get());
+    Some(sizes.fold(0_u64, |sum, size| sum.saturating_add(size.0))).filter(|sum| *sum > 0)
+}

@@ -1,0 +1,41 @@
+//! What the machine is, reading only, through one narrow [`Source`].
+//!
+//! [`snapshot`] fills [`iodyno_model::Host`] from the live machine ([`Live`])
+//! or from a captured one ([`Captured`]); [`capture`] writes what the latter
+//! reads. Nothing here writes to a device, and every string that a device, a
+//! driver or a file supplied is trimmed and freed of control characters.
+//! What cannot be read becomes a [`iodyno_model::Fact`] that says why.
+
+mod block;
+mod capture;
+mod captured;
+mod cards;
+mod cpu;
+mod disk_stats;
+mod drive;
+mod in_use;
+mod live;
+mod mounts;
+mod nvme;
+mod open_files;
+mod pci;
+mod read;
+mod slots;
+mod snapshot;
+mod source;
+mod system;
+mod temperature;
+mod virtual_disk;
+
+pub use block::find_block_by_dev;
+pub use capture::capture;
+pub use captured::Captured;
+pub use disk_stats::disk_stats;
+pub use live::Live;
+pub use mounts::{MountPoint, mounts};
+pub use nvme::{parse_health_log, parse_identify_controller, parse_identify_namespace};
+pub use open_files::open_by;
+pub use snapshot::{Depth, snapshot};
+pub use source::{AdminRead, Source, SourceError};
+pub use temperature::temperature_c;
+pub use virtual_disk::virtual_disk;

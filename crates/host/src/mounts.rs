@@ -1,0 +1,96 @@
+//! What is mounted.
+
+use iodyno_model::Mount;
+
+use crate::read;
+use crate::source::Source;
+
+/// A mount, with what finds the block device under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountPoint {
+    /// Mount point, file system and options.
+    pub mount: Mount,
+    /// Device number, major, as `stat` gives it for files on it; 0 where the
+    /// file system has an anonymous device (btrfs, tmpfs, network).
+    pub major: u32,
+    /// Device number, minor.
+    pub minor: u32,
+    /// The part of the file system that is mounted, `/` for all of it.
+    pub root: String,
+    /// What is mounted, as the file system says: `/dev/nvme0n1p2`, `tmpfs`.
+    pub source: String,
+}
+
+/// All mounts in the order of mounting (the last one at a mount point is what
+/// is seen there): those that this process sees, then those of init's mount
+/// namespace that it does not see, as far as it may read them (proc(5),
+/// /proc/PID/mountinfo). Mount points are as the kernel gives them and may
+/// hold any character.
+pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
+    let mut mounts: Vec<MountPoint> = Vec::new();
+    for process in ["self", "1"] {
+        let text = read::whole(source, &format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        for mount in text.lines().filter_map(parse) {
+            let same = |known: &MountPoint| {
+                (known.major, known.minor, &known.mount.at)
+                    == (mount.major, mount.minor, &mount.mount.at)
+            };
+            if !mounts.iter().any(same) {
+                mounts.push(mount);
+            }
+        }
+    }
+    mounts
+}
+
+/// `id parent major:minor root at options [optional…] - type source super-options`
+fn parse(line: &str) -> Option<MountPoint> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(2);
+    let (major, minor) = before.next()?.split_once(':')?;
+    let (root, at, per_mount) = (before.next()?, before.next()?, before.next()?);
+    let mut after = after.split(' ');
+    let (file_system, source) = (after.next()?, after.next()?);
+    let per_superblock = after.next().unwrap_or_default();
+    Some(MountPoint {
+        mount: Mount {
+            at: read::unescape(at),
+            file_system: read::clean(&read::unescape(file_system)),
+            options: merged(per_mount, per_superblock),
+        },
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+        root: read::unescape(root),
+        source: read::unescape(source),
+    })
+}
+
+/// The options of mount and superblock, each once.
+fn merged(per_mount: &str, per_superblock: &str) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for option in per_mount.split(',').chain(per_superblock.split(',')) {
+        let option = read::clean(&read::unescape(option));
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    options.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn optional_fields_and_blanks_are_understood() {
+        let line = r"36 35 98:0 /mnt1 /mnt/a\040b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
+        let mount = parse(line).unwrap();
+        assert_eq!((mount.major, mount.minor), (98, 0));
+        assert_eq!(mount.mount.at, "/mnt/a b");
+        assert_eq!(mount.mount.file_system, "ext3");
+        assert_eq!(mount.mount.options, "rw,noatime,errors=continue");
+        assert_eq!((mount.root.as_str(), mount.source.as_str()), ("/mnt1", "/dev/root"));
+        assert_eq!(parse("36 35 98:0 / /x rw"), None);
+        assert_eq!(parse(""), None);
+    }
+}

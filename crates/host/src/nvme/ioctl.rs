@@ -1,0 +1,92 @@
+//! NVMe admin commands through the kernel's passthrough ioctl.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use crate::source::AdminRead;
+
+/// `_IOWR('N', 0x41, struct nvme_passthru_cmd)`: `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h.
+const ADMIN_COMMAND: u64 = 3 << 30 | (size_of::<PassthroughCommand>() as u64) << 16 | 0x4e41;
+
+/// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h, 72 bytes.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct PassthroughCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    namespace_id: u32,
+    dword_2: u32,
+    dword_3: u32,
+    metadata: u64,
+    address: u64,
+    metadata_length: u32,
+    data_length: u32,
+    dword_10: u32,
+    dword_11: u32,
+    dword_12: u32,
+    dword_13: u32,
+    dword_14: u32,
+    dword_15: u32,
+    timeout_ms: u32,
+    result: u32,
+}
+
+const _: () = assert!(size_of::<PassthroughCommand>() == 72);
+
+const GET_LOG_PAGE: u8 = 0x02;
+const IDENTIFY: u8 = 0x06;
+const HEALTH_LOG: u32 = 0x02;
+const ALL_NAMESPACES: u32 = 0xffff_ffff;
+
+/// Sends a command that reads and gives its answer. Only [`AdminRead`]'s
+/// commands can be built, none of which changes the drive. The kernel's own
+/// timeout holds: a shorter one would make it reset the controller.
+pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8>> {
+    let length = command.length_bytes();
+    let mut data = vec![0_u8; length];
+    let (opcode, namespace_id, dword_10) = match command {
+        AdminRead::IdentifyNamespace(nsid) => (IDENTIFY, nsid, 0),
+        AdminRead::IdentifyController => (IDENTIFY, 0, 1),
+        // Number of dwords, zero-based, in the upper half.
+        AdminRead::Health => {
+            (GET_LOG_PAGE, ALL_NAMESPACES, HEALTH_LOG | (length as u32 / 4 - 1) << 16)
+        }
+    };
+    let mut request = PassthroughCommand {
+        opcode,
+        namespace_id,
+        address: data.as_mut_ptr() as u64,
+        data_length: length as u32,
+        dword_10,
+        ..PassthroughCommand::default()
+    };
+    // SAFETY: the descriptor is open; `request` is the struct that this ioctl
+    // takes (its size is in the request number); `address` and `data_length`
+    // describe `data`, which lives and is not touched until the call returns.
+    let status = unsafe { libc::ioctl(device.as_raw_fd(), ADMIN_COMMAND as _, &raw mut request) };
+    match status {
+        0 => Ok(data),
+        status if status > 0 => {
+            Err(io::Error::other(format!("the drive answered with NVMe status {status:#x}")))
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_number_is_the_kernels() {
+        assert_eq!(ADMIN_COMMAND, 0xc048_4e41);
+    }
+
+    #[test]
+    fn what_is_no_drive_answers_with_an_error() {
+        let null = File::open("/dev/null").unwrap();
+        assert!(admin_read(&null, AdminRead::IdentifyController).is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! Links: what stands between a root port and a drive.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{Fact, Link, LinkEnd, LinkState};
+
+use super::address::chain;
+use super::config::{CONFIG_BYTES, Config, PortKind};
+use crate::read;
+use crate::source::Source;
+
+/// One end of a link: address, path and configuration space.
+type End<'a> = (&'a str, &'a str, &'a Result<Config, Fact<()>>);
+
+/// The links met so far, each read once.
+pub(crate) struct LinkBook<'s> {
+    source: &'s dyn Source,
+    /// The platform's slots: address without function, and name.
+    slots: Vec<(String, String)>,
+    links: BTreeMap<String, Link>,
+    /// A switch's upstream port ends one link and is asked whether it begins another.
+    configs: BTreeMap<String, Result<Config, Fact<()>>>,
+}
+
+impl<'s> LinkBook<'s> {
+    pub(crate) fn new(source: &'s dyn Source, slots: Vec<(String, String)>) -> Self {
+        Self { source, slots, links: BTreeMap::new(), configs: BTreeMap::new() }
+    }
+
+    /// The links on a real path of sysfs, from the root port down, by the
+    /// address of their device end.
+    ///
+    /// A link begins at a root port or a switch's downstream port, which
+    /// configuration space tells. Without privileges: every other step from
+    /// the root down is a link, the ones between are inside switches.
+    pub(crate) fn on_path(&mut self, real: &str) -> Vec<String> {
+        let functions = chain(real);
+        let (mut names, mut was_link) = (Vec::new(), false);
+        for pair in functions.windows(2) {
+            let [(port, port_path), (device, device_path)] = pair else { continue };
+            if self.links.get(device).is_some_and(|link| link.port.address == *port) {
+                was_link = true;
+                names.push(device.clone());
+                continue;
+            }
+            let config = self.config(port_path);
+            let is_link = match config.as_ref().ok().and_then(Config::port_kind) {
+                Some(kind) => kind == PortKind::TowardsDevice,
+                // Only PCIe functions have the file.
+                None => !was_link && self.is_express(device_path),
+            };
+            was_link = is_link;
+            if is_link {
+                let device_config = self.config(device_path);
+                let link =
+                    self.read((port, port_path, &config), (device, device_path, &device_config));
+                self.links.insert(device.clone(), link);
+                names.push(device.clone());
+            }
+        }
+        names
+    }
+
+    fn is_express(&self, path: &str) -> bool {
+        self.source.read(&format!("{path}/max_link_width"), 64).is_ok()
+    }
+
+    fn config(&mut self, path: &str) -> Result<Config, Fact<()>> {
+        self.configs.entry(path.into()).or_insert_with(|| config(self.source, path)).clone()
+    }
+
+    fn read(&self, port: End<'_>, device: End<'_>) -> Link {
+        let source = self.source;
+        let current = read::or_else(state(source, device.1), || state(source, port.1));
+        let slot = device.0.rsplit_once('.').and_then(|(place, _)| {
+            let found = self.slots.iter().find(|(address, _)| address == place);
+            found.map(|(_, name)| name.clone())
+        });
+        Link { port: end(source, port), device: end(source, device), current, slot }
+    }
+
+    /// All links, by the address of their device end.
+    pub(crate) fn into_links(self) -> Vec<Link> {
+        self.links.into_values().collect()
+    }
+}
+
+/// Configuration space, or why it cannot be read.
+pub(crate) fn config(source: &dyn Source, path: &str) -> Result<Config, Fact<()>> {
+    let bytes = source.read(&format!("{path}/config"), CONFIG_BYTES);
+    bytes.map(Config::new).map_err(|error| read::unknown(&error))
+}
+
+/// A fact of configuration space: absent where the register does not exist.
+pub(crate) fn register<T>(
+    config: &Result<Config, Fact<()>>,
+    value: impl FnOnce(&Config) -> Option<T>,
+) -> Fact<T> {
+    match config {
+        Ok(config) if !config.is_complete() => Fact::NeedsRoot,
+        Ok(config) => value(config).map_or(Fact::Absent, Fact::Read),
+        Err(why) => match why {
+            Fact::NeedsRoot => Fact::NeedsRoot,
+            Fact::Unreadable(what) => Fact::Unreadable(what.clone()),
+            _ => Fact::Absent,
+        },
+    }
+}
+
+fn end(source: &dyn Source, (address, path, config): End<'_>) -> LinkEnd {
+    let uncorrectable =
+        ["aer_dev_nonfatal", "aer_dev_fatal"].map(|file| errors(source, &format!("{path}/{file}")));
+    LinkEnd {
+        address: address.into(),
+        max_generation: generation(source, &format!("{path}/max_link_speed")),
+        max_width: width(source, &format!("{path}/max_link_width")),
+        target_generation: register(config, Config::target_generation),
+        max_payload_bytes: register(config, Config::max_payload_bytes),
+        correctable_errors: errors(source, &format!("{path}/aer_dev_correctable")),
+        uncorrectable_errors: match uncorrectable {
+            [Fact::Read(nonfatal), Fact::Read(fatal)] => Fact::Read(nonfatal.saturating_add(fatal)),
+            [nonfatal, fatal] => {
+                if nonfatal.get().is_none() {
+                    nonfatal
+                } else {
+                    fatal
+                }
+            }
+        },
+    }
+}
+
+fn state(source: &dyn Source, path: &str) -> Fact<LinkState> {
+    let generation = generation(source, &format!("{path}/current_link_speed"));
+    let width = width(source, &format!("{path}/current_link_width"));
+    match (generation, width) {
+        (Fact::Read(generation), Fact::Read(width)) => Fact::Read(LinkState { generation, width }),
+        (Fact::Read(_), why) => why.map(|width| LinkState { generation: 0, width }),
+        (why, _) => why.map(|generation| LinkState { generation, width: 0 }),
+    }
+}
+
+/// `16.0 GT/s PCIe` as a generation; the kernel's `Unknown` is absent.
+fn generation(source: &dyn Source, path: &str) -> Fact<u8> {
+    let text = read::text(source, path);
+    if text.get().is_some_and(|text| text.starts_with("Unknown")) {
+        return Fact::Absent;
+    }
+    read::understood(text, |text| {
+        Some(match text.split_once(" GT/s")?.0 {
+            "2.5" => 1,
+            "5" | "5.0" => 2,
+            "8" | "8.0" => 3,
+            "16" | "16.0" => 4,
+            "32" | "32.0" => 5,
+            "64" | "64.0" => 6,
+            _ => return None,
+        })
+    })
+}
+
+/// Lanes; the kernel's 0 and 255 mean that it does not know.
+fn width(source: &dyn Source, path: &str) -> Fact<u8> {
+    match read::number::<u8>(source, path) {
+        Fact::Read(0 | 255) => Fact::Absent,
+        Fact::Read(lanes @ 1..=32) => Fact::Read(lanes),
+        Fact::Read(lanes) => Fact::Unreadable(format!("{lanes} lanes")),
+        other => other,
+    }
+}
+
+/// The total of an `aer_dev_*` file: its `TOTAL_…` line.
+fn errors(source: &dyn Source, path: &str) -> Fact<u64> {
+    let text = match read::whole(source, path) {
+        Ok(text) => text,
+        Err(error) => return read::unknown(&error),
+    };
+    let total = text.lines().rev().find_map(|line| {
+        let (name, count) = line.trim().rsplit_once(' ')?;
+        name.starts_with("TOTAL").then(|| count.parse().ok()).flatten()
+    });
+    total.map_or_else(|| Fact::Unreadable("no total of errors".into()), Fact::Read)
+}

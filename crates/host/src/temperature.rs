@@ -1,0 +1,56 @@
+//! Temperature through the kernel's hwmon.
+
+use iodyno_model::{Fact, Temperature};
+
+use crate::read;
+use crate::source::Source;
+
+/// The composite temperature of a controller (`nvme0`) now, °C; `None` where
+/// the kernel does not offer it. Reading makes the kernel send an admin
+/// command: not while single latencies are measured.
+pub fn temperature_c(source: &dyn Source, controller: &str) -> Option<f32> {
+    let controller = format!("/sys/class/nvme/{controller}");
+    let folder = hwmon(source, &controller, &source.list(&controller).ok()?)?;
+    degrees(source, &format!("{folder}/temp1_input")).value().map(|degrees| degrees as f32)
+}
+
+/// The composite temperature and its levels, of a controller whose folder
+/// holds `names`.
+pub(crate) fn read(source: &dyn Source, controller: &str, names: &[String]) -> Fact<Temperature> {
+    let Some(folder) = hwmon(source, controller, names) else { return Fact::Absent };
+    // The kernel gives its limits, 0 K and beyond 300 °C, for levels that are not set.
+    let level = |file| {
+        let level = degrees(source, &format!("{folder}/{file}")).value();
+        level.filter(|level| (0.0..300.0).contains(level))
+    };
+    degrees(source, &format!("{folder}/temp1_input")).map(|composite_c| Temperature {
+        composite_c,
+        warning_c: level("temp1_max"),
+        critical_c: level("temp1_crit"),
+    })
+}
+
+/// Millidegrees as °C; beyond what the field of the drive can say is refused.
+fn degrees(source: &dyn Source, path: &str) -> Fact<f64> {
+    read::parsed(source, path, |text| {
+        let millidegrees: i64 = text.parse().ok()?;
+        (-273_150..=65_535_000).contains(&millidegrees).then(|| millidegrees as f64 / 1000.0)
+    })
+}
+
+/// The hwmon folder: in the controller's, in `hwmon/` there, or, in older
+/// kernels, at the PCI function.
+fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<String> {
+    let is_hwmon = |name: &&String| {
+        name.strip_prefix("hwmon").is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    if let Some(name) = names.iter().find(is_hwmon) {
+        return Some(format!("{controller}/{name}"));
+    }
+    let beside = names.iter().any(|name| name == "hwmon").then_some("hwmon");
+    beside.into_iter().chain(["device/hwmon"]).find_map(|folder| {
+        let folder = format!("{controller}/{folder}");
+        let name = source.list(&folder).ok()?.into_iter().find(|name| is_hwmon(&name))?;
+        Some(format!("{folder}/{name}"))
+    })
+}
