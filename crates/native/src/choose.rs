@@ -1,0 +1,156 @@
+//! Which I/O engine a job gets.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::BorrowedFd;
+
+use iodyno_job::IoEngine;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+use crate::io::{Io, Libaio, Psync, SetupError, Uring, read_once};
+
+/// An engine that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Engine {
+    IoUring,
+    Libaio,
+    Psync,
+}
+
+impl Engine {
+    /// fio's name of it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::IoUring => Uring::NAME,
+            Self::Libaio => Libaio::NAME,
+            Self::Psync => Psync::NAME,
+        }
+    }
+
+    /// Sets it up for one block and reads that. That the block is bad says
+    /// nothing against the engine.
+    fn probe(self, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+        match self {
+            Self::IoUring => probe::<Uring>(target),
+            Self::Libaio => probe::<Libaio>(target),
+            Self::Psync => probe::<Psync>(target),
+        }
+    }
+}
+
+/// A target to try engines on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProbedTarget<'a> {
+    pub(crate) descriptor: BorrowedFd<'a>,
+    /// It bypasses the page cache.
+    pub(crate) direct: bool,
+    /// Where to read, bytes.
+    pub(crate) offset: u64,
+    /// How much, bytes: one logical block.
+    pub(crate) block_bytes: u32,
+}
+
+/// The engine that a job gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) engine: Engine,
+    /// Why this one.
+    pub(crate) reason: String,
+    /// Its I/O is made by kernel threads; `None`: not known.
+    pub(crate) punted: Option<bool>,
+}
+
+/// The engine for a job that asked for `asked` and `iodepth`.
+///
+/// # Errors
+/// Where the one that was asked for does not work here, or none does.
+pub(crate) fn choose(
+    asked: IoEngine,
+    iodepth: u32,
+    target: &ProbedTarget<'_>,
+) -> Result<Choice, SetupError> {
+    let named = match asked {
+        IoEngine::Auto => return best(iodepth, target),
+        IoEngine::IoUring => Engine::IoUring,
+        IoEngine::Libaio => Engine::Libaio,
+        IoEngine::Psync => Engine::Psync,
+    };
+    named.probe(target)?;
+    let reason = format!("ioengine={} was asked for", asked.name());
+    Ok(Choice { engine: named, reason, punted: punted(named, target) })
+}
+
+/// io_uring if it works and need not hand every read to a kernel thread, else
+/// libaio, else psync.
+fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
+    let uring = Engine::IoUring.probe(target);
+    let punted = punted(Engine::IoUring, target);
+    let choice = |engine, reason: &str, punted| Choice { engine, reason: reason.into(), punted };
+    let why_not = match uring {
+        Ok(()) if punted != Some(true) => {
+            let reason = "io_uring was set up and a probing read succeeded";
+            return Ok(choice(Engine::IoUring, reason, punted));
+        }
+        Ok(()) if iodepth == 1 => {
+            Engine::Psync.probe(target)?;
+            let reason = "the target has no NOWAIT support: io_uring would hand every read to a \
+                          kernel thread, and at depth 1 pread does the same without";
+            return Ok(choice(Engine::Psync, reason, Some(false)));
+        }
+        // Reads through the page cache make io_submit wait: then threads are the lesser evil.
+        Ok(()) if !target.direct || Engine::Libaio.probe(target).is_err() => {
+            let reason = "io_uring was set up and a probing read succeeded; the target has no \
+                          NOWAIT support, and libaio does not work on it";
+            return Ok(choice(Engine::IoUring, reason, Some(true)));
+        }
+        Ok(()) => "the target has no NOWAIT support: io_uring would hand every read to a kernel \
+                   thread"
+            .to_owned(),
+        Err(refused) => format!(
+            "io_uring does not work here: {refused}; it may be absent, switched off \
+             (kernel.io_uring_disabled) or filtered"
+        ),
+    };
+    match Engine::Libaio.probe(target) {
+        Ok(()) => Ok(choice(Engine::Libaio, &why_not, Some(false))),
+        Err(refused) => {
+            Engine::Psync.probe(target)?;
+            let reason = format!("{why_not}; libaio neither: {refused}");
+            Ok(choice(Engine::Psync, &reason, Some(false)))
+        }
+    }
+}
+
+fn probe<I: Io>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+    let own = target.descriptor.try_clone_to_owned().map_err(SetupError::of("dup"))?;
+    let mut io = I::open(own, 1, target.block_bytes)?.io;
+    let failed = SetupError::of("a probing read");
+    match read_once(&mut io, target.offset, target.block_bytes).map_err(&failed)?.1 {
+        0.. => Ok(()),
+        result => {
+            let errno = i32::try_from(-result).unwrap_or(libc::EIO);
+            let refusals =
+                [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::EPERM, libc::EACCES];
+            let refused = refusals.contains(&errno);
+            if refused { Err(failed(io::Error::from_raw_os_error(errno))) } else { Ok(()) }
+        }
+    }
+}
+
+/// Whether `engine` hands reads of this target to kernel threads. io_uring
+/// does where the file does not know RWF_NOWAIT (bio-based drivers such as
+/// zram, older device mapper targets, some file systems).
+fn punted(engine: Engine, target: &ProbedTarget<'_>) -> Option<bool> {
+    if engine != Engine::IoUring {
+        return Some(false);
+    }
+    let length = target.block_bytes as usize;
+    let align = length.next_power_of_two().max(rustix::param::page_size());
+    let mut memory = vec![0_u8; length + align];
+    let start = memory.as_ptr().align_offset(align).min(align);
+    let mut buffers = [IoSliceMut::new(&mut memory[start..start + length])];
+    match preadv2(target.descriptor, &mut buffers, target.offset, ReadWriteFlags::NOWAIT) {
+        Ok(_) | Err(Errno::AGAIN) => Some(false),
+        Err(Errno::OPNOTSUPP) => Some(true),
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! Time stamps cheap enough for every I/O, and what a thread used of its CPU.
+#![allow(unsafe_code)] // rdtsc and getrusage have no safe wrapper here.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Fraction bits of the multiplier: 2.7 GHz are converted to 1e-12.
+const SHIFT: u32 = 40;
+
+/// Reads ticks and turns differences of them into ns.
+///
+/// Ticks are the CPU's time stamp counter where it runs at a constant rate in
+/// every sleep state (`constant_tsc`, `nonstop_tsc`) and the kernel itself
+/// keeps time by it, which it does only if the CPUs' counters agree. Else they
+/// are ns of `CLOCK_MONOTONIC_RAW`, at about twice the cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clock {
+    by_tsc: bool,
+    /// ns for each tick, in 2^-SHIFT.
+    multiplier: u64,
+}
+
+impl Clock {
+    /// The machine's clock, calibrated once for the process (10 ms).
+    pub(crate) fn get() -> Self {
+        static CLOCK: OnceLock<Clock> = OnceLock::new();
+        *CLOCK.get_or_init(|| if tsc_is_good() { Self::calibrate() } else { Self::MONOTONIC })
+    }
+
+    /// Ticks are ns.
+    const MONOTONIC: Self = Self { by_tsc: false, multiplier: 1 << SHIFT };
+
+    /// Now, in ticks. Not ordered with the loads and stores around it: the
+    /// fence would cost more than the few ns that it could be off.
+    #[inline]
+    pub(crate) fn now(self) -> u64 {
+        if self.by_tsc { tsc() } else { raw_ns() }
+    }
+
+    /// From ticks to ns.
+    #[inline]
+    pub(crate) fn ns(self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.multiplier)) >> SHIFT) as u64
+    }
+
+    /// Compares the counter with `CLOCK_MONOTONIC_RAW` over 10 ms. Each end is
+    /// the tightest of some pairs of readings, known to some 30 ns: 5e-6 in
+    /// all, far below a bin's 1.6 %.
+    fn calibrate() -> Self {
+        let (ticks, ns) = pair();
+        std::thread::sleep(Duration::from_millis(10));
+        let (later_ticks, later_ns) = pair();
+        let ticks = later_ticks.saturating_sub(ticks).max(1);
+        let multiplier = (u128::from(later_ns.saturating_sub(ns)) << SHIFT) / u128::from(ticks);
+        Self { by_tsc: true, multiplier: multiplier as u64 }
+    }
+}
+
+/// The counter and the time at the same moment.
+fn pair() -> (u64, u64) {
+    let reading = || {
+        let (before, ns, after) = (tsc(), raw_ns(), tsc());
+        (after.saturating_sub(before), before.midpoint(after), ns)
+    };
+    let tightest = (0..9).map(|_| reading()).min().expect("nine readings are not none");
+    (tightest.1, tightest.2)
+}
+
+fn raw_ns() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicRaw);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn tsc() -> u64 {
+    // SAFETY: every x86_64 has the instruction; the kernel forbids it to a
+    // process only on request (prctl PR_SET_TSC).
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Elsewhere `clock_gettime` reads the counter in user space; nothing is gained by going around it.
+#[cfg(not(target_arch = "x86_64"))]
+fn tsc() -> u64 {
+    raw_ns()
+}
+
+fn tsc_is_good() -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let flags = cpu.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
+    let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    cfg!(target_arch = "x86_64")
+        && has("constant_tsc")
+        && has("nonstop_tsc")
+        && source.trim() == "tsc"
+}
+
+/// CPU time that a thread used, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+}
+
+impl CpuTime {
+    /// Of the calling thread, since its start.
+    pub(crate) fn of_this_thread() -> Self {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: `usage` is a writable rusage; all zeros is a valid one, so it
+        // is initialised even if the call failed (it cannot: both arguments are valid).
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
+        Self { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    }
+
+    /// What was used since `earlier`.
+    pub(crate) const fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_and_the_kernels_clock_agree() {
+        let clock = Clock::get();
+        let (ticks, start) = (clock.now(), raw_ns());
+        while raw_ns() - start < 20_000_000 {}
+        let (ns, kernel_ns) = (clock.ns(clock.now() - ticks), raw_ns() - start);
+        // Each reading can be interrupted; both clocks then miss the same.
+        let ratio = ns as f64 / kernel_ns as f64;
+        assert!((0.9..1.1).contains(&ratio), "{ns} ns by ticks, {kernel_ns} ns by the kernel");
+    }
+
+    #[test]
+    fn conversion_neither_overflows_nor_loses() {
+        assert_eq!(Clock::MONOTONIC.ns(u64::MAX), u64::MAX);
+        let clock = Clock { by_tsc: true, multiplier: (1 << SHIFT) / 4 };
+        assert_eq!(clock.ns(4_000_000_000_000), 1_000_000_000_000);
+    }
+
+    #[test]
+    fn a_spinning_thread_uses_cpu() {
+        let before = CpuTime::of_this_thread();
+        while CpuTime::of_this_thread().since(before) == CpuTime::default() {}
+    }
+}

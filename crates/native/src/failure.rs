@@ -1,0 +1,67 @@
+//! An I/O that failed.
+
+use std::fmt;
+use std::io;
+
+/// What failed, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Offset, bytes.
+    pub(crate) offset: u64,
+    /// Bytes that were asked for.
+    pub(crate) length: u32,
+    /// Bytes that came, or a negative errno.
+    pub(crate) result: i64,
+}
+
+impl Failure {
+    /// Whether the device is gone, so that going on is of no use.
+    pub(crate) const fn is_final(self) -> bool {
+        self.result == -(libc::ENODEV as i64) || self.result == -(libc::ENXIO as i64)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offset, length, result } = self;
+        match result {
+            0.. => write!(f, "{result} of {length} bytes at offset {offset}"),
+            _ => write!(f, "{} at offset {offset}", errno_name(-result)),
+        }
+    }
+}
+
+/// What the kernel said, as its name: `EIO`.
+pub(crate) fn error_name(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), |errno| errno_name(i64::from(errno)))
+}
+
+/// Names of what block devices, file systems and the engines' system calls return.
+fn errno_name(errno: i64) -> String {
+    macro_rules! name {
+        ($($name:ident)*) => {
+            match i32::try_from(errno) {
+                $(Ok(libc::$name) => stringify!($name).into(),)*
+                _ => format!("errno {errno}"),
+            }
+        };
+    }
+    name!(EPERM ENOENT EINTR EIO ENXIO EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV
+        EINVAL EMFILE ENFILE EFBIG ENOSPC EROFS ENOSYS ENODATA ETIME ENOLINK EPROTO EBADMSG
+        EOVERFLOW EILSEQ EOPNOTSUPP ENOBUFS ETIMEDOUT ESTALE EREMOTEIO ENOMEDIUM ECANCELED
+        EBADE EBADR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_read_as_the_kernel_names_them() {
+        let failure = |result| Failure { offset: 8192, length: 4096, result };
+        assert_eq!(failure(-5).to_string(), "EIO at offset 8192");
+        assert_eq!(failure(512).to_string(), "512 of 4096 bytes at offset 8192");
+        assert_eq!(failure(-9999).to_string(), "errno 9999 at offset 8192");
+        assert!(failure(-19).is_final() && !failure(-5).is_final());
+    }
+}

@@ -1,0 +1,271 @@
+//! The native generator on real files, as others use it.
+#![allow(clippy::unwrap_used)] // Helpers of tests, outside of test functions.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use iodyno_job::{Extent, IoEngine, Job, Pattern};
+use iodyno_load::{
+    BlockContent, ClearedJob, Flow, Interval, LoadError, LoadGenerator, Observer, PhaseReport,
+};
+use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+use iodyno_native::NativeGenerator;
+use iodyno_target::{ReadClearance, resolve};
+
+const BLOCK: u64 = 4096;
+const BLOCKS: u64 = 1000;
+const ENGINES: [IoEngine; 4] =
+    [IoEngine::Auto, IoEngine::IoUring, IoEngine::Libaio, IoEngine::Psync];
+
+/// A file beside the build (where O_DIRECT works; /tmp may be a tmpfs).
+struct TestFile {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl TestFile {
+    /// Every odd block is of zeros, every even one holds data.
+    fn new() -> Self {
+        let beside = std::env::current_exe().unwrap();
+        let directory = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+        let path = directory.path().join("target");
+        let mut file = File::create(&path).unwrap();
+        for number in 0..BLOCKS {
+            let byte = |n: u64| if number % 2 == 0 { (number + n) as u8 } else { 0 };
+            file.write_all(&(0..BLOCK).map(byte).collect::<Vec<_>>()).unwrap();
+        }
+        file.sync_all().unwrap();
+        Self { _directory: directory, path }
+    }
+
+    fn clear(&self) -> ReadClearance {
+        let name = self.path.to_str().unwrap();
+        resolve(&host(), name).unwrap().remove(0).clear_for_reading().unwrap()
+    }
+
+    fn truncate(&self, blocks: u64) {
+        let file = OpenOptions::new().write(true).open(&self.path).unwrap();
+        file.set_len(blocks * BLOCK).unwrap();
+    }
+}
+
+/// A host of which nothing is known: files need none of it.
+fn host() -> Host {
+    Host {
+        taken_ns: 0,
+        hostname: Fact::Absent,
+        system: System::default(),
+        cpus: Cpus::default(),
+        memory: Fact::Absent,
+        kernel: Kernel::default(),
+        page_bytes: Fact::Absent,
+        limits: Limits::default(),
+        drivers: vec![],
+        cards: vec![],
+        drives: vec![],
+        links: vec![],
+        nvme_functions: vec![],
+        slots: vec![],
+        blocks: vec![],
+        disk_stats: vec![],
+    }
+}
+
+/// Keeps all intervals; stops after some I/Os, and does something at the first interval.
+struct Watcher<'a> {
+    intervals: Vec<Interval>,
+    stop_after: u64,
+    at_first: Box<dyn FnMut() + 'a>,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(stop_after: u64, at_first: impl FnMut() + 'a) -> Self {
+        Self { intervals: Vec::new(), stop_after, at_first: Box::new(at_first) }
+    }
+
+    fn ios(&self, job: usize) -> u64 {
+        self.intervals.iter().map(|interval| interval.jobs[job].latency.count()).sum()
+    }
+
+    fn errors(&self, job: usize) -> u64 {
+        self.intervals.iter().map(|interval| interval.jobs[job].errors).sum()
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        if self.intervals.is_empty() {
+            (self.at_first)();
+        }
+        self.intervals.push(interval.clone());
+        let done: u64 = (0..interval.jobs.len()).map(|job| self.ios(job)).sum();
+        if done >= self.stop_after { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+fn run<'a>(
+    jobs: &[ClearedJob<'_>],
+    stop_after: u64,
+    at_first: impl FnMut() + 'a,
+) -> (PhaseReport, Watcher<'a>) {
+    let mut watcher = Watcher::new(stop_after, at_first);
+    let report = NativeGenerator::new().run(jobs, &mut watcher).unwrap();
+    (report, watcher)
+}
+
+#[test]
+fn every_engine_reports_what_it_did() {
+    let file = TestFile::new();
+    let target = file.clear();
+    for ioengine in ENGINES {
+        let job =
+            Job { ioengine, rw: Pattern::RandRead, iodepth: 16, numjobs: 2, ..Job::default() };
+        let (report, watcher) = run(&[ClearedJob { job, target: &target }], 5000, || {});
+        let job = &report.jobs[0];
+        assert_eq!((job.failure.as_ref(), job.errors), (None, 0), "{job:?}");
+        assert_eq!(job.whole_ios, watcher.ios(0), "intervals hold every I/O");
+        assert_eq!(job.whole_bytes, job.whole_ios * BLOCK);
+        assert!(job.whole_ios >= 5000 && job.threads == 2);
+        if ioengine != IoEngine::Auto {
+            assert_eq!(job.engine, ioengine.name());
+        }
+        assert!(!job.engine_reason.as_ref().unwrap().is_empty());
+        let depth = if job.engine == "psync" { 1 } else { 16 };
+        assert_eq!(job.iodepth, depth);
+        assert_eq!(job.shortfalls.iter().any(|s| s.contains("iodepth=16")), depth == 1);
+        assert_eq!(job.registered_buffers.is_some(), job.engine == "io_uring");
+        let mut end_ns = 0;
+        for interval in &watcher.intervals {
+            assert_eq!(interval.start_ns, end_ns, "intervals join");
+            end_ns += interval.duration_ns;
+            let job = &interval.jobs[0];
+            assert_eq!(job.bytes, job.latency.count() * BLOCK);
+            assert!(job.latency.min_ns() <= job.latency.max_ns());
+            assert_ne!(job.latency.min_ns(), Some(0), "a read takes some time");
+            assert!(job.latency.max_ns() <= Some(end_ns), "and no longer than all did");
+        }
+        // Little's law: what was in flight all the time is the depth, but
+        // for the time between reaping and issuing, and never more.
+        let sum_ns: f64 = watcher.intervals.iter().map(|i| i.jobs[0].latency.sum_ns()).sum();
+        let outstanding = sum_ns / end_ns as f64;
+        assert!(outstanding <= f64::from(2 * depth) * 1.01, "{outstanding} of {}", 2 * depth);
+        assert!(report.cpu.system > 0.0 && report.cpu.busiest_thread <= 1.0);
+    }
+}
+
+#[test]
+fn a_run_time_ends_each_job_by_itself() {
+    let file = TestFile::new();
+    let target = file.clear();
+    let job = |ms: u64| Job {
+        runtime_ns: Some(ms * 1_000_000),
+        extents: vec![Extent { offset: 40 * BLOCK, length: 10 * BLOCK }],
+        cpus_allowed: vec![0],
+        ..Job::default()
+    };
+    let jobs = [30, 350].map(|ms| ClearedJob { job: job(ms), target: &target });
+    let (report, watcher) = run(&jobs, u64::MAX, || {});
+    assert_eq!(report.jobs[0].cpus, [0]);
+    for index in [0, 1] {
+        assert_eq!(report.jobs[index].whole_ios, watcher.ios(index));
+        assert!(report.jobs[index].whole_ios > 0, "job {index}");
+    }
+    let later = &watcher.intervals[2..];
+    assert!(later.iter().all(|interval| interval.jobs[0].latency.count() == 0));
+    assert!(later.iter().any(|interval| interval.jobs[1].latency.count() > 0));
+}
+
+#[test]
+fn what_vanishes_under_a_job_is_counted_and_the_rest_goes_on() {
+    for ioengine in ENGINES {
+        let file = TestFile::new();
+        let target = file.clear();
+        let job = Job { ioengine, rw: Pattern::RandRead, iodepth: 4, ..Job::default() };
+        // Several rounds over all blocks after the file is half as long.
+        let mut watcher = Watcher::new(u64::MAX, || file.truncate(BLOCKS / 2));
+        let mut stop_at_errors = Until { watcher: &mut watcher, errors: 1000 };
+        let report = NativeGenerator::new()
+            .run(&[ClearedJob { job, target: &target }], &mut stop_at_errors)
+            .unwrap();
+        let job = &report.jobs[0];
+        assert_eq!(job.failure, None);
+        assert_eq!((job.errors, job.whole_ios), (watcher.errors(0), watcher.ios(0)));
+        assert!(job.errors >= 1000);
+        let first = job.first_error.as_ref().unwrap();
+        assert!(first.starts_with("0 of 4096 bytes at offset "), "{first}");
+    }
+}
+
+struct Until<'a, 'b> {
+    watcher: &'a mut Watcher<'b>,
+    errors: u64,
+}
+
+impl Observer for Until<'_, '_> {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        self.watcher.observe(interval);
+        if self.watcher.errors(0) >= self.errors { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+#[test]
+fn a_job_whose_target_is_no_more_fails_and_the_others_go_on() {
+    let (gone, healthy) = (TestFile::new(), TestFile::new());
+    let targets = [gone.clear(), healthy.clear()];
+    let job = Job { rw: Pattern::RandRead, runtime_ns: Some(2_500_000_000), ..Job::default() };
+    let jobs = [0, 1].map(|n| ClearedJob { job: job.clone(), target: &targets[n] });
+    let (report, watcher) = run(&jobs, u64::MAX, || gone.truncate(0));
+    let failure = report.jobs[0].failure.as_ref().unwrap();
+    assert!(failure.starts_with("every I/O failed for a second: 0 of 4096"), "{failure}");
+    assert_eq!((report.jobs[1].failure.as_ref(), report.jobs[1].errors), (None, 0));
+    let last = watcher.intervals.iter().rev().find(|interval| interval.jobs[1].bytes > 0).unwrap();
+    assert!(last.start_ns > 2_000_000_000, "the healthy one ran to its end");
+    assert_eq!(last.jobs[0].errors, 0, "the failed one did not");
+}
+
+#[test]
+fn jobs_that_do_not_fit_are_refused_with_what_would() {
+    let file = TestFile::new();
+    let target = file.clear();
+    for (job, expected) in [
+        (Job { rw: Pattern::Write, ..Job::default() }, "write clearance"),
+        (Job { bs: 100, ..Job::default() }, "multiples of"),
+        (Job { bs: 1 << 30, iodepth: 32_768, ..Job::default() }, "half of that would fit"),
+        (Job { numjobs: 2000, ..Job::default() }, "1000 blocks"),
+    ] {
+        let mut watcher = Watcher::new(0, || {});
+        let refused =
+            NativeGenerator::new().run(&[ClearedJob { job, target: &target }], &mut watcher);
+        let Err(error @ LoadError::Unfit { .. }) = refused else { panic!("{refused:?}") };
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(watcher.intervals.is_empty());
+    }
+    let job = Job { cpus_allowed: vec![1023], ..Job::default() };
+    let mut watcher = Watcher::new(0, || {});
+    let refused = NativeGenerator::new().run(&[ClearedJob { job, target: &target }], &mut watcher);
+    assert!(matches!(refused, Err(LoadError::System { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_phase_without_jobs_is_over_at_once() {
+    let (report, _) = run(&[], u64::MAX, || {});
+    assert!(report.jobs.is_empty());
+}
+
+#[test]
+fn probing_shows_what_blocks_hold() {
+    let file = TestFile::new();
+    let target = file.clear();
+    let offsets = [0, BLOCK, 500 * BLOCK, 501 * BLOCK, 2 * BLOCKS * BLOCK];
+    let mut generator = NativeGenerator::new();
+    let samples = generator.probe(&target, &offsets, BLOCK as u32, u64::MAX).unwrap();
+    let contents: Vec<_> = samples.iter().map(|sample| sample.content).collect();
+    use BlockContent::{Data, Filled, Unreadable};
+    assert_eq!(contents, [Data, Filled(0), Data, Filled(0), Unreadable]);
+    assert!(samples.iter().zip(offsets).all(|(sample, offset)| sample.offset == offset));
+    assert!(samples.iter().all(|sample| sample.latency_ns > 0));
+    assert_eq!(generator.probe(&target, &offsets, BLOCK as u32, 0).unwrap(), []);
+    assert!(matches!(generator.probe(&target, &offsets, 100, 1), Err(LoadError::Unfit { .. })));
+    assert!(Path::new(target.name()).ends_with("target"));
+}
