@@ -93,7 +93,7 @@ fn drive(
             .map_or(Fact::Absent, |n| Fact::Read(Bytes(n))),
         temperature: match depth {
             Depth::Full => temperature::read(source, &real, &entries),
-            Depth::Quick => not_asked(),
+            Depth::Quick => Fact::NotAsked,
         },
         identify,
         health,
@@ -113,17 +113,13 @@ fn ask<'a>(
     // A controller that is not live would let the command wait.
     let not_live = state.value().filter(|state| state != "live");
     move |command| match (depth, &not_live) {
-        (Depth::Quick, _) => not_asked(),
+        (Depth::Quick, _) => Fact::NotAsked,
         (_, Some(state)) => Fact::Unreadable(format!("the controller is {state}")),
         _ => match source.admin(controller, command) {
             Ok(page) => Fact::Read(page),
             Err(error) => read::unknown(&error),
         },
     }
-}
-
-fn not_asked<T>() -> Fact<T> {
-    Fact::Unreadable("not asked, so as not to disturb a measurement".into())
 }
 
 fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
@@ -133,6 +129,7 @@ fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) ->
             Fact::Read,
         ),
         Fact::NeedsRoot => Fact::NeedsRoot,
+        Fact::NotAsked => Fact::NotAsked,
         Fact::Unreadable(what) => Fact::Unreadable(what),
         Fact::Absent | Fact::Stated(_) => Fact::Absent,
     }

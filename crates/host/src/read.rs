@@ -46,6 +46,7 @@ pub(crate) fn understood<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Opti
         Fact::Read(text) | Fact::Stated(text) => text,
         Fact::NeedsRoot => return Fact::NeedsRoot,
         Fact::Absent => return Fact::Absent,
+        Fact::NotAsked => return Fact::NotAsked,
         Fact::Unreadable(what) => return Fact::Unreadable(what),
     };
     match parse(&text) {

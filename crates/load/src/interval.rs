@@ -9,6 +9,9 @@ pub struct Interval {
     pub start_ns: u64,
     /// Real length, ns; about 100 ms.
     pub duration_ns: u64,
+    /// No new I/O was submitted any more: what was in flight came back, at a
+    /// rate that says nothing of the workload's.
+    pub draining: bool,
     /// For each job, in the phase's order.
     pub jobs: Vec<JobInterval>,
 }

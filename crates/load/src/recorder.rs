@@ -1,13 +1,12 @@
-//! Gathers a phase's intervals into what a measurement keeps: rates every
-//! 100 ms, latencies every second, in constant memory.
+//! Gathers a phase's intervals into what a measurement keeps: rates and
+//! latencies, in constant memory.
 
 use iodyno_model::{Histogram, RateSeries, Window};
 
 use crate::Interval;
 
-/// Nanoseconds of one held histogram.
-const SLICE_NS: u64 = 1_000_000_000;
-/// Histograms held at most; then neighbours merge.
+/// Histograms held at most: one for each interval at first, so that warm-up can
+/// be cut off exactly where the rates say; then neighbours merge.
 const SLICES: usize = 1024;
 
 /// What was recorded of one job.
@@ -18,6 +17,7 @@ pub struct JobRecord {
     /// I/Os that failed.
     pub errors: u64,
     slices: Vec<Slice>,
+    /// Slices are gathered until they are this long, ns; 0 = each for itself.
     slice_ns: u64,
 }
 
@@ -52,10 +52,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Adds an interval; `temperature_c` is the hottest drive's, where it was read.
+    /// Adds an interval; `temperature_c` is the hottest drive's, where it was
+    /// read. Of a draining one only the errors count.
     pub fn record(&mut self, interval: &Interval, temperature_c: Option<f32>) {
         self.jobs.resize_with(interval.jobs.len().max(self.jobs.len()), JobRecord::default);
         for (record, job) in self.jobs.iter_mut().zip(&interval.jobs) {
+            record.errors += job.errors;
+            if interval.draining {
+                continue;
+            }
             record.series.push(Window {
                 start_ns: interval.start_ns,
                 duration_ns: interval.duration_ns,
@@ -64,7 +69,6 @@ impl Recorder {
                 latency_sum_ns: job.latency.sum_ns(),
                 temperature_c,
             });
-            record.errors += job.errors;
             let end_ns = interval.start_ns + interval.duration_ns;
             record.add_slice(interval.start_ns, end_ns, job.bytes, &job.latency);
         }
@@ -73,7 +77,6 @@ impl Recorder {
 
 impl JobRecord {
     fn add_slice(&mut self, start_ns: u64, end_ns: u64, bytes: u64, latency: &Histogram) {
-        self.slice_ns = self.slice_ns.max(SLICE_NS);
         match self.slices.last_mut() {
             Some(last) if end_ns - last.start_ns <= self.slice_ns => {
                 last.end_ns = end_ns;
@@ -90,7 +93,8 @@ impl JobRecord {
     }
 
     fn halve(&mut self) {
-        self.slice_ns *= 2;
+        let longest_ns = self.slices.iter().map(|slice| slice.end_ns - slice.start_ns).max();
+        self.slice_ns = 2 * longest_ns.unwrap_or(0);
         let mut merged: Vec<Slice> = Vec::with_capacity(SLICES);
         for (n, slice) in self.slices.drain(..).enumerate() {
             match merged.last_mut() {
@@ -137,6 +141,7 @@ mod tests {
         Interval {
             start_ns: n * 100_000_000,
             duration_ns: 100_000_000,
+            draining: false,
             jobs: vec![JobInterval { bytes: 4096 * latency.count(), errors: 0, latency }],
         }
     }
@@ -146,9 +151,9 @@ mod tests {
         let mut recorder = Recorder::default();
         (0..57).for_each(|n| recorder.record(&interval(n), None));
         let counted = recorder.jobs[0].counted_from(1_500_000_000);
-        assert_eq!(counted.start_ns, 2_000_000_000);
-        assert_eq!(counted.duration_ns, 3_700_000_000);
-        let ios: u64 = (20..57).map(|n| n % 7 + 1).sum();
+        assert_eq!(counted.start_ns, 1_500_000_000);
+        assert_eq!(counted.duration_ns, 4_200_000_000);
+        let ios: u64 = (15..57).map(|n| n % 7 + 1).sum();
         assert_eq!(counted.latency.count(), ios);
         assert_eq!(counted.bytes, 4096 * ios);
     }

@@ -27,10 +27,10 @@ pub enum Noise {
         /// Standard deviation of the process.
         sigma: f64,
     },
-    /// Two levels, 1 - gap / 2 and 1 + gap / 2, with this chance of a change
+    /// Two levels, 1 - gap and 1 + gap, with this chance of a change
     /// each interval, and white noise on them.
     Bimodal {
-        /// Distance of the levels.
+        /// Distance of each level from the mean.
         gap: f64,
         /// Chance of a change, 0..1.
         switch: f64,
@@ -148,7 +148,7 @@ impl LoadGenerator for SimulatedGenerator {
         let mut now_ns = 0;
         while now_ns < end_ns.unwrap_or(0) {
             let jobs = streams.iter_mut().map(|stream| stream.advance(now_ns, &mut rng)).collect();
-            let interval = Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, jobs };
+            let interval = Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, draining: false, jobs };
             now_ns += INTERVAL_NS;
             let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
             if observer.observe(&interval) == Flow::Stop || all_failed {
@@ -286,7 +286,7 @@ impl NoiseState {
                 factor
             }
             Noise::Bimodal { gap, switch, sigma } => {
-                let factor = 1.0 + gap / 2.0 * self.state + sigma * rng.normal();
+                let factor = 1.0 + gap * self.state + sigma * rng.normal();
                 if rng.uniform() < switch {
                     self.state = -self.state;
                 }

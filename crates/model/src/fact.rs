@@ -15,6 +15,8 @@ pub enum Fact<T> {
     /// The machine, driver or kernel does not offer it.
     #[default]
     Absent,
+    /// It was not asked for: asking would have disturbed a measurement.
+    NotAsked,
     /// Reading it failed or gave something that makes no sense; says what.
     Unreadable(String),
 }
@@ -24,7 +26,7 @@ impl<T> Fact<T> {
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Read(value) | Self::Stated(value) => Some(value),
-            Self::NeedsRoot | Self::Absent | Self::Unreadable(_) => None,
+            Self::NeedsRoot | Self::Absent | Self::NotAsked | Self::Unreadable(_) => None,
         }
     }
 
@@ -42,6 +44,7 @@ impl<T> Fact<T> {
             Self::Read(_) | Self::Stated(_) => None,
             Self::NeedsRoot => Some("needs root".into()),
             Self::Absent => Some("not offered by this machine".into()),
+            Self::NotAsked => Some("not asked for, so as not to disturb a measurement".into()),
             Self::Unreadable(what) => Some(format!("unreadable: {what}")),
         }
     }
@@ -53,6 +56,7 @@ impl<T> Fact<T> {
             Self::Stated(value) => Fact::Stated(f(value)),
             Self::NeedsRoot => Fact::NeedsRoot,
             Self::Absent => Fact::Absent,
+            Self::NotAsked => Fact::NotAsked,
             Self::Unreadable(what) => Fact::Unreadable(what),
         }
     }
@@ -64,6 +68,7 @@ impl<T> Fact<T> {
             Self::Stated(value) => Fact::Stated(value),
             Self::NeedsRoot => Fact::NeedsRoot,
             Self::Absent => Fact::Absent,
+            Self::NotAsked => Fact::NotAsked,
             Self::Unreadable(what) => Fact::Unreadable(what.clone()),
         }
     }

@@ -6,7 +6,7 @@ use crate::{BlockDevice, Bytes, Drive, Fact, Link};
 
 /// The machine at one moment. A run keeps one snapshot before and one after
 /// each measurement; their difference is evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {
     /// When it was read, ns since 1970 UTC.
     pub taken_ns: i64,

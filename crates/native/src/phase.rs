@@ -206,19 +206,19 @@ impl Phase {
             let now_ns = now_ns();
             if !draining && now_ns >= next_ns {
                 next_ns = (now_ns / INTERVAL_NS + 1) * INTERVAL_NS;
-                if self.report(now_ns, observer) == Flow::Stop {
+                if self.report(now_ns, false, observer) == Flow::Stop {
                     self.stop();
                 }
             }
         }
         let end_ns = now_ns();
-        self.report(end_ns, observer);
+        self.report(end_ns, true, observer);
         self.conclude(end_ns, patience)
     }
 
     /// Reports an interval, and stops jobs without hope.
-    fn report(&mut self, now_ns: u64, observer: &mut dyn Observer) -> Flow {
-        let flow = observer.observe(&self.reporter.interval(now_ns));
+    fn report(&mut self, now_ns: u64, draining: bool, observer: &mut dyn Observer) -> Flow {
+        let flow = observer.observe(&self.reporter.interval(now_ns, draining));
         for (job, counts) in self.jobs.iter_mut().zip(self.reporter.jobs()) {
             if counts.hopeless && job.report.failure.is_none() {
                 let first = job.shared.first_error().map(|failure| failure.to_string());

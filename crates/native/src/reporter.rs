@@ -41,10 +41,10 @@ impl Reporter {
     }
 
     /// What was completed since the last interval, which ended where this one begins.
-    pub(crate) fn interval(&mut self, now_ns: u64) -> Interval {
+    pub(crate) fn interval(&mut self, now_ns: u64, draining: bool) -> Interval {
         let start_ns = std::mem::replace(&mut self.reported_ns, now_ns);
         let jobs = self.jobs.iter_mut().map(|job| job.interval(start_ns, now_ns)).collect();
-        Interval { start_ns, duration_ns: now_ns - start_ns, jobs }
+        Interval { start_ns, duration_ns: now_ns - start_ns, draining, jobs }
     }
 
     /// For each job, in order.
@@ -85,9 +85,9 @@ mod tests {
         reporter.add(512, tallies.clone());
         tallies[0].record(10);
         tallies[1].record(30);
-        let first = reporter.interval(100);
+        let first = reporter.interval(100, false);
         tallies[1].record(20);
-        let second = reporter.interval(250);
+        let second = reporter.interval(250, false);
         assert_eq!((first.start_ns, first.duration_ns), (0, 100));
         assert_eq!((second.start_ns, second.duration_ns), (100, 150));
         assert_eq!(first.jobs[0].latency.mean_ns(), Some(20.0));
@@ -106,7 +106,7 @@ mod tests {
                 if good_turn == Some(turn) {
                     tally.record(1);
                 }
-                reporter.interval(from_ns + turn * 100_000_000);
+                reporter.interval(from_ns + turn * 100_000_000, false);
             }
             reporter.jobs()[0].hopeless
         };

@@ -139,7 +139,7 @@ fn fact<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> GridCell {
     match fact {
         Fact::Read(value) | Fact::Stated(value) => plain(clean(&text(value))),
         Fact::NeedsRoot => GridCell { text: "root only".into(), ink: Ink::Dim },
-        Fact::Absent | Fact::Unreadable(_) => plain("-"),
+        Fact::Absent | Fact::NotAsked | Fact::Unreadable(_) => plain("-"),
     }
 }
 
