@@ -1,1 +1,25 @@
-//! Plans carried out: steps, adaptive depth, budget, undo
+//! Plans carried out: every way to measure is a plan that is carried out here.
+//!
+//! A campaign names no load generator: it is handed one. It prints nothing:
+//! it tells a watcher.
+
+mod adaptive;
+mod bench;
+mod budget;
+mod error;
+mod execute;
+mod expect;
+mod look;
+mod measure;
+mod plan;
+mod scratch;
+mod watch;
+mod written;
+
+pub use budget::Budget;
+pub use error::CampaignError;
+pub use execute::{Options, Tools, carry_out};
+pub use iodyno_job::parse_seconds as parse_time;
+pub use plan::{Plan, PlanError, Search, Step, Stop};
+pub use scratch::{Undone, clean_up};
+pub use watch::{Event, Progress, Silent, Watcher};

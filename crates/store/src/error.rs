@@ -8,7 +8,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// There is none.
-    #[error("there is no store at {path}: nothing was measured yet, or --store names another place")]
+    #[error(
+        "there is no store at {path}: nothing was measured yet, or --store names another place"
+    )]
     Missing {
         /// Where it was looked for.
         path: PathBuf,
@@ -34,7 +36,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A later iodyno wrote it.
-    #[error("the store {path} has version {found}, this iodyno knows up to {known}: use a newer iodyno, or another store with --store PATH")]
+    #[error(
+        "the store {path} has version {found}, this iodyno knows up to {known}: use a newer iodyno, or another store with --store PATH"
+    )]
     Newer {
         /// Where it is.
         path: PathBuf,
@@ -50,8 +54,29 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A run of this name exists.
-    #[error("there is a run named `{0}` already: choose another --name, or `iodyno runs rm {0}` first")]
+    #[error(
+        "there is a run named `{0}` already: choose another --name, or `iodyno runs rm {0}` first"
+    )]
     NameTaken(String),
+    /// A name that would be misread.
+    #[error(
+        "a run cannot be named {0:?}: `last` means the newest run, and a name has no control characters"
+    )]
+    BadName(String),
+    /// A process works on it.
+    #[error("run {0} is going on: stop it first")]
+    StillRunning(String),
+    /// Its journal alone knows what it left behind.
+    #[error("run {0} left something behind: `iodyno clean-up {0}` first")]
+    PendingUndo(String),
+    /// It would not read back.
+    #[error("{what} cannot be stored: {reason}; this is a mistake in iodyno, please report it")]
+    Unstorable {
+        /// What.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// No run fits.
     #[error("there is no run `{0}`; `iodyno runs` lists them")]
     NoSuchRun(String),

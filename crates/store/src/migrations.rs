@@ -27,7 +27,8 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")?;
+    transaction
+        .execute_batch("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")?;
     let from = version(&transaction)?;
     for (n, migration) in MIGRATIONS.iter().enumerate().skip(from as usize) {
         transaction.execute_batch(migration)?;

@@ -47,7 +47,7 @@ impl Store {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Self::connect(path, flags)?;
-        store.refuse_newer()?;
+        store.refuse_foreign()?;
         store.prepare().map_err(|error| store.explain(error))?;
         Ok(store)
     }
@@ -61,7 +61,7 @@ impl Store {
             return Err(StoreError::Missing { path: path.into() });
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        store.refuse_newer()?;
+        store.refuse_foreign()?;
         if migrations::version(&store.connection).map_err(|error| store.explain(error))?
             < migrations::VERSION
         {
@@ -84,9 +84,8 @@ impl Store {
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| {
-            StoreError::Open { path: path.into(), reason: error.to_string() }
-        })?;
+        let connection = Connection::open_with_flags(path, flags)
+            .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let store = Self { connection, path: path.into() };
         // Another iodyno may be writing.
         let waits = store.connection.busy_timeout(Duration::from_secs(5));
@@ -98,16 +97,26 @@ impl Store {
         // A rollback journal and a sync at each commit: what was measured
         // survives a power cut, and one file is the whole store. A commit
         // stands between measurements, so its milliseconds do not matter.
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        // EXTRA also syncs the folder: FULL could bring the rollback journal
+        // back after a power cut, and with it take back the last commit.
+        self.connection.pragma_update(None, "synchronous", "EXTRA")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         migrations::migrate(&mut self.connection)
     }
 
-    fn refuse_newer(&self) -> Result<(), StoreError> {
+    /// Another program's database is left alone, a later version's too.
+    fn refuse_foreign(&self) -> Result<(), StoreError> {
+        let objects: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(|error| self.explain(error))?;
         let found = migrations::version(&self.connection).map_err(|error| self.explain(error))?;
         if found > migrations::VERSION {
             let path = self.path.clone();
             return Err(StoreError::Newer { path, found, known: migrations::VERSION });
+        }
+        if found == 0 && objects > 0 {
+            return Err(StoreError::NotAStore { path: self.path.clone() });
         }
         Ok(())
     }

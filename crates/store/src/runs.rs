@@ -40,15 +40,24 @@ impl Store {
     /// Adds a run. An empty name is no name.
     ///
     /// # Errors
-    /// Its name is taken, or the store cannot be written.
+    /// Its name is taken or no name at all, or the store cannot be written.
     pub fn create_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        if run.name == "last" || run.name.chars().any(char::is_control) {
+            return Err(StoreError::BadName(run.name.clone()));
+        }
         let body = self.body("a run", run)?;
         let inserted = self.connection.execute(
             "INSERT INTO run (id, name, state, started_ns, owner_pid, owner_boot_id, format, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
-                run.id, run.name, state_name(run.state), run.started_ns,
-                std::process::id(), boot_id(), FORMAT, body
+                run.id,
+                run.name,
+                state_name(run.state),
+                run.started_ns,
+                std::process::id(),
+                boot_id(),
+                FORMAT,
+                body
             ],
         );
         match inserted {
@@ -194,8 +203,8 @@ impl Store {
             let last = self.select_runs("ORDER BY started_ns DESC, id DESC LIMIT 1", params![])?;
             return last.into_iter().next().ok_or_else(|| StoreError::NoSuchRun("last".into()));
         }
-        let mut exact = self
-            .select_runs("WHERE id = ?1 OR (name = ?1 AND name <> '')", params![selector])?;
+        let mut exact =
+            self.select_runs("WHERE id = ?1 OR (name = ?1 AND name <> '')", params![selector])?;
         if let Some(run) = exact.pop() {
             return Ok(run);
         }
@@ -227,24 +236,38 @@ impl Store {
     /// Removes a run with all that was recorded of it.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// It is going on, it left something behind that its journal alone knows
+    /// of, or the store cannot be written.
     pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
-        self.execute("DELETE FROM run WHERE id = ?1", params![run_id])
+        if self.find(run_id)?.state == RunState::Running {
+            return Err(StoreError::StillRunning(run_id.into()));
+        }
+        let removed = self
+            .connection
+            .execute(
+                "DELETE FROM run WHERE id = ?1
+                 AND id NOT IN (SELECT run_id FROM journal WHERE NOT done)",
+                [run_id],
+            )
+            .map_err(|error| self.explain(error))?;
+        if removed == 0 { Err(StoreError::PendingUndo(run_id.into())) } else { Ok(()) }
     }
 
     /// Removes all but the newest `keep` runs, and returns how many it removed.
+    /// Runs that are going on or left something behind stay.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn prune(&mut self, keep: usize) -> Result<usize, StoreError> {
-        let keep = i64::try_from(keep).unwrap_or(i64::MAX);
-        self.connection
-            .execute(
-                "DELETE FROM run WHERE id NOT IN
-                 (SELECT id FROM run ORDER BY started_ns DESC, id DESC LIMIT ?1)",
-                [keep],
-            )
-            .map_err(|error| self.explain(error))
+        let mut removed = 0;
+        for run in self.runs()?.into_iter().skip(keep) {
+            match self.remove(&run.id) {
+                Ok(()) => removed += 1,
+                Err(StoreError::StillRunning(_) | StoreError::PendingUndo(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(removed)
     }
 
     fn select_runs(
@@ -286,8 +309,18 @@ impl Store {
         self.connection.execute(sql, values).map(|_| ()).map_err(|error| self.explain(error))
     }
 
-    fn body(&self, what: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
-        serde_json::to_string(value).map_err(|error| self.damaged(what, error))
+    /// JSON that is known to read back. It has no NaN: one would be written as
+    /// null, and the whole run could not be read again.
+    fn body<T: Serialize + DeserializeOwned>(
+        &self,
+        what: &'static str,
+        value: &T,
+    ) -> Result<String, StoreError> {
+        let unstorable =
+            |error: serde_json::Error| StoreError::Unstorable { what, reason: error.to_string() };
+        let body = serde_json::to_string(value).map_err(unstorable)?;
+        serde_json::from_str::<T>(&body).map_err(unstorable)?;
+        Ok(body)
     }
 
     fn parse<T: DeserializeOwned>(&self, what: &'static str, body: &str) -> Result<T, StoreError> {

@@ -61,6 +61,27 @@ impl ReadClearance {
         self.block_bytes
     }
 
+    /// The stretches of a file that hold data according to its file system,
+    /// (offset, length) in bytes, at most `most` of them; the rest are holes or
+    /// were allocated and never written. `None` for a device, and where the
+    /// file system cannot say (lseek(2): SEEK_DATA, SEEK_HOLE).
+    pub fn data_extents(&self, most: usize) -> Option<Vec<(u64, u64)>> {
+        let TargetKind::File { .. } = self.kind else { return None };
+        let mut extents = Vec::new();
+        let mut offset = 0;
+        while extents.len() < most && offset < self.size_bytes {
+            let start = match rustix::fs::seek(self, SeekFrom::Data(offset)) {
+                Ok(start) => start,
+                Err(Errno::NXIO) => break,
+                Err(_) => return None,
+            };
+            let end = rustix::fs::seek(self, SeekFrom::Hole(start)).ok()?.min(self.size_bytes);
+            extents.push((start, end.checked_sub(start)?));
+            offset = end;
+        }
+        Some(extents)
+    }
+
     /// Whether the descriptor bypasses the page cache.
     pub const fn direct(&self) -> bool {
         self.direct

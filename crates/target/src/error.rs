@@ -138,6 +138,15 @@ impl TargetError {
         }
     }
 
+    /// The name is right and the drive is not: something for the rules to
+    /// judge, and no mistake of whoever named it.
+    pub const fn is_of_the_drive(&self) -> bool {
+        matches!(
+            self,
+            Self::Detached { .. } | Self::ControllerNotLive { .. } | Self::NoNamespace { .. }
+        )
+    }
+
     /// What the user can do about it, as a sentence or a command.
     pub fn next_step(&self) -> String {
         match self {

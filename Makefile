@@ -1,0 +1,53 @@
+# What the tests need: command:Debian package. The lab fetches its guest's own.
+TOOLS := cc:build-essential python3:python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
+         ldd:libc-bin setpriv:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs
+
+# An ordinary user's PATH may lack what administrators use.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: deps test unit lab lint clean
+# One stage after the other, also with -j.
+.NOTPARALLEL:
+
+# Installs what is missing, with Debian's packages.
+deps:
+	@missing=; \
+	for tool in $(TOOLS); do \
+	    command -v "$${tool%%:*}" >/dev/null 2>&1 || missing="$$missing $${tool#*:}"; \
+	done; \
+	lists=$$(find /var/lib/apt/lists -name '*_Packages*' 2>/dev/null | head -n 1); \
+	if [ -z "$$missing" ] && { [ -n "$$lists" ] || ! command -v apt-get >/dev/null; }; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	    echo "deps: missing here, by Debian's names:$$missing; install them and try again" >&2; exit 1; \
+	fi; \
+	as_root=; \
+	if [ "$$(id -u)" -ne 0 ]; then \
+	    command -v sudo >/dev/null || { echo "deps: run as root:  apt-get update && apt-get install$$missing" >&2; exit 1; }; \
+	    as_root="sudo"; \
+	fi; \
+	$$as_root apt-get -qq update || exit 1; \
+	if [ -n "$$missing" ]; then \
+	    echo "deps: installing$$missing"; \
+	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $$missing; \
+	fi
+
+test: deps unit lab
+
+unit:
+	$(CARGO) test --workspace --no-fail-fast
+
+# A machine with known drives, links and faults, and the release binary in it.
+lab:
+	$(CARGO) build --release
+	python3 lab/lab.py --binary $(TARGET)/release/iodyno
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+clean:
+	$(CARGO) clean
+	rm -rf lab/cache lab/out

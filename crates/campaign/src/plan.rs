@@ -1,0 +1,289 @@
+//! Plans: what to measure, in order. TOML, the same format for presets and users.
+
+use std::collections::BTreeMap;
+
+use iodyno_job::{Job, parse_seconds};
+use serde::Deserialize;
+use thiserror::Error;
+
+const FORMAT: &str = "iodyno.plan/1";
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// When a measurement ends.
+    pub stop: Stop,
+    /// Blocks to be sampled to tell which were ever written; 0 = none.
+    pub written_samples: u32,
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+    /// The text that it was read from.
+    pub text: String,
+}
+
+/// When a measurement ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stop {
+    /// Relative half width of the interval that suffices; 0.01 = 1 %.
+    pub precision: f64,
+    /// Level of the interval.
+    pub level: f64,
+    /// Looked at from this time on, ns.
+    pub min_ns: u64,
+    /// Ends then at the latest, ns.
+    pub max_ns: u64,
+}
+
+/// A step: one workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its name, which its measurements have.
+    pub name: String,
+    /// On each target alone.
+    pub each: bool,
+    /// On all targets at once.
+    pub together: bool,
+    /// What is to be done on each target.
+    pub job: Job,
+    /// How many I/Os are outstanding is searched for.
+    pub outstanding: Option<Search>,
+}
+
+/// A search for the number of outstanding I/Os that suffices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Starts with this many.
+    pub from: u32,
+    /// Never tries more.
+    pub to: u32,
+    /// Doubled until the rate grows by less than this; 0.02 = 2 %.
+    pub growth: f64,
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// It is not TOML, or not of a plan's form; the text names line and column.
+    #[error("{name}: {text}")]
+    Form {
+        /// File or preset.
+        name: String,
+        /// What the parser says.
+        text: String,
+    },
+    /// A step is wrong.
+    #[error("{name}: step `{step}`: {what}")]
+    Step {
+        /// File or preset.
+        name: String,
+        /// The step.
+        step: String,
+        /// What is wrong, and what was expected.
+        what: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanForm {
+    format: String,
+    name: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    stop: StopForm,
+    #[serde(default)]
+    written: WrittenForm,
+    step: Vec<StepForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct StopForm {
+    precision_percent: f64,
+    level_percent: f64,
+    min_time: String,
+    max_time: String,
+}
+
+impl Default for StopForm {
+    fn default() -> Self {
+        Self {
+            precision_percent: 1.0,
+            level_percent: 95.0,
+            min_time: "5s".into(),
+            max_time: "10s".into(),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenForm {
+    samples: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepForm {
+    name: String,
+    #[serde(default = "on_each")]
+    on: Vec<On>,
+    job: BTreeMap<String, toml::Value>,
+    outstanding: Option<SearchForm>,
+}
+
+fn on_each() -> Vec<On> {
+    vec![On::Each]
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum On {
+    Each,
+    Together,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchForm {
+    from: u32,
+    to: u32,
+    until_growth_below_percent: f64,
+}
+
+impl Plan {
+    /// The preset of this name, if there is one.
+    ///
+    /// # Panics
+    /// Where a preset that is compiled in is broken, which a test excludes.
+    pub fn preset(name: &str) -> Option<Self> {
+        let text = match name {
+            "check" => include_str!("../../../plans/check.toml"),
+            _ => return None,
+        };
+        Some(Self::parse(text, name).expect("presets are parsed in a test"))
+    }
+
+    /// Reads a plan; `name` is the file or preset that errors name.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column or the step.
+    pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
+        let form_error = |what: String| PlanError::Form { name: name.into(), text: what };
+        let form: PlanForm = toml::from_str(text).map_err(|error| form_error(error.to_string()))?;
+        if form.format != FORMAT {
+            let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", form.format);
+            return Err(form_error(what));
+        }
+        let stop = Stop {
+            precision: form.stop.precision_percent / 100.0,
+            level: form.stop.level_percent / 100.0,
+            min_ns: parse_seconds(&form.stop.min_time).map_err(&form_error)?,
+            max_ns: parse_seconds(&form.stop.max_time).map_err(&form_error)?,
+        };
+        if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
+            || stop.min_ns > stop.max_ns
+        {
+            let what = "stop: a precision above 0, a level below 100 and min_time <= max_time";
+            return Err(form_error(format!("{what} were expected")));
+        }
+        let mut steps: Vec<Step> = Vec::with_capacity(form.step.len());
+        for step in form.step {
+            let named = step.name.clone();
+            let step = step.resolve().map_err(|what| PlanError::Step {
+                name: name.into(),
+                step: named.clone(),
+                what,
+            })?;
+            if steps.iter().any(|known| known.name == step.name) {
+                return Err(form_error(format!("there are two steps `{named}`")));
+            }
+            steps.push(step);
+        }
+        Ok(Self {
+            name: form.name,
+            about: form.about,
+            stop,
+            written_samples: form.written.samples,
+            steps,
+            text: text.into(),
+        })
+    }
+}
+
+impl StepForm {
+    fn resolve(self) -> Result<Step, String> {
+        let mut job = Job { name: self.name.clone(), ..Job::default() };
+        for (option, value) in &self.job {
+            let value = match value {
+                toml::Value::String(text) => text.clone(),
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Boolean(set) => u8::from(*set).to_string(),
+                other => {
+                    return Err(format!("`{option} = {other}`: text or a number was expected"));
+                }
+            };
+            iodyno_job::apply(&mut job, option, &value).map_err(|error| error.to_string())?;
+        }
+        let outstanding = match self.outstanding {
+            None => None,
+            Some(form) if form.from >= 1 && form.from <= form.to => Some(Search {
+                from: form.from,
+                to: form.to,
+                growth: form.until_growth_below_percent / 100.0,
+            }),
+            Some(_) => return Err("outstanding: 1 <= from <= to was expected".into()),
+        };
+        Ok(Step {
+            each: self.on.contains(&On::Each),
+            together: self.on.contains(&On::Together),
+            name: self.name,
+            job,
+            outstanding,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::Pattern;
+
+    use super::*;
+
+    #[test]
+    fn the_preset_is_what_the_guide_says() {
+        let plan = Plan::preset("check").unwrap();
+        let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["seq-read", "rand-read", "latency"]);
+        assert_eq!(plan.steps[0].job.bs, 256 << 10);
+        assert_eq!(plan.steps[0].job.iodepth, 32);
+        assert_eq!(plan.steps[1].job.rw, Pattern::RandRead);
+        assert_eq!(plan.steps[1].outstanding.unwrap().from, 64);
+        assert_eq!(plan.stop.max_ns, 10_000_000_000);
+        assert!(plan.written_samples >= 4096);
+        assert!(Plan::preset("chekc").is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let base = include_str!("../../../plans/check.toml");
+        let parse = |text: &str| Plan::parse(text, "mine.toml").unwrap_err().to_string();
+        let typo = parse(&base.replace("iodepth = 32", "iodeth = 32"));
+        assert!(
+            typo.contains("step `seq-read`") && typo.contains("did you mean `iodepth`"),
+            "{typo}"
+        );
+        let key = parse(&base.replace("about =", "abuot ="));
+        assert!(key.contains("line") && key.contains("abuot"), "{key}");
+        let format = parse(&base.replace("plan/1", "plan/9"));
+        assert!(format.contains("plan/9"), "{format}");
+        let twice = parse(&base.replace("\"latency\"", "\"seq-read\""));
+        assert!(twice.contains("two steps"), "{twice}");
+        assert!(parse("step = ").contains("line 1"));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a campaign tells while it goes on, and the observer that drives it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iodyno_load::{Flow, Interval, Observer, Recorder};
+use iodyno_model::{EndReason, Host, Measurement, Skipped};
+use iodyno_stats::{Decision, StopReason, Stopper};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The host was read.
+    Host(&'a Host),
+    /// What is going to be done, in sentences, before anything is.
+    Expect(&'a [String]),
+    /// A 1 s look at who else uses the drives.
+    Looking,
+    /// A scratch file is being written.
+    Scratch {
+        /// Its directory.
+        directory: &'a str,
+        /// Bytes written so far.
+        written_bytes: u64,
+        /// Bytes that it gets at most.
+        most_bytes: u64,
+        /// Time since its start, ns.
+        elapsed_ns: u64,
+    },
+    /// Blocks are being sampled.
+    Sampling {
+        /// Of this target.
+        target: &'a str,
+    },
+    /// A measurement, or a trial of the search for the depth, goes on.
+    Progress(Progress<'a>),
+    /// A measurement is done and stored.
+    Done(&'a Measurement),
+    /// Something that was asked for is not done.
+    Skipped(&'a Skipped),
+}
+
+/// How a measurement goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// Target, or `all at once`.
+    pub target: &'a str,
+    /// Step.
+    pub step: &'a str,
+    /// Outstanding I/Os that a search tries just now.
+    pub trying: Option<u32>,
+    /// I/Os per second in the last interval.
+    pub iops: f64,
+    /// Bytes per second in the last interval.
+    pub bytes_per_s: f64,
+    /// Time since its start, ns.
+    pub elapsed_ns: u64,
+    /// It ends then at the latest, ns.
+    pub most_ns: u64,
+    /// What the whole campaign still takes at most, ns.
+    pub left_ns: u64,
+}
+
+/// Is told what happens; displays it.
+pub trait Watcher {
+    /// Something happened.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Says nothing.
+#[derive(Debug, Default)]
+pub struct Silent;
+
+impl Watcher for Silent {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// Watches one phase: records, displays, stops.
+pub(crate) struct PhaseWatch<'a> {
+    pub(crate) recorder: Recorder,
+    pub(crate) stopper: Stopper,
+    pub(crate) watcher: &'a mut dyn Watcher,
+    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) progress: Progress<'a>,
+    /// Called about once a second while it runs; may give the hottest drive's temperature, °C.
+    pub(crate) each_second: &'a mut dyn FnMut() -> Option<f32>,
+    rates: Vec<f64>,
+    end: Option<EndReason>,
+    seconds: u64,
+}
+
+impl<'a> PhaseWatch<'a> {
+    pub(crate) fn new(
+        stopper: Stopper,
+        watcher: &'a mut dyn Watcher,
+        interrupted: &'a AtomicBool,
+        progress: Progress<'a>,
+        each_second: &'a mut dyn FnMut() -> Option<f32>,
+    ) -> Self {
+        Self {
+            recorder: Recorder::default(),
+            stopper,
+            watcher,
+            interrupted,
+            progress,
+            each_second,
+            rates: Vec::new(),
+            end: None,
+            seconds: 0,
+        }
+    }
+
+    /// What was recorded, and why it ended.
+    pub(crate) fn finish(self) -> (Recorder, EndReason) {
+        (self.recorder, self.end.unwrap_or(EndReason::Done))
+    }
+}
+
+impl Observer for PhaseWatch<'_> {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        let elapsed_ns = interval.start_ns + interval.duration_ns;
+        let temperature_c = if elapsed_ns / 1_000_000_000 > self.seconds {
+            self.seconds = elapsed_ns / 1_000_000_000;
+            (self.each_second)()
+        } else {
+            None
+        };
+        self.recorder.record(interval, temperature_c);
+        let seconds = interval.duration_ns as f64 / 1e9;
+        let ios: u64 = interval.jobs.iter().map(|job| job.latency.count()).sum();
+        let bytes: u64 = interval.jobs.iter().map(|job| job.bytes).sum();
+        if seconds > 0.0 && !interval.draining {
+            self.progress.iops = ios as f64 / seconds;
+            self.progress.bytes_per_s = bytes as f64 / seconds;
+            self.rates.push(self.progress.iops);
+        }
+        let left_ns = self.progress.left_ns.saturating_sub(elapsed_ns);
+        let progress = Progress { elapsed_ns, left_ns, ..self.progress };
+        self.watcher.event(&Event::Progress(progress));
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.end = Some(EndReason::Interrupted);
+            return Flow::Stop;
+        }
+        match self.stopper.observe(elapsed_ns as f64 / 1e9, &self.rates) {
+            Decision::Continue => Flow::Continue,
+            Decision::Stop(reason) => {
+                self.end = Some(match reason {
+                    StopReason::TimeReached => EndReason::Time,
+                    StopReason::PrecisionReached => EndReason::Precision,
+                    StopReason::MaxTime => EndReason::MaxTime,
+                });
+                Flow::Stop
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Which blocks of a target were ever written.
+//!
+//! A block counts as unwritten when the drive's own accounting (NUSE) shows
+//! it, or when it reads as the drive says deallocated blocks do (DLFEAT) and
+//! is read faster at depth 1 than blocks with data: a drive that has nothing
+//! to fetch answers at once. Zeros alone prove nothing.
+
+use iodyno_job::Extent;
+use iodyno_load::{BlockContent, ProbeSample};
+use iodyno_model::{Estimate, IdentifyNamespace, WrittenShare, WrittenState};
+use iodyno_stats::{mann_whitney_less, wilson_interval};
+
+/// The target is looked at in this many equal segments.
+const SEGMENTS: usize = 64;
+/// A segment counts as written where at least this share of its samples is.
+const WRITTEN_SEGMENT: f64 = 0.98;
+/// All is written where at least this share of the samples is.
+const WRITTEN: f64 = 0.995;
+/// Fewer samples of a kind have no latency that could be compared.
+const COMPARABLE: usize = 30;
+/// Unwritten blocks are read at least this much faster, as a ratio of medians.
+const FASTER: f64 = 0.8;
+/// The drive's accounting and the samples agree where they differ by no more.
+const ACCOUNTING: f64 = 0.05;
+/// Stretches of a file that are looked at.
+pub(crate) const MOST_EXTENTS: usize = 4096;
+/// Shorter stretches of a file are not worth measuring in, bytes.
+const SHORTEST_EXTENT: u64 = 1 << 20;
+/// Level of the share's interval.
+const LEVEL: f64 = 0.95;
+
+/// What is known of a target's blocks, and where to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Written {
+    /// For the measurement's conditions.
+    pub(crate) share: WrittenShare,
+    /// Written stretches to stay inside; empty: all of the target.
+    pub(crate) extents: Vec<Extent>,
+}
+
+/// The offsets to sample: `count` blocks of `block_bytes`, one at random in
+/// each of `count` equal parts, in random order so that no reading ahead helps.
+/// Fewer where the target has fewer blocks.
+pub(crate) fn sample_offsets(size_bytes: u64, block_bytes: u64, count: u32, seed: u64) -> Vec<u64> {
+    let blocks = size_bytes / block_bytes;
+    let count = u64::from(count).min(blocks);
+    let whole = [Extent { offset: 0, length: count }];
+    let Some(mut order) = iodyno_job::Offsets::new(true, 1, &whole, seed, 0, 1) else {
+        return Vec::new();
+    };
+    // A second permutation, of a power of two, serves as a source of jitter.
+    let jitter = [Extent { offset: 0, length: 1 << 32 }];
+    let Some(mut jitter) = iodyno_job::Offsets::new(true, 1, &jitter, seed ^ 1, 0, 1) else {
+        return Vec::new();
+    };
+    (0..count)
+        .map(|_| {
+            let part = u128::from(order.next_offset());
+            let first = (u128::from(blocks) * part / u128::from(count)) as u64;
+            let end = (u128::from(blocks) * (part + 1) / u128::from(count)) as u64;
+            (first + jitter.next_offset() % (end - first)) * block_bytes
+        })
+        .collect()
+}
+
+/// Tells from samples which blocks were ever written. `namespace` is what the
+/// drive says of itself, where the target is a namespace and that is known.
+pub(crate) fn judge(
+    target: &str,
+    size_bytes: u64,
+    samples: &[ProbeSample],
+    namespace: Option<&IdentifyNamespace>,
+) -> Written {
+    let readable: Vec<&ProbeSample> =
+        samples.iter().filter(|s| s.content != BlockContent::Unreadable).collect();
+    let deallocated = namespace.and_then(|namespace| namespace.deallocated_reads_as);
+    let suspect = |sample: &ProbeSample| match (sample.content, deallocated) {
+        (BlockContent::Filled(byte), Some(reads_as)) => byte == reads_as,
+        // Where the drive does not say, zeros are what everybody returns.
+        (BlockContent::Filled(byte), None) => byte == 0,
+        _ => false,
+    };
+    let suspects = readable.iter().filter(|sample| suspect(sample)).count();
+    let verdict = |state, unwritten: usize, evidence: String, extents| Written {
+        share: WrittenShare {
+            target: target.into(),
+            samples: readable.len() as u32,
+            share: share(readable.len(), unwritten),
+            state,
+            evidence,
+        },
+        extents,
+    };
+    if readable.is_empty() {
+        return verdict(WrittenState::Unknown, 0, "no block could be read".into(), Vec::new());
+    }
+    let accounting = namespace.and_then(IdentifyNamespace::used_share);
+    let nuse = |used: f64| format!("NUSE: {:.1} % of the namespace in use", used * 100.0);
+    if suspects == 0 {
+        // What was never written may read as anything where the drive does
+        // not say as what.
+        if let Some(used) = accounting.filter(|used| *used < 1.0 - ACCOUNTING) {
+            let state =
+                if used < ACCOUNTING { WrittenState::Unwritten } else { WrittenState::Unknown };
+            let unwritten = ((1.0 - used) * readable.len() as f64) as usize;
+            return verdict(state, unwritten, nuse(used), Vec::new());
+        }
+        let evidence = format!("all of {} sampled blocks hold data", readable.len());
+        return verdict(WrittenState::Written, 0, evidence, Vec::new());
+    }
+    let suspect_share = suspects as f64 / readable.len() as f64;
+    let proof = match accounting {
+        // The drive holds no more than the rest: the suspects are what it
+        // does not hold. More suspects than that may be zeros that were written.
+        Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => Some(nuse(used)),
+        _ => faster(&readable, &suspect),
+    };
+    let Some(proof) = proof else {
+        let evidence = format!(
+            "{suspects} of {} sampled blocks hold nothing but one byte's value, which alone proves \
+             nothing: they are not read faster than the others, or there are too few to compare",
+            readable.len()
+        );
+        // Too few to matter are not worth a doubt.
+        let state = if (suspects as f64) < (1.0 - WRITTEN) * readable.len() as f64 {
+            WrittenState::Written
+        } else {
+            WrittenState::Unknown
+        };
+        return verdict(state, 0, evidence, Vec::new());
+    };
+    let unwritten_share = suspects as f64 / readable.len() as f64;
+    let evidence = format!(
+        "{:.1} % of {} sampled blocks were never written ({proof})",
+        unwritten_share * 100.0,
+        readable.len()
+    );
+    if 1.0 - unwritten_share >= WRITTEN {
+        return verdict(WrittenState::Written, suspects, evidence, Vec::new());
+    }
+    let extents = written_extents(size_bytes, &readable, &suspect);
+    let state = if extents.is_empty() { WrittenState::Unwritten } else { WrittenState::Partly };
+    verdict(state, suspects, evidence, extents)
+}
+
+/// What the file system says of a file: which stretches, (offset, length),
+/// hold data. Nothing has to be sampled then.
+pub(crate) fn of_file(target: &str, size_bytes: u64, data: &[(u64, u64)]) -> Written {
+    let held: u64 = data.iter().map(|(_, length)| length).sum();
+    let share = held as f64 / size_bytes.max(1) as f64;
+    let extents: Vec<Extent> = data
+        .iter()
+        .filter(|(_, length)| *length >= SHORTEST_EXTENT)
+        // Direct I/O wants whole blocks.
+        .map(|&(offset, length)| {
+            let start = offset.next_multiple_of(4096);
+            Extent { offset: start, length: (offset + length).saturating_sub(start) / 4096 * 4096 }
+        })
+        .collect();
+    let state = match share {
+        share if share >= WRITTEN => WrittenState::Written,
+        _ if extents.is_empty() => WrittenState::Unwritten,
+        _ => WrittenState::Partly,
+    };
+    Written {
+        share: WrittenShare {
+            target: target.into(),
+            samples: 0,
+            share: Estimate::bare(share),
+            state,
+            evidence: format!(
+                "the file system has data for {:.1} % of the file (SEEK_DATA)",
+                share * 100.0
+            ),
+        },
+        extents: if state == WrittenState::Partly { extents } else { Vec::new() },
+    }
+}
+
+/// The share that holds data, with its interval (Wilson 1927).
+fn share(samples: usize, unwritten: usize) -> Estimate {
+    let written = samples - unwritten;
+    match wilson_interval(written as u64, samples as u64, LEVEL) {
+        Some((low, high)) => Estimate::confident(written as f64 / samples as f64, low, high, LEVEL),
+        None => Estimate::bare(0.0),
+    }
+}
+
+/// Whether the suspects are read faster than blocks with data, and by how much.
+fn faster(readable: &[&ProbeSample], suspect: &impl Fn(&ProbeSample) -> bool) -> Option<String> {
+    let latencies = |wanted: bool| -> Vec<f64> {
+        let picked = readable.iter().filter(|sample| suspect(sample) == wanted);
+        picked.map(|sample| sample.latency_ns as f64).collect()
+    };
+    let (empty, data) = (latencies(true), latencies(false));
+    if empty.len() < COMPARABLE || data.len() < COMPARABLE {
+        return None;
+    }
+    let (empty_median, data_median) = (median(&empty), median(&data));
+    let significant = mann_whitney_less(&empty, &data) < 0.001;
+    (significant && empty_median < FASTER * data_median).then(|| {
+        format!(
+            "they read as deallocated and take {} at depth 1, blocks with data {}",
+            iodyno_model::format_duration_ns(empty_median),
+            iodyno_model::format_duration_ns(data_median)
+        )
+    })
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// Neighbouring segments that are written, joined.
+fn written_extents(
+    size_bytes: u64,
+    readable: &[&ProbeSample],
+    suspect: &impl Fn(&ProbeSample) -> bool,
+) -> Vec<Extent> {
+    // On whole MiB, or on whole pages where segments are small.
+    let unit: u64 = if size_bytes >= 1 << 30 { 1 << 20 } else { 4096 };
+    let border =
+        |n: usize| (u128::from(size_bytes) * n as u128 / SEGMENTS as u128) as u64 / unit * unit;
+    let mut extents: Vec<Extent> = Vec::new();
+    for n in 0..SEGMENTS {
+        let (start, end) = (border(n), if n + 1 == SEGMENTS { size_bytes } else { border(n + 1) });
+        let inside = || readable.iter().filter(|s| s.offset >= start && s.offset < end);
+        let (all, empty) = (inside().count(), inside().filter(|s| suspect(s)).count());
+        if all == 0 || ((all - empty) as f64) < WRITTEN_SEGMENT * all as f64 {
+            continue;
+        }
+        match extents.last_mut() {
+            Some(last) if last.offset + last.length == start => last.length = end - last.offset,
+            _ => extents.push(Extent { offset: start, length: end - start }),
+        }
+    }
+    extents
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::LbaFormat;
+
+    use super::*;
+
+    const SIZE: u64 = 64 << 30;
+
+    fn namespace(used_share: f64) -> IdentifyNamespace {
+        let blocks = SIZE / 512;
+        IdentifyNamespace {
+            size_blocks: blocks,
+            capacity_blocks: blocks,
+            used_blocks: (blocks as f64 * used_share) as u64,
+            deallocated_reads_as: Some(0),
+            deallocated_read_may_fail: false,
+            formats: vec![LbaFormat {
+                data_bytes: 512,
+                metadata_bytes: 0,
+                relative_performance: 0,
+            }],
+            format_in_use: 0,
+        }
+    }
+
+    /// Samples of a target of which `written` (by offset share) holds data.
+    fn samples(written: impl Fn(f64) -> bool, empty_ns: u64, data_ns: u64) -> Vec<ProbeSample> {
+        sample_offsets(SIZE, 4096, 4096, 7)
+            .into_iter()
+            .enumerate()
+            .map(|(n, offset)| {
+                let data = written(offset as f64 / SIZE as f64);
+                let base = if data { data_ns } else { empty_ns };
+                ProbeSample {
+                    offset,
+                    latency_ns: base + (n as u64 * 7919) % (base / 5),
+                    content: if data { BlockContent::Data } else { BlockContent::Filled(0) },
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn offsets_are_spread_and_each_once() {
+        let mut offsets = sample_offsets(SIZE, 4096, 4096, 1);
+        assert!(offsets.windows(2).any(|pair| pair[0] > pair[1]), "order is random");
+        offsets.sort_unstable();
+        for (n, offset) in offsets.iter().enumerate() {
+            assert_eq!(offset % 4096, 0);
+            assert_eq!(offset / (SIZE / 4096), n as u64, "one in each part");
+        }
+        assert_eq!(sample_offsets(3 * 4096, 4096, 4096, 1).len(), 3);
+        assert!(sample_offsets(0, 4096, 4096, 1).is_empty());
+    }
+
+    #[test]
+    fn a_full_drive_is_written() {
+        let written = judge("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
+        assert_eq!(written.share.state, WrittenState::Written);
+        assert!(written.extents.is_empty());
+        assert!(written.share.share.low() > 0.998);
+    }
+
+    #[test]
+    fn zeros_alone_prove_nothing() {
+        let all_zero = samples(|_| false, 80_000, 80_000);
+        let judged = judge("x", SIZE, &all_zero, Some(&namespace(1.0)));
+        assert_eq!(judged.share.state, WrittenState::Unknown);
+        // A drive half full of zeros that were written reads them as slowly.
+        let half = samples(|at| at < 0.5, 80_000, 80_000);
+        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        assert_eq!(judged.share.state, WrittenState::Unknown);
+        assert!(judged.share.evidence.contains("proves"), "{}", judged.share.evidence);
+    }
+
+    #[test]
+    fn faster_zeros_were_never_written_and_the_rest_is_measured() {
+        let half = samples(|at| at < 0.5, 12_000, 80_000);
+        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        assert_eq!(judged.share.state, WrittenState::Partly);
+        assert_eq!(judged.extents, [Extent { offset: 0, length: SIZE / 2 }]);
+        assert!((judged.share.share.value - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_drives_own_accounting_is_proof() {
+        let none = samples(|_| false, 80_000, 80_000);
+        let judged = judge("x", SIZE, &none, Some(&namespace(0.0)));
+        assert_eq!(judged.share.state, WrittenState::Unwritten);
+        assert!(judged.extents.is_empty() && judged.share.evidence.contains("NUSE"));
+    }
+
+    #[test]
+    fn a_drive_that_may_return_anything_is_believed_when_it_counts() {
+        // All samples look like data, and the drive says that it holds none.
+        let data = samples(|_| true, 1, 80_000);
+        let judged = judge("x", SIZE, &data, Some(&namespace(0.0)));
+        assert_eq!(judged.share.state, WrittenState::Unwritten);
+        // Zeros everywhere on a drive that is half full: which are data?
+        let zeros = samples(|_| false, 80_000, 80_000);
+        let judged = judge("x", SIZE, &zeros, Some(&namespace(0.5)));
+        assert_eq!(judged.share.state, WrittenState::Unknown);
+    }
+
+    #[test]
+    fn a_files_holes_are_known() {
+        let whole = of_file("f", 1 << 30, &[(0, 1 << 30)]);
+        assert_eq!(whole.share.state, WrittenState::Written);
+        assert_eq!(of_file("f", 1 << 30, &[]).share.state, WrittenState::Unwritten);
+        let half = of_file("f", 1 << 30, &[(100, 512 << 20), (1 << 29, 10)]);
+        assert_eq!(half.share.state, WrittenState::Partly);
+        assert_eq!(half.extents, [Extent { offset: 4096, length: (512 << 20) - 4096 }]);
+    }
+
+    #[test]
+    fn scattered_data_leaves_nowhere_to_measure() {
+        let scattered = samples(|at| (at * 1e6) as u64 % 2 == 0, 12_000, 80_000);
+        let judged = judge("x", SIZE, &scattered, Some(&namespace(1.0)));
+        assert_eq!(judged.share.state, WrittenState::Unwritten);
+    }
+
+    #[test]
+    fn without_a_word_from_the_drive_only_speed_tells() {
+        let half = samples(|at| at >= 0.25, 12_000, 80_000);
+        let judged = judge("x", SIZE, &half, None);
+        assert_eq!(judged.share.state, WrittenState::Partly);
+        assert_eq!(judge("x", SIZE, &[], None).share.state, WrittenState::Unknown);
+    }
+}

@@ -1,0 +1,283 @@
+//! Campaigns on simulated drives, whose truth is known and whose clock takes
+//! no time: the whole line from plan to stored run.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use iodyno_campaign::{Event, Options, Plan, Silent, Tools, Watcher, carry_out};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
+use iodyno_model::{EndReason, Host, Measurement, Origin, RunRecord, RunState, WrittenState};
+use iodyno_store::Store;
+use iodyno_target::Target;
+
+/// A machine without anything, and sparse files as targets.
+struct Stage {
+    folder: tempfile::TempDir,
+    host: Host,
+    source: Captured,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let base = env!("CARGO_TARGET_TMPDIR");
+        let folder = tempfile::tempdir_in(base).unwrap();
+        std::fs::create_dir(folder.path().join("sys")).unwrap();
+        let source = Captured::open(folder.path()).unwrap();
+        Self { host: snapshot(&source, Depth::Full), source, folder }
+    }
+
+    fn target(&self, name: &str) -> (PathBuf, Target) {
+        let path = self.folder.path().canonicalize().unwrap().join(name);
+        std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
+        let found = iodyno_target::resolve(&self.host, path.to_str().unwrap()).unwrap();
+        (path, found.into_iter().next().unwrap())
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        generator: &mut SimulatedGenerator,
+        targets: &[Target],
+    ) -> RunRecord {
+        self.watched(plan, generator, targets, &mut Silent, &AtomicBool::new(false))
+    }
+
+    fn watched(
+        &self,
+        plan: &Plan,
+        generator: &mut SimulatedGenerator,
+        targets: &[Target],
+        watcher: &mut dyn Watcher,
+        interrupted: &AtomicBool,
+    ) -> RunRecord {
+        let mut store = Store::in_memory().unwrap();
+        let options = Options {
+            name: String::new(),
+            command: "test".into(),
+            budget_ns: 300_000_000_000,
+            fixed_ns: None,
+            max_ns: None,
+            busy: true,
+            no_load: false,
+            origin: Origin::Simulated,
+        };
+        let mut tools =
+            Tools { source: &self.source, generator, store: &mut store, watcher, interrupted };
+        let id = carry_out(&mut tools, plan, &self.host, targets, &options).unwrap();
+        store.load(&id).unwrap()
+    }
+}
+
+fn one_step() -> Plan {
+    let text = r#"
+        format = "iodyno.plan/1"
+        name = "one step"
+        [[step]]
+        name = "rand-read"
+        job = { rw = "randread", bs = "4k", iodepth = 64 }
+    "#;
+    Plan::parse(text, "one step").unwrap()
+}
+
+fn named<'r>(record: &'r RunRecord, name: &str, target: &str) -> &'r Measurement {
+    let found = record.measurements.iter().find(|m| m.name == name && m.targets == [target]);
+    found.unwrap_or_else(|| panic!("no {name} of {target}"))
+}
+
+/// Share of 2000 seeds in which the interval held the truth, %.
+fn coverage(noise: Noise) -> f64 {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let drive = SimulatedDrive { noise, ..SimulatedDrive::default() };
+    let mean = drive.truth_iops(4096, 64);
+    let plan = one_step();
+    let targets = [target];
+    let hits = (0..2000)
+        .filter(|seed| {
+            let mut generator = SimulatedGenerator::new(*seed);
+            generator.set_drive(path.to_str().unwrap(), drive.clone());
+            let record = stage.run(&plan, &mut generator, &targets);
+            let measurement = &record.measurements[0];
+            // What the interval claims of a trend is its mean over the window.
+            let truth = match noise {
+                Noise::Trend { per_s, .. } => {
+                    let middle = measurement.warmup_ns + measurement.duration_ns / 2;
+                    mean * (1.0 + per_s * (middle as f64 / 1e9 - 0.05))
+                }
+                _ => mean,
+            };
+            let iops = measurement.total[0].iops;
+            iops.low() <= truth && truth <= iops.high()
+        })
+        .count();
+    hits as f64 / 20.0
+}
+
+#[track_caller]
+fn holds(noise: Noise) {
+    let share = coverage(noise);
+    assert!((93.5..=96.5).contains(&share), "{noise:?}: {share} %");
+}
+
+#[test]
+fn intervals_hold_the_truth_under_white_noise() {
+    holds(Noise::White(0.05));
+}
+
+#[test]
+fn intervals_hold_the_truth_under_correlated_noise() {
+    holds(Noise::Ar1 { phi: 0.8, sigma: 0.03 });
+}
+
+#[test]
+fn intervals_hold_the_truth_under_strongly_correlated_noise() {
+    holds(Noise::Ar1 { phi: 0.95, sigma: 0.03 });
+}
+
+#[test]
+fn intervals_hold_the_truth_of_a_rate_with_two_levels() {
+    holds(Noise::Bimodal { gap: 0.05, switch: 0.1, sigma: 0.005 });
+}
+
+#[test]
+fn intervals_hold_the_truth_of_a_trend() {
+    holds(Noise::Trend { sigma: 0.02, per_s: 0.01 });
+}
+
+#[test]
+fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let targets = [target];
+    for (sigma, end) in [(0.005, EndReason::Precision), (0.2, EndReason::MaxTime)] {
+        let mut generator = SimulatedGenerator::new(1);
+        let drive = SimulatedDrive { noise: Noise::White(sigma), ..SimulatedDrive::default() };
+        generator.set_drive(path.to_str().unwrap(), drive);
+        let record = stage.run(&one_step(), &mut generator, &targets);
+        assert_eq!(record.measurements[0].end, end);
+    }
+}
+
+#[test]
+fn check_finds_the_depth_that_suffices() {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let record =
+        stage.run(&Plan::preset("check").unwrap(), &mut SimulatedGenerator::new(3), &[target]);
+    assert_eq!(record.run.state, RunState::Done);
+    let random = named(&record, "rand-read", path.to_str().unwrap());
+    // 500k IOPS at 80 us need 40 outstanding: 64 suffice and 128 bring nothing.
+    assert_eq!(random.conditions.depth_asked, Some(64));
+    assert_eq!(random.conditions.depths_tried.len(), 2);
+    let latency = named(&record, "latency", path.to_str().unwrap());
+    let mean = latency.total[0].latency_mean.unwrap().value;
+    assert!((mean / 80_000.0 - 1.0).abs() < 0.02, "{mean}");
+}
+
+#[test]
+fn a_drive_that_was_half_written_is_measured_where_it_was() {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let name = path.to_str().unwrap();
+    let mut generator = SimulatedGenerator::new(3);
+    generator.set_drive(name, SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() });
+    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[target]);
+    let conditions = &named(&record, "seq-read", name).conditions;
+    assert_eq!(conditions.written[0].state, WrittenState::Partly);
+    assert!((conditions.written[0].share.value - 0.5).abs() < 0.01);
+    assert_eq!(conditions.ranges, [(0, 512 << 20)]);
+}
+
+#[test]
+fn drives_that_share_a_link_move_less_together() {
+    let stage = Stage::new();
+    let (_, a) = stage.target("a");
+    let (_, b) = stage.target("b");
+    let mut generator = SimulatedGenerator::new(5);
+    generator.shared_bytes_per_s = Some(4e9);
+    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[a, b]);
+    assert_eq!(record.measurements.len(), 9);
+    let together: Vec<_> = record.measurements.iter().filter(|m| m.targets.len() == 2).collect();
+    assert_eq!(together.len(), 3);
+    let bandwidth = together[0].total[0].bandwidth.value;
+    assert!((bandwidth / 4e9 - 1.0).abs() < 0.02, "{bandwidth}");
+    let parts: f64 = together[0].parts.iter().map(|p| p.results[0].bandwidth.value).sum();
+    assert!((parts / bandwidth - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_drive_that_vanishes_fails_and_the_other_goes_on() {
+    let stage = Stage::new();
+    let (lost, a) = stage.target("a");
+    let (kept, b) = stage.target("b");
+    let mut generator = SimulatedGenerator::new(5);
+    let drive = SimulatedDrive { vanishes_at_ns: Some(1_000_000_000), ..SimulatedDrive::default() };
+    generator.set_drive(lost.to_str().unwrap(), drive);
+    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[a, b]);
+    assert_eq!(record.run.state, RunState::Failed);
+    let failed = named(&record, "seq-read", lost.to_str().unwrap());
+    assert!(failed.failure().unwrap().contains("vanished"));
+    for step in ["seq-read", "rand-read", "latency"] {
+        assert_eq!(named(&record, step, kept.to_str().unwrap()).failure(), None);
+    }
+    let skipped: Vec<_> =
+        record.run.skipped.iter().map(|s| (s.target.as_str(), s.step.as_deref())).collect();
+    assert!(skipped.contains(&(lost.to_str().unwrap(), Some("rand-read"))), "{skipped:?}");
+}
+
+#[test]
+fn reads_that_fail_are_counted_and_told() {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let mut generator = SimulatedGenerator::new(5);
+    let drive = SimulatedDrive { bad_from: Some(900 << 20), ..SimulatedDrive::default() };
+    generator.set_drive(path.to_str().unwrap(), drive);
+    let record = stage.run(&one_step(), &mut generator, &[target]);
+    let measurement = &record.measurements[0];
+    assert!(measurement.total[0].errors > 0);
+    let told = measurement.conditions.shortfalls.join(" ");
+    assert!(told.contains("EIO"), "{told}");
+}
+
+/// Interrupts at the first progress of a step.
+struct Impatient<'a>(&'a str, &'a AtomicBool);
+
+impl Watcher for Impatient<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Progress(progress) = event
+            && progress.step == self.0
+        {
+            self.1.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_was_measured() {
+    let stage = Stage::new();
+    let (_, target) = stage.target("drive");
+    let stop = AtomicBool::new(false);
+    let record = stage.watched(
+        &Plan::preset("check").unwrap(),
+        &mut SimulatedGenerator::new(1),
+        &[target],
+        &mut Impatient("latency", &stop),
+        &stop,
+    );
+    assert_eq!(record.run.state, RunState::Interrupted);
+    let names: Vec<_> = record.measurements.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, ["seq-read", "rand-read", "latency"]);
+    assert_eq!(record.measurements[2].end, EndReason::Interrupted);
+    assert_eq!(record.snapshots.len(), 5, "start, under load, and after each");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_numbers() {
+    let stage = Stage::new();
+    let (_, target) = stage.target("drive");
+    let targets = [target];
+    let run = || stage.run(&one_step(), &mut SimulatedGenerator::new(11), &targets);
+    let (a, b) = (run(), run());
+    assert_eq!(a.measurements[0].total, b.measurements[0].total);
+}

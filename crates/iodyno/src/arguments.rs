@@ -1,0 +1,198 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A dynamometer for NVMe storage: is it what it should be, how fast is it
+/// really, and what limits it?
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit status: 0 fine, 1 at least one FAIL, 2 bad usage or unusable target, \
+    3 interrupted or a measurement failed, 4 nothing failed but something asked could not be judged.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where runs are kept [default: $XDG_DATA_HOME/iodyno/store.sqlite, for root /var/lib/iodyno/store.sqlite]
+    #[arg(long, global = true, value_name = "PATH", env = "IODYNO_STORE")]
+    pub(crate) store: Option<PathBuf>,
+    /// Print one JSON document, described in docs/schema
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress and no notes on standard error
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Colour the text
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// Read a captured machine (see `iodyno capture`) instead of this one
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) sysroot: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Verify drives, links, health and speed; only reads
+    Check(Check),
+    /// Show the host and its drives
+    List(List),
+    /// List stored runs, or remove some
+    Runs(Runs),
+    /// Print a stored run again, judged anew
+    Show(Show),
+    /// List the rules that `check` applies
+    Rules,
+    /// Write what this machine says of itself into a folder, for a bug report
+    Capture(Capture),
+    /// Remove what a killed run left behind
+    CleanUp(CleanUp),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Drives, namespaces, block devices, files or directories (nvme0, /dev/nvme0n1, /mnt/data)
+    /// [default: every NVMe drive; where there is none, the current directory]
+    pub(crate) targets: Vec<String>,
+    /// Links, health and inventory only, in under a second
+    #[arg(long)]
+    pub(crate) no_load: bool,
+    /// Measure drives that serve others, too
+    #[arg(long)]
+    pub(crate) busy: bool,
+    /// Longest time for all measurements, divided over the drives
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
+    pub(crate) budget: u64,
+    /// Longest time of each measurement [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) max_time: Option<u64>,
+    /// Measure each for exactly this time, however exact it is
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
+    pub(crate) time: Option<u64>,
+    /// What could not be judged does not change the exit status
+    #[arg(long)]
+    pub(crate) accept_unjudged: bool,
+    /// Compare with an earlier run: its id, its name, or `last`
+    #[arg(long, value_name = "RUN")]
+    pub(crate) baseline: Option<String>,
+    /// What has to be there: a TOML file with `drives = 8` or `serials = ["..."]`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expect: Option<PathBuf>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    /// Name of the run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+    /// Who makes the I/O
+    #[arg(long, value_enum, default_value = "native", hide = true)]
+    pub(crate) generator: Generator,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Generator {
+    Native,
+    /// No I/O at all: drives of known truth, for tests and demonstrations
+    Simulated,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    /// All columns, however wide
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// These columns, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// Remove runs
+    Rm {
+        /// Ids, names, or `last`
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
+    /// Remove all but the newest runs
+    Prune {
+        /// How many to keep
+        #[arg(long, value_name = "N")]
+        keep: usize,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Id, unique name, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// Compare with an earlier run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) baseline: Option<String>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Folder to be made
+    pub(crate) directory: PathBuf,
+    /// Replace serial numbers
+    #[arg(long)]
+    pub(crate) mask_serials: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanUp {
+    /// Only what this run left behind
+    pub(crate) run: Option<String>,
+}
+
+/// A time such as `30`, `30s`, `500ms` or `5m`, as ns.
+fn time(text: &str) -> Result<u64, String> {
+    let ns = iodyno_campaign::parse_time(text)?;
+    if ns < 100_000_000 {
+        return Err("at least 100ms was expected".into());
+    }
+    Ok(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,23 @@
+//! `iodyno capture`: writes what this machine says of itself into a folder.
+
+use anyhow::Result;
+
+use crate::arguments::Capture;
+use crate::context::{Context, Usage};
+use crate::terminal;
+
+pub(crate) fn run(context: &Context, arguments: &Capture) -> Result<u8> {
+    let directory = &arguments.directory;
+    if directory.exists() {
+        let text = format!("{} exists already: name a new folder", directory.display());
+        return Err(Usage(text).into());
+    }
+    iodyno_host::capture(context.source()?.as_ref(), directory, arguments.mask_serials)?;
+    if !context.quiet {
+        terminal::note(&format!(
+            "written; `iodyno --sysroot {0} list` reads it",
+            directory.display()
+        ));
+    }
+    Ok(0)
+}

@@ -1,0 +1,9 @@
+//! One file for each command.
+
+pub(crate) mod capture;
+pub(crate) mod check;
+pub(crate) mod clean_up;
+pub(crate) mod list;
+pub(crate) mod rules;
+pub(crate) mod runs;
+pub(crate) mod show;

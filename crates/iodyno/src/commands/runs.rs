@@ -1,0 +1,41 @@
+//! `iodyno runs`: lists stored runs, or removes some.
+
+use anyhow::Result;
+
+use crate::arguments::{Runs, RunsAction, Table};
+use crate::context::Context;
+use crate::terminal;
+
+pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
+    match &arguments.action {
+        None => list(context)?,
+        Some(RunsAction::Rm { runs }) => {
+            let mut store = context.store()?;
+            // All are looked up before any is removed: a typing mistake removes nothing.
+            let found = runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?;
+            for run in found {
+                store.remove(&run.id)?;
+                say(context, &format!("removed {}", run.id))?;
+            }
+        }
+        Some(RunsAction::Prune { keep }) => {
+            let removed = context.store()?.prune(*keep)?;
+            say(context, &format!("removed {removed}, kept at most {keep}"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn list(context: &Context) -> Result<()> {
+    let runs = context.store_to_read()?.runs()?;
+    if context.json {
+        let document = iodyno_report::document::runs_document(&runs);
+        return terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?));
+    }
+    let table = Table { wide: false, columns: None };
+    terminal::print(&iodyno_report::text::runs_table(&runs, &terminal::style(context, &table)))
+}
+
+fn say(context: &Context, line: &str) -> Result<()> {
+    if context.quiet { Ok(()) } else { terminal::print(&format!("{line}\n")) }
+}

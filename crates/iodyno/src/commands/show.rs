@@ -1,0 +1,75 @@
+//! `iodyno show`: prints a stored run again, judged anew.
+
+use anyhow::Result;
+use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
+use iodyno_model::RunRecord;
+use iodyno_store::Store;
+
+use crate::arguments::{Show, Table};
+use crate::commands::check::load;
+use crate::context::Context;
+use crate::terminal;
+
+/// What a run is judged by and how it is shown.
+pub(crate) struct Judging<'a> {
+    pub(crate) claims: &'a ClaimBook,
+    pub(crate) baseline: Option<&'a RunRecord>,
+    pub(crate) expect: Option<&'a Expectation>,
+    pub(crate) accept_unjudged: bool,
+    pub(crate) table: &'a Table,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
+    let claims = context.claims(&arguments.datasheet)?;
+    let store = context.store_to_read()?;
+    let record = load(&store, &arguments.run)?;
+    let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
+    print(
+        context,
+        &record,
+        &Judging {
+            claims: &claims,
+            baseline: baseline.as_ref(),
+            expect: None,
+            accept_unjudged: false,
+            table: &arguments.table,
+        },
+    )
+    .map(|(_, status)| status)
+}
+
+/// Judges, stores the assessment and prints; the exit status.
+pub(crate) fn judge_and_print(
+    context: &Context,
+    store: &mut Store,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<u8> {
+    let (assessment, status) = print(context, record, judging)?;
+    store.put_assessment(&record.run.id, &assessment)?;
+    Ok(status)
+}
+
+fn print(
+    context: &Context,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<(iodyno_model::Assessment, u8)> {
+    let question = Question {
+        record,
+        claims: judging.claims,
+        baseline: judging.baseline,
+        expect: judging.expect,
+    };
+    let assessment = assess(&question);
+    let status = exit_status(record, &assessment, judging.accept_unjudged);
+    let text = if context.json {
+        let document = iodyno_report::document::run_document(record, &assessment, status as u8);
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        let style = terminal::style(context, judging.table);
+        iodyno_report::text::run_text(record, &assessment, status as u8, &style)?
+    };
+    terminal::print(&text)?;
+    Ok((assessment, status as u8))
+}

@@ -1,0 +1,113 @@
+//! What every command needs: the store, the source of facts, how to print.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use iodyno_campaign::CampaignError;
+use iodyno_host::{Captured, Live, Source};
+use iodyno_judge::ClaimBook;
+use iodyno_store::Store;
+
+use crate::arguments::{Global, When};
+
+/// Global options, resolved.
+pub(crate) struct Context {
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+    pub(crate) color: When,
+    store: PathBuf,
+    sysroot: Option<PathBuf>,
+}
+
+/// Something that the user has to change: exit status 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+impl Context {
+    pub(crate) fn new(global: &Global) -> Self {
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            color: global.color,
+            store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
+            sysroot: global.sysroot.clone(),
+        }
+    }
+
+    /// The machine's facts, live or captured.
+    pub(crate) fn source(&self) -> Result<Box<dyn Source>> {
+        Ok(match &self.sysroot {
+            Some(directory) => Box::new(Captured::open(directory)?),
+            None => Box::new(Live::new()),
+        })
+    }
+
+    /// Facts are another machine's: nothing can be measured.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.sysroot.is_some()
+    }
+
+    /// The store, for writing.
+    pub(crate) fn store(&self) -> Result<Store> {
+        Ok(Store::open(&self.store)?)
+    }
+
+    /// The store, for reading alone.
+    pub(crate) fn store_to_read(&self) -> Result<Store> {
+        Ok(Store::open_existing_readonly(&self.store)?)
+    }
+
+    /// Data sheets: ours, the user's own folder, and those that were named.
+    pub(crate) fn claims(&self, named: &[PathBuf]) -> Result<ClaimBook> {
+        let mut book = ClaimBook::builtin();
+        let mut files = user_datasheets();
+        files.extend_from_slice(named);
+        for file in files {
+            let text = std::fs::read_to_string(&file)
+                .map_err(|error| Usage(format!("data sheet {}: {error}", file.display())))?;
+            book.add_toml(&text, &file.display().to_string())?;
+        }
+        Ok(book)
+    }
+}
+
+/// `*.toml` in the XDG configuration directory's iodyno/datasheets.
+fn user_datasheets() -> Vec<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let Some(configuration) =
+        variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")))
+    else {
+        return Vec::new();
+    };
+    let Ok(entries) = std::fs::read_dir(configuration.join("iodyno/datasheets")) else {
+        return Vec::new();
+    };
+    let is_toml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_toml).collect();
+    files.sort();
+    files
+}
+
+/// Reads a file that the user named.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Usage(format!("{}: {error}", path.display())))
+        .context("cannot be read")
+}
+
+/// The exit status of an error: 3 where a measurement failed, else 2.
+pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<CampaignError>() {
+        Some(CampaignError::Interrupted) => 3,
+        _ => 2,
+    }
+}

@@ -1,0 +1,119 @@
+//! Shows a campaign while it goes on: a live line on a terminal, else a line
+//! for each result, on standard error.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use iodyno_campaign::{Event, Progress, Watcher};
+use iodyno_model::{Measurement, format_count, format_duration_ns, format_mb_per_s};
+
+use crate::terminal;
+
+/// Shows what happens.
+pub(crate) struct Display {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+}
+
+impl Display {
+    /// `live`: standard error is a terminal that may be overwritten.
+    pub(crate) fn new(live: bool, quiet: bool) -> Self {
+        let bar = live.then(|| {
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+            let bar = ProgressBar::new_spinner();
+            bar.enable_steady_tick(Duration::from_millis(120));
+            style.map(|style| bar.with_style(style)).unwrap_or_else(|_| ProgressBar::new_spinner())
+        });
+        Self { bar, quiet }
+    }
+
+    /// Takes the live line away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            _ if self.quiet => {}
+            Some(bar) => bar.suspend(|| terminal::note(line)),
+            None => terminal::note(line),
+        }
+    }
+
+    fn show(&self, line: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line);
+        }
+    }
+}
+
+impl Watcher for Display {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Host(_) => {}
+            Event::Expect(sentences) => {
+                sentences.iter().for_each(|sentence| self.say(sentence));
+                self.say("");
+            }
+            Event::Looking => self.show("looking for a second who else uses the drives".into()),
+            Event::Scratch { directory, written_bytes, most_bytes, elapsed_ns } => {
+                let rate = *written_bytes as f64 * 1e9 / (*elapsed_ns).max(1) as f64;
+                self.show(format!(
+                    "{directory}  writing a scratch file  {} of at most {}  {}",
+                    iodyno_model::Bytes(*written_bytes).binary(),
+                    iodyno_model::Bytes(*most_bytes).binary(),
+                    format_mb_per_s(rate)
+                ));
+            }
+            Event::Sampling { target } => {
+                self.show(format!("{target}  sampling which blocks were written"));
+            }
+            Event::Progress(progress) => self.show(progress_line(progress)),
+            Event::Done(measurement) => {
+                if self.bar.is_none() {
+                    self.say(&done_line(measurement));
+                }
+            }
+            Event::Skipped(skipped) => {
+                let what = match &skipped.step {
+                    Some(step) => format!("{} {step}", skipped.target),
+                    None => skipped.target.clone(),
+                };
+                self.say(&format!("{what}: not measured: {}", skipped.why));
+            }
+        }
+    }
+}
+
+fn progress_line(progress: &Progress<'_>) -> String {
+    let trying = match progress.trying {
+        Some(outstanding) => format!(" (trying {outstanding} outstanding)"),
+        None => String::new(),
+    };
+    format!(
+        "{}  {}{trying}  {}  {} IOPS  {:.1} of {:.0} s  {} left",
+        progress.target,
+        progress.step,
+        format_mb_per_s(progress.bytes_per_s),
+        format_count(progress.iops),
+        progress.elapsed_ns as f64 / 1e9,
+        progress.most_ns as f64 / 1e9,
+        format_duration_ns((progress.left_ns as f64 / 1e9).ceil() * 1e9),
+    )
+}
+
+fn done_line(measurement: &Measurement) -> String {
+    let title = measurement.title();
+    match (measurement.failure(), measurement.total.first()) {
+        (Some(why), _) => format!("{title}: failed: {why}"),
+        (None, Some(result)) => format!(
+            "{title}: {}, {} IOPS, {} mean",
+            format_mb_per_s(result.bandwidth.value),
+            format_count(result.iops.value),
+            result.latency_mean.map_or("-".into(), |latency| format_duration_ns(latency.value)),
+        ),
+        (None, None) => title,
+    }
+}

@@ -1,0 +1,180 @@
+//! The walls of the house, as ARCHITECTURE.md states them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// What each crate may know, without the `iodyno-` in front.
+const KNOWS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("stats", &[]),
+    ("job", &["model"]),
+    ("host", &["model"]),
+    ("target", &["host", "model"]),
+    ("load", &["job", "target", "model"]),
+    ("native", &["load", "job", "target", "model"]),
+    ("store", &["model"]),
+    ("judge", &["stats", "model"]),
+    ("campaign", &["load", "judge", "stats", "job", "target", "host", "store", "model"]),
+    ("report", &["judge", "stats", "model"]),
+];
+
+/// The binary knows all.
+const BINARY: &str = "iodyno";
+
+/// What tests alone may know beyond that: (crate, knows).
+const TESTS_KNOW: &[(&str, &str)] = &[];
+
+/// A source file has at most so many lines.
+const MOST_LINES: usize = 500;
+
+/// Files that may be longer, and how long.
+const LONGER: &[(&str, usize)] = &[("crates/campaign/src/execute.rs", 650)];
+
+/// Where memory is shared with the kernel, and where the one ioctl is.
+const UNSAFE_IN: &[&str] = &["crates/native/src/", "crates/host/src/nvme/"];
+
+/// Folders that hold no sources: what was built, fetched or written by tests.
+const NOT_SOURCES: &[&str] = &[".git", "target", "lab/cache", "lab/out"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("iodyno-").unwrap_or(package)
+}
+
+#[test]
+fn crates_know_only_what_they_may() {
+    let metadata =
+        MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap();
+    let known: BTreeMap<_, _> = KNOWS.iter().copied().collect();
+    let ours: BTreeSet<&str> = metadata.packages.iter().map(|p| short(&p.name)).collect();
+    assert!(ours.contains(BINARY) && ours.contains("model"), "these are not our crates: {ours:?}");
+    let mut wrong = Vec::new();
+    for package in &metadata.packages {
+        let from = short(&package.name);
+        if from == BINARY {
+            continue;
+        }
+        let Some(knows) = known.get(from) else {
+            wrong.push(format!("{from} has no row in the table"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let to = short(&dependency.name);
+            let in_tests_only = dependency.kind == DependencyKind::Development;
+            let may = knows.contains(&to) || in_tests_only && TESTS_KNOW.contains(&(from, to));
+            if ours.contains(to) && !may {
+                wrong.push(format!("{from} may not know {to} ({})", dependency.kind));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_document_says_the_same() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let mut stated = BTreeMap::new();
+    for line in text.lines() {
+        // | `crate` | responsibility | knows |
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", name, _, knows, ""] = cells[..] else { continue };
+        let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        let knows = match knows {
+            "nothing" => BTreeSet::new(),
+            knows => knows.split(',').map(str::trim).collect(),
+        };
+        stated.insert(name, knows);
+    }
+    let mut tested: BTreeMap<&str, BTreeSet<&str>> =
+        KNOWS.iter().map(|(name, knows)| (*name, knows.iter().copied().collect())).collect();
+    tested.insert(BINARY, BTreeSet::from(["all"]));
+    assert_eq!(stated, tested);
+}
+
+/// Every file of the project below `folder`, with its path from the root.
+fn files(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            if NOT_SOURCES.contains(&name.as_str()) || name.ends_with("__pycache__") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                found.push((name, text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no file below {folder:?}");
+    found
+}
+
+fn is_source(name: &str) -> bool {
+    name.ends_with(".rs") || name.ends_with(".py")
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let longer: BTreeMap<_, _> = LONGER.iter().copied().collect();
+    let mut sources = files("crates");
+    sources.extend(files("lab"));
+    let too_long: Vec<String> = sources
+        .iter()
+        .filter(|(name, _)| is_source(name))
+        .map(|(name, text)| (name, text.lines().count()))
+        .filter(|(name, lines)| lines > longer.get(name.as_str()).unwrap_or(&MOST_LINES))
+        .map(|(name, lines)| format!("{name}: {lines} lines"))
+        .collect();
+    assert!(too_long.is_empty(), "these want to be two files:\n{}", too_long.join("\n"));
+}
+
+#[test]
+fn unsafe_stays_where_it_must_be() {
+    // Put together, so that this file does not hold them.
+    let keyword = concat!("un", "safe");
+    let signs = [
+        format!("{keyword} {{"),
+        format!("{keyword} fn "),
+        format!("{keyword} impl "),
+        format!("{keyword} extern "),
+        format!("allow({keyword}_code)"),
+    ];
+    let sources = files("crates");
+    let (inside, outside): (Vec<_>, Vec<_>) = sources
+        .iter()
+        .filter(|(name, _)| name.ends_with(".rs"))
+        .filter(|(_, text)| signs.iter().any(|sign| text.contains(sign)))
+        .map(|(name, _)| name)
+        .partition(|name| UNSAFE_IN.iter().any(|folder| name.starts_with(folder)));
+    assert!(!inside.is_empty(), "the signs are no longer what the sources hold");
+    assert!(outside.is_empty(), "{keyword} outside of its walls: {outside:?}");
+}
+
+#[test]
+fn no_file_names_a_developers_machine() {
+    let root = root();
+    let mut signs = vec![concat!("/Us", "ers/").to_owned(), concat!("../sha", "red").to_owned()];
+    // A workspace at `/` or `/x` says nothing that could be told apart.
+    if root.components().count() > 2 {
+        signs.push(root.to_str().unwrap().to_owned());
+    }
+    let found: Vec<String> = files("")
+        .into_iter()
+        .filter_map(|(name, text)| {
+            let sign = signs.iter().find(|sign| text.contains(*sign))?;
+            Some(format!("{name}: {sign}"))
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

@@ -1,0 +1,157 @@
+//! The mistakes that people make, each with a clear message and no panic.
+
+mod common;
+
+use std::fs::Permissions;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use common::{World, status, text};
+
+/// Runs and expects exit status 2 and a message that holds all of `words`.
+#[track_caller]
+fn refused(world: &World, arguments: &[&str], words: &[&str]) {
+    let output = world.run(arguments);
+    status(&output, 2);
+    let message = text(&output.stderr);
+    for word in words {
+        assert!(message.contains(word), "`{word}` is missing in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+    assert!(output.stdout.is_empty(), "nothing half done: {}", text(&output.stdout));
+}
+
+#[test]
+fn a_target_that_is_not_there() {
+    let world = World::new();
+    refused(&world, &["check", "/dev/nvme77n1"], &["/dev/nvme77n1"]);
+    refused(&world, &["check", "nvme77"], &["nvme77"]);
+    refused(&world, &["check", "/nowhere/at/all"], &["/nowhere/at/all"]);
+    refused(&world, &["check", "/dev/null"], &["/dev/null"]);
+}
+
+#[test]
+fn a_target_given_twice_also_under_another_name() {
+    let world = World::new();
+    let directory = world.directory("data");
+    let link = world.path("link");
+    std::os::unix::fs::symlink(&directory, &link).unwrap();
+    let (a, b) = (directory.to_str().unwrap(), link.to_str().unwrap());
+    refused(&world, &["check", a, b], &["same target", "link"]);
+}
+
+#[test]
+fn memory_is_not_storage() {
+    let world = World::new();
+    refused(&world, &["check", "/dev/shm"], &["/dev/shm", "memory"]);
+}
+
+#[test]
+fn an_empty_file_has_nothing_to_read() {
+    let world = World::new();
+    let file = world.sparse("empty", 0);
+    let output = world.run(&["check", file.to_str().unwrap(), "--time", "200ms"]);
+    assert!(matches!(output.status.code(), Some(2..=4)), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("panicked"));
+}
+
+#[test]
+fn a_store_that_cannot_be_used() {
+    let world = World::new();
+    let file = world.sparse("drive", 1 << 30);
+    let check = |store: &std::path::Path| {
+        world
+            .command()
+            .env("IODYNO_STORE", store)
+            .args(["check", file.to_str().unwrap(), "--generator", "simulated"])
+            .output()
+            .unwrap()
+    };
+    let garbage = world.path("garbage.sqlite");
+    std::fs::write(&garbage, "this is not a database, and long enough to be sure of it".repeat(50))
+        .unwrap();
+    let output = check(&garbage);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("garbage.sqlite"), "{}", text(&output.stderr));
+    // A plain file stands where a folder would have to be.
+    let output = check(&world.path("garbage.sqlite").join("store.sqlite"));
+    status(&output, 2);
+    let missing = world.command().env("IODYNO_STORE", world.path("none")).arg("show").output();
+    status(&missing.unwrap(), 2);
+}
+
+#[test]
+fn a_broken_data_sheet_names_file_and_line() {
+    let world = World::new();
+    let sheet = world.path("mine.toml");
+    std::fs::write(&sheet, "[[drive]]\nvendor = \"X\"\nmodel = 5\n").unwrap();
+    let file = world.sparse("drive", 1 << 30);
+    refused(
+        &world,
+        &["check", file.to_str().unwrap(), "--datasheet", sheet.to_str().unwrap()],
+        &["mine.toml", "3"],
+    );
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let world = World::new();
+    refused(&world, &["check", "--budget", "soon"], &["soon"]);
+    refused(&world, &["check", "--time", "1s", "--max-time", "2s"], &["--max-time"]);
+    refused(&world, &["list", "--columns", "name,serail"], &["serail", "serial"]);
+    refused(&world, &["show", "nothing-of-that-name"], &[]);
+}
+
+#[test]
+fn the_reader_goes_away() {
+    let world = World::new();
+    let mut child = world
+        .command()
+        .args(["list", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(message, "");
+}
+
+#[test]
+fn a_terminal_of_40_columns() {
+    let world = World::new();
+    let file = world.sparse("drive", 1 << 30);
+    let output = world
+        .command()
+        .env("COLUMNS", "40")
+        .args(["check", file.to_str().unwrap(), "--generator", "simulated"])
+        .output()
+        .unwrap();
+    for line in text(&output.stdout).lines() {
+        // A path is not broken: it could not be copied.
+        let wide = line.chars().count() > 40 && !line.contains('/');
+        assert!(!wide, "{line}");
+    }
+}
+
+#[test]
+fn a_directory_that_may_not_be_written() {
+    let world = World::new();
+    let directory = world.directory("closed");
+    std::fs::set_permissions(&directory, Permissions::from_mode(0o555)).unwrap();
+    std::fs::set_permissions(world.directory("."), Permissions::from_mode(0o777)).unwrap();
+    // Root may write anywhere: become somebody else.
+    let mut command = world.command();
+    if std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0) {
+        std::os::unix::process::CommandExt::uid(&mut command, 65_534);
+    }
+    let output = command.args(["check", directory.to_str().unwrap(), "--time", "200ms"]).output();
+    let output = output.unwrap();
+    assert!(matches!(output.status.code(), Some(2..=4)), "{}", text(&output.stderr));
+    let message = text(&output.stderr) + &text(&output.stdout);
+    assert!(message.to_lowercase().contains("permission"), "{message}");
+    std::fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+}

@@ -1,0 +1,149 @@
+//! `check` from end to end: on simulated drives, and on real files.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use common::{World, status, text};
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// The document holds to its published schema.
+fn validate(document: &serde_json::Value, schema: &str) {
+    let path = format!("{}/../../docs/schema/{schema}.json", env!("CARGO_MANIFEST_DIR"));
+    let schema = json(&std::fs::read(path).unwrap());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn a_simulated_drive_is_checked_stored_and_shown_again() {
+    let world = World::new();
+    let file = world.sparse("drive", 1 << 30);
+    let file = file.to_str().unwrap();
+    let checked = world.run(&["check", file, "--generator", "simulated", "--name", "first"]);
+    // No claim, no peers: nothing to judge the rates by.
+    status(&checked, 4);
+    let out = text(&checked.stdout);
+    for word in ["seq-read", "rand-read", "latency", "UNJUDGED", "MB/s", "MiB/s"] {
+        assert!(out.contains(word), "{word} is missing in\n{out}");
+    }
+    assert!(out.lines().last().unwrap().contains("exit status 4"), "{out}");
+
+    let shown = world.run(&["show", "first"]);
+    status(&shown, 4);
+    assert_eq!(text(&shown.stdout), out, "shown again it says the same");
+
+    let document = world.run(&["show", "last", "--json"]);
+    let document = json(&document.stdout);
+    validate(&document, "iodyno.run.1");
+    assert_eq!(document["schema"], "iodyno.run/1");
+    let bandwidth = document["measurements"][0]["read"]["bandwidth"]["value"].as_f64().unwrap();
+    // The simulated drive's truth: 3.2 GB/s.
+    assert!((bandwidth / 3.2e9 - 1.0).abs() < 0.02, "{bandwidth}");
+
+    let runs = json(&world.run(&["runs", "--json"]).stdout);
+    assert_eq!(runs["runs"][0]["name"], "first");
+    status(&world.run(&["runs", "rm", "first"]), 0);
+    let runs = json(&world.run(&["runs", "--json"]).stdout);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn several_targets_are_measured_alone_and_then_all_at_once() {
+    let world = World::new();
+    let (a, b) = (world.sparse("a", 1 << 30), world.sparse("b", 1 << 30));
+    let checked = world.run(&[
+        "check", a.to_str().unwrap(), b.to_str().unwrap(),
+        "--generator", "simulated", "--json", "--accept-unjudged",
+    ]);
+    status(&checked, 0);
+    let document = json(&checked.stdout);
+    validate(&document, "iodyno.run.1");
+    let measurements = document["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 9);
+    let together: Vec<_> =
+        measurements.iter().filter(|m| m["targets"].as_array().unwrap().len() == 2).collect();
+    assert_eq!(together.len(), 3);
+    let sum = together[0]["read"]["bandwidth"]["value"].as_f64().unwrap();
+    assert!((sum / 6.4e9 - 1.0).abs() < 0.02, "{sum}");
+    assert_eq!(together[0]["parts"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_real_directory_is_checked_and_left_as_it_was() {
+    let world = World::new();
+    let directory = world.directory("data");
+    let checked = world.run(&["check", directory.to_str().unwrap(), "--time", "300ms", "--json"]);
+    let document = json(&checked.stdout);
+    validate(&document, "iodyno.run.1");
+    // Whatever the disk is like, it is not judged to fail without a claim.
+    assert!(matches!(checked.status.code(), Some(0 | 4)), "{document:#}");
+    assert_eq!(document["measurements"].as_array().unwrap().len(), 3, "{document:#}");
+    for measurement in document["measurements"].as_array().unwrap() {
+        let read = &measurement["read"];
+        assert!(read["ios"].as_u64().unwrap() > 0, "{measurement:#}");
+        let bs = measurement["workload"]["bs"].as_u64().unwrap();
+        assert_eq!(read["bytes"].as_u64().unwrap(), bs * read["ios"].as_u64().unwrap());
+    }
+    assert!(world.files("data").is_empty());
+}
+
+/// Starts a check of `data` and waits until it measures.
+fn started(world: &World) -> (std::process::Child, BufReader<std::process::ChildStderr>) {
+    let directory = world.directory("data");
+    let mut child = world
+        .command()
+        .args(["check", directory.to_str().unwrap(), "--time", "2s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("seq-read") {
+        line.clear();
+        assert!(notes.read_line(&mut line).unwrap() > 0, "it ended before it measured");
+    }
+    (child, notes)
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured_and_leaves_nothing_behind() {
+    let world = World::new();
+    let (child, mut notes) = started(&world);
+    send(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    let mut rest = String::new();
+    notes.read_to_string(&mut rest).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}{rest}", text(&output.stdout));
+    assert!(world.files("data").is_empty());
+    let document = json(&world.run(&["show", "last", "--json"]).stdout);
+    assert_eq!(document["measurements"][0]["name"], "seq-read");
+}
+
+#[test]
+fn after_a_kill_clean_up_removes_what_was_left() {
+    let world = World::new();
+    let (mut child, _notes) = started(&world);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let cleaned = world.run(&["clean-up"]);
+    status(&cleaned, 0);
+    assert!(world.files("data").is_empty());
+    let again = world.run(&["clean-up"]);
+    status(&again, 0);
+    assert_eq!(text(&again.stdout), "Nothing was left behind.\n");
+    let document = json(&world.run(&["show", "last", "--json"]).stdout);
+    assert_eq!(document["measurements"][0]["name"], "seq-read", "committed before the kill");
+}
+
+fn send(pid: u32, signal: &str) {
+    let sent = std::process::Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
+    assert!(sent.unwrap().success());
+}

@@ -1,0 +1,75 @@
+//! A scratch world for the binary: a store and a target directory of its own.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A temporary folder with a store, on the disk that the build is on: tmpfs
+/// would be refused as a target.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        std::fs::create_dir_all(base).unwrap();
+        Self { folder: tempfile::tempdir_in(base).unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A directory to be checked.
+    pub(crate) fn directory(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// A file of `size` bytes that takes no room.
+    pub(crate) fn sparse(&self, name: &str, size: u64) -> PathBuf {
+        let path = self.path(name);
+        std::fs::File::create(&path).unwrap().set_len(size).unwrap();
+        path
+    }
+
+    /// The binary, with this world's store and nothing of the user's.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iodyno"));
+        command
+            .env("IODYNO_STORE", self.path("store.sqlite"))
+            .env("XDG_CONFIG_HOME", self.path("configuration"))
+            .env_remove("NO_COLOR")
+            .env("COLUMNS", "100");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    /// Files in a directory, hidden ones too.
+    pub(crate) fn files(&self, directory: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(directory)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Asserts the exit status, with both outputs in full where it differs.
+#[track_caller]
+pub(crate) fn status(output: &Output, expected: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(expected),
+        "\n--- standard output ---\n{}\n--- standard error ---\n{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}

@@ -1,0 +1,87 @@
+//! Runs, hosts and measurements to be stored.
+
+use iodyno_model::{
+    Conditions, Cpus, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host,
+    Kernel, Limits, Measurement, Origin, RateSeries, Run, RunState, Skipped, System, Workload,
+};
+
+pub(crate) fn run(name: &str, started_ns: i64) -> Run {
+    Run {
+        id: iodyno_store::new_id(),
+        name: name.into(),
+        command: "iodyno check nvme0".into(),
+        state: RunState::Running,
+        started_ns,
+        ended_ns: None,
+        writer: "0.1.0".into(),
+        plan_name: "check".into(),
+        plan: "name = \"check\"\n".into(),
+        origin: Origin::Measured,
+        targets: vec!["nvme0n1".into()],
+        skipped: vec![Skipped {
+            target: "nvme1n1".into(),
+            step: None,
+            why: "busy".into(),
+            next: "iodyno check nvme1 --busy".into(),
+        }],
+    }
+}
+
+pub(crate) fn host(taken_ns: i64) -> Host {
+    Host {
+        taken_ns,
+        hostname: Fact::Read("rack7".into()),
+        system: System::default(),
+        cpus: Cpus::default(),
+        memory: Fact::NeedsRoot,
+        kernel: Kernel::default(),
+        page_bytes: Fact::Read(4096),
+        limits: Limits::default(),
+        drivers: Vec::new(),
+        cards: Vec::new(),
+        drives: Vec::new(),
+        links: Vec::new(),
+        nvme_functions: Vec::new(),
+        slots: Vec::new(),
+        blocks: Vec::new(),
+        disk_stats: Vec::new(),
+    }
+}
+
+pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
+    let mut latency = Histogram::default();
+    for ns in [80_000, 90_000, 100_000] {
+        latency.record(ns);
+    }
+    Measurement {
+        name: name.into(),
+        phase: 0,
+        targets: vec!["nvme0n1".into()],
+        workload: Workload { rw: Some("randread".into()), bs: Some(4096), ..Workload::default() },
+        source: "simulated".into(),
+        started_ns: 1_700_000_000_000_000_000,
+        duration_ns: 5_000_000_000,
+        warmup_ns: 500_000_000,
+        total: vec![DirectionResult {
+            direction: Direction::Read,
+            ios: 3,
+            bytes: 3 * 4096,
+            whole_ios: 4,
+            whole_bytes: 4 * 4096,
+            errors: 0,
+            iops: Estimate::confident(iops, iops - 1.0, iops + 1.0, 0.95),
+            bandwidth: Estimate::bare(iops * 4096.0),
+            latency_mean: Some(Estimate::bare(90_000.0)),
+            latency,
+            series: RateSeries::default(),
+            steady: Some(true),
+        }],
+        parts: Vec::new(),
+        conditions: Conditions::default(),
+        cpu: None,
+        end: EndReason::Precision,
+        before: Some(0),
+        under_load: None,
+        after: Some(1),
+    }
+}

@@ -1,0 +1,161 @@
+//! Several processes, and processes that end too early: this program starts
+//! itself again with a part to play.
+
+#![allow(clippy::unwrap_used)] // Also in what tests call.
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{host, measurement, run};
+use iodyno_model::{Run, RunState};
+use iodyno_store::{Store, StoreError};
+
+/// Names the part and the store; set in children only.
+const PART: &str = "IODYNO_TEST_PART";
+const STORE: &str = "IODYNO_TEST_STORE";
+/// Begins the lines that a child says.
+const SAYS: &str = "child says ";
+const NOBODY: u32 = 65_534;
+
+/// A child that plays `part`. The link to this program works for every user,
+/// its path need not.
+fn child(part: &str, store: &Path) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(["plays_its_part", "--exact", "--nocapture"])
+        .env(PART, part)
+        .env(STORE, store)
+        .stdout(Stdio::piped());
+    command
+}
+
+/// Not a test of its own: what a child does. In the parent there is no part.
+#[test]
+fn plays_its_part() {
+    let Ok(part) = std::env::var(PART) else { return };
+    let path = PathBuf::from(std::env::var_os(STORE).unwrap());
+    match part.as_str() {
+        "write on and on" => write_on_and_on(&path),
+        "write some" => write_some(&path),
+        "open read-only" => open_read_only(&path),
+        other => panic!("no part {other}"),
+    }
+}
+
+fn say(what: &str) {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n{SAYS}{what}").unwrap();
+    out.flush().unwrap();
+}
+
+fn write_on_and_on(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    let run = run("killed", 1);
+    store.create_run(&run).unwrap();
+    store.add_snapshot(&run.id, &host(1)).unwrap();
+    for n in 1.. {
+        store.add_measurement(&run.id, &measurement("step", f64::from(n))).unwrap();
+        say(&n.to_string());
+    }
+}
+
+fn write_some(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    let run = Run { state: RunState::Done, ..run("", 1) };
+    store.create_run(&run).unwrap();
+    for n in 0..20 {
+        store.add_measurement(&run.id, &measurement("step", f64::from(n))).unwrap();
+    }
+}
+
+fn open_read_only(path: &Path) {
+    let written = Store::open(path).and_then(|mut store| store.create_run(&run("", 2)));
+    assert!(
+        matches!(written, Err(StoreError::Open { .. } | StoreError::ReadOnly { .. })),
+        "{written:?}"
+    );
+    let found = Store::open_existing_readonly(path).unwrap().find("kept").unwrap();
+    say(&found.name);
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/folder/store.sqlite");
+    let mut child = child("write on and on", &path).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut committed = 0;
+    while committed < 25 {
+        let line = lines.next().expect("the child writes until it is killed").unwrap();
+        if let Some(n) = line.strip_prefix(SAYS) {
+            committed = n.parse().unwrap();
+        }
+    }
+    let alive = Store::open(&path).unwrap();
+    assert_eq!(alive.find("killed").unwrap().state, RunState::Running);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for n in lines.map_while(Result::ok).filter_map(|l| l.strip_prefix(SAYS)?.parse().ok()) {
+        committed = n;
+    }
+    let record = Store::open(&path).unwrap().load("killed").unwrap();
+    assert_eq!(record.run.state, RunState::Interrupted, "nobody works on it any more");
+    let values: Vec<f64> = record.measurements.iter().map(|m| m.total[0].iops.value).collect();
+    let whole: Vec<f64> = (1..=values.len()).map(|n| n as f64).collect();
+    assert_eq!(values, whole);
+    assert!(values.len() >= committed, "{} of {committed}", values.len());
+    assert_eq!(alive.find("killed").unwrap().state, RunState::Interrupted);
+    let mode = path.parent().unwrap().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn several_write_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    // None of them finds a store: they also make it at once.
+    let children: Vec<_> = (0..4).map(|_| child("write some", &path).spawn().unwrap()).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let store = Store::open_existing_readonly(&path).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert_eq!(store.load(&run.id).unwrap().measurements.len(), 20);
+    }
+}
+
+#[test]
+fn where_nothing_can_be_written_runs_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let kept = Run { state: RunState::Done, ..run("kept", 1) };
+    Store::open(&path).unwrap().create_run(&kept).unwrap();
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // Once the file, once only its folder, where the rollback journal would be.
+    for file_mode in [0o444, 0o666] {
+        mode(&path, file_mode);
+        mode(folder.path(), 0o555);
+        let mut child = child("open read-only", &path);
+        if std::fs::metadata("/proc/self")
+            .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+        {
+            // Permissions do not bind root.
+            child.uid(NOBODY).gid(NOBODY);
+        }
+        let output = child.output().unwrap();
+        mode(folder.path(), 0o755);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("child says kept"), "{said}");
+    }
+}

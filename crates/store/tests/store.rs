@@ -1,0 +1,231 @@
+//! What a store keeps, how runs are found, and what it refuses.
+
+#![allow(clippy::unwrap_used)] // Also in what tests call.
+
+mod common;
+
+use std::path::Path;
+
+use common::{host, measurement, run};
+use iodyno_model::{Assessment, Run, RunState, Verdict};
+use iodyno_store::{JournalEntry, Store, StoreError, new_id};
+use rusqlite::Connection;
+
+fn finished(name: &str, started_ns: i64) -> Run {
+    Run { state: RunState::Done, ended_ns: Some(started_ns + 1), ..run(name, started_ns) }
+}
+
+fn scratch(path: &str) -> JournalEntry {
+    JournalEntry::ScratchFile { path: path.into(), identity: Some((66, u64::MAX)) }
+}
+
+#[test]
+fn what_is_stored_comes_back() {
+    let mut store = Store::in_memory().unwrap();
+    let mut run = run("first", 1);
+    store.create_run(&run).unwrap();
+    assert_eq!(store.add_snapshot(&run.id, &host(1)).unwrap(), 0);
+    assert_eq!(store.add_snapshot(&run.id, &host(2)).unwrap(), 1);
+    let measurements = [measurement("seq-read", 7.5), measurement("rand-read", 1e6)];
+    for measurement in &measurements {
+        store.add_measurement(&run.id, measurement).unwrap();
+    }
+    run.state = RunState::Done;
+    run.ended_ns = Some(9);
+    store.update_run(&run).unwrap();
+    let assessment = Assessment {
+        ruleset: "1".into(),
+        measurements: Vec::new(),
+        findings: Vec::new(),
+        rules: Vec::new(),
+        subjects: vec![("nvme0".into(), Verdict::Warn)],
+        verdict: Verdict::Warn,
+    };
+    assert_eq!(store.assessment(&run.id).unwrap(), None);
+    for ruleset in ["1", "2"] {
+        let assessment = Assessment { ruleset: ruleset.into(), ..assessment.clone() };
+        store.put_assessment(&run.id, &assessment).unwrap();
+        assert_eq!(store.assessment(&run.id).unwrap(), Some(assessment));
+    }
+    let record = store.load(&run.id).unwrap();
+    assert_eq!(record.run, run);
+    assert_eq!(record.snapshots, [host(1), host(2)]);
+    assert_eq!(record.measurements, measurements);
+    store.remove(&run.id).unwrap();
+    assert!(matches!(store.load(&run.id), Err(StoreError::NoSuchRun(_))));
+}
+
+#[test]
+fn a_measurement_that_would_not_read_back_is_refused() {
+    let mut store = Store::in_memory().unwrap();
+    let run = run("", 1);
+    store.create_run(&run).unwrap();
+    let refused = store.add_measurement(&run.id, &measurement("x", f64::NAN));
+    assert!(matches!(refused, Err(StoreError::Unstorable { .. })), "{refused:?}");
+    assert_eq!(store.load(&run.id).unwrap().measurements, []);
+}
+
+#[test]
+fn runs_are_found_by_what_is_unique() {
+    let mut store = Store::in_memory().unwrap();
+    assert!(matches!(store.find("last"), Err(StoreError::NoSuchRun(_))));
+    let with_id = |id: &str, name, at| Run { id: id.into(), ..finished(name, at) };
+    for run in [
+        with_id("0190aaaa", "Größe 測定 🚀", 3),
+        with_id("0190aabb", "", 2),
+        with_id("0190cccc", "0190", 1),
+        with_id("0190dddd", "", 4),
+    ] {
+        store.create_run(&run).unwrap();
+    }
+    let found = |selector: &str| store.find(selector).map(|run| run.id);
+    assert_eq!(found("last").unwrap(), "0190dddd");
+    assert_eq!(found("Größe 測定 🚀").unwrap(), "0190aaaa");
+    assert_eq!(found("0190aaaa").unwrap(), "0190aaaa");
+    assert_eq!(found("0190c").unwrap(), "0190cccc");
+    assert_eq!(found("0190").unwrap(), "0190cccc", "a name comes before a prefix");
+    assert!(matches!(found("0190a"), Err(StoreError::Ambiguous { count: 2, .. })));
+    for nothing in ["", "Größe", "%", "0190_", "測"] {
+        assert!(matches!(found(nothing), Err(StoreError::NoSuchRun(_))), "{nothing:?}");
+    }
+    let order: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(order, ["0190dddd", "0190aaaa", "0190aabb", "0190cccc"]);
+}
+
+#[test]
+fn names_are_unique_and_mean_one_thing() {
+    let mut store = Store::in_memory().unwrap();
+    store.create_run(&finished("a", 1)).unwrap();
+    assert!(matches!(store.create_run(&finished("a", 2)), Err(StoreError::NameTaken(_))));
+    for name in ["last", "bell\u{7}", "a\nb"] {
+        assert!(matches!(store.create_run(&finished(name, 2)), Err(StoreError::BadName(_))));
+    }
+    assert_eq!(store.runs().unwrap().len(), 1);
+}
+
+#[test]
+fn the_way_back_is_not_thrown_away() {
+    let mut store = Store::in_memory().unwrap();
+    let (running, left, clean) = (run("running", 1), finished("left", 2), finished("clean", 3));
+    for run in [&running, &left, &clean] {
+        store.create_run(run).unwrap();
+    }
+    let first = store.journal_add(&left.id, &scratch("/a")).unwrap();
+    let second = store.journal_add(&left.id, &scratch("/b")).unwrap();
+    store.journal_add(&running.id, &scratch("/c")).unwrap();
+    // In reverse, and nothing of what a process is still working on.
+    let pending = store.journal_pending(None).unwrap();
+    let entries: Vec<_> = pending.into_iter().map(|p| (p.run_id, p.ordinal, p.entry)).collect();
+    let expected = [(second, scratch("/b")), (first, scratch("/a"))];
+    assert_eq!(entries, expected.map(|(ordinal, entry)| (left.id.clone(), ordinal, entry)));
+
+    assert!(matches!(store.remove(&left.id), Err(StoreError::PendingUndo(_))));
+    assert!(matches!(store.remove(&running.id), Err(StoreError::StillRunning(_))));
+    assert_eq!(store.prune(0).unwrap(), 1, "only the clean one may go");
+    store.journal_done(&left.id, first).unwrap();
+    store.journal_done(&left.id, first).unwrap();
+    assert!(matches!(store.remove(&left.id), Err(StoreError::PendingUndo(_))));
+    store.journal_done(&left.id, second).unwrap();
+    assert_eq!(store.journal_pending(Some(&left.id)).unwrap(), []);
+    store.remove(&left.id).unwrap();
+}
+
+#[test]
+fn the_newest_are_kept() {
+    let mut store = Store::in_memory().unwrap();
+    for at in 0..5 {
+        store.create_run(&finished("", at)).unwrap();
+    }
+    assert_eq!(store.prune(2).unwrap(), 3);
+    let left: Vec<i64> = store.runs().unwrap().iter().map(|run| run.started_ns).collect();
+    assert_eq!(left, [4, 3]);
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other");
+    let both = |path: &Path| [Store::open(path), Store::open_existing_readonly(path)];
+
+    let garbage = b"not a database, and longer than a header of SQLite is. ".repeat(40);
+    std::fs::write(&path, &garbage).unwrap();
+    for opened in both(&path) {
+        assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), garbage);
+
+    let path = folder.path().join("recipes.sqlite");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE recipe (name TEXT)").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for opened in both(&path) {
+        assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::Open { .. })));
+    let missing = Store::open_existing_readonly(&folder.path().join("none"));
+    assert!(matches!(missing, Err(StoreError::Missing { .. })));
+}
+
+#[test]
+fn a_newer_store_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    drop(Store::open(&path).unwrap());
+    let connection = Connection::open(&path).unwrap();
+    connection.execute("UPDATE schema_version SET version = 99", []).unwrap();
+    drop(connection);
+    let before = std::fs::read(&path).unwrap();
+    for opened in [Store::open(&path), Store::open_existing_readonly(&path)] {
+        assert!(matches!(opened, Err(StoreError::Newer { found: 99, .. })), "{opened:?}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_body_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let run = finished("", 1);
+    store.create_run(&run).unwrap();
+    store.add_snapshot(&run.id, &host(1)).unwrap();
+    Connection::open(&path).unwrap().execute("UPDATE snapshot SET body = '{'", []).unwrap();
+    let damaged = store.load(&run.id).unwrap_err();
+    assert!(matches!(damaged, StoreError::Damaged { what: "a snapshot", .. }), "{damaged:?}");
+}
+
+/// Schema 1, as its first version wrote it. `IODYNO_BLESS=1` writes it anew,
+/// which is right until that version is released and wrong ever after.
+#[test]
+fn a_store_of_schema_1_opens() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1.sqlite");
+    let mut expected = finished("Größe", 1_700_000_000_000_000_000);
+    expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
+    if std::env::var_os("IODYNO_BLESS").is_some() {
+        let _ = std::fs::remove_file(&fixture);
+        let mut store = Store::open(&fixture).unwrap();
+        store.create_run(&expected).unwrap();
+        store.add_snapshot(&expected.id, &host(1)).unwrap();
+        store.add_measurement(&expected.id, &measurement("rand-read", 1000.0)).unwrap();
+        store.journal_add(&expected.id, &scratch("/a")).unwrap();
+        drop(store);
+        let compact = "PRAGMA page_size = 1024; VACUUM";
+        Connection::open(&fixture).unwrap().execute_batch(compact).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    std::fs::copy(&fixture, &path).unwrap();
+    let store = Store::open(&path).unwrap();
+    let record = store.load("last").unwrap();
+    assert_eq!(record.run, expected);
+    assert_eq!(record.snapshots, [host(1)]);
+    assert_eq!(record.measurements, [measurement("rand-read", 1000.0)]);
+    assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
+}
+
+#[test]
+fn ids_sort_by_time() {
+    let ids: Vec<String> = (0..100).map(|_| new_id()).collect();
+    assert!(ids.is_sorted());
+}
