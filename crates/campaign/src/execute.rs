@@ -4,24 +4,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iodyno_host::{Depth, Source};
-use iodyno_load::{ClearedJob, LoadGenerator};
-use iodyno_model::{
-    Conditions, DiskStats, EndReason, Host, Measurement, Origin, Run, RunState, Skipped,
-};
-use iodyno_stats::{Rule, Stopper};
+use iodyno_host::Source;
+use iodyno_load::LoadGenerator;
+use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
-use crate::adaptive::{DepthSearch, spread};
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::look::{Issued, other_io};
-use crate::measure::Taken;
-use crate::plan::{Plan, Search, Step};
+use crate::plan::Plan;
 use crate::scratch::Scratches;
-use crate::watch::{Event, PhaseWatch, Progress, Watcher};
+use crate::watch::{Event, Watcher};
 use crate::written;
 
 /// How a plan is to be carried out.
@@ -121,20 +116,21 @@ pub fn carry_out(
     result.map(|()| run.id)
 }
 
-struct Campaign<'a, 't> {
-    tools: &'a mut Tools<'t>,
-    plan: &'a Plan,
-    host: &'a Host,
-    options: &'a Options,
-    budget: Budget,
-    run_id: String,
-    skipped: Vec<Skipped>,
-    phase: u32,
-    failed: bool,
+/// A campaign under way.
+pub(crate) struct Campaign<'a, 't> {
+    pub(crate) tools: &'a mut Tools<'t>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) host: &'a Host,
+    pub(crate) options: &'a Options,
+    pub(crate) budget: Budget,
+    pub(crate) run_id: String,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) phase: u32,
+    pub(crate) failed: bool,
     /// Of the budget, ns.
-    spent_ns: u64,
+    pub(crate) spent_ns: u64,
     /// The snapshot after the last measurement is the one before the next.
-    last_snapshot: usize,
+    pub(crate) last_snapshot: usize,
 }
 
 impl Campaign<'_, '_> {
@@ -284,249 +280,6 @@ impl Campaign<'_, '_> {
         Ok(())
     }
 
-    /// Measures `step` on the targets that are still there, at the same time.
-    /// `look`: links are read again while it runs.
-    fn step(
-        &mut self,
-        step: &Step,
-        bench: &mut [Ready<'_>],
-        look: bool,
-    ) -> Result<(), CampaignError> {
-        let mut present: Vec<&mut Ready<'_>> = Vec::new();
-        for ready in bench.iter_mut() {
-            match &ready.lost {
-                None => present.push(ready),
-                Some(why) => {
-                    let why = why.clone();
-                    self.skip(&ready.name, Some(&step.name), &why, "");
-                    self.failed = true;
-                }
-            }
-        }
-        if present.is_empty() || self.is_interrupted() {
-            return Ok(());
-        }
-        let alone = present.len() == 1;
-        let mut tried = Vec::new();
-        let mut shapes: Vec<Option<(u32, u32)>> = vec![None; present.len()];
-        if let Some(search) = step.outstanding {
-            let all_cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-            for (shape, ready) in shapes.iter_mut().zip(&mut present) {
-                let known = ready.found.iter().find(|(name, _)| *name == step.name);
-                let (outstanding, cpus) = match known {
-                    // All at once: what sufficed alone, on a fair share of the CPUs.
-                    Some((_, found)) => (*found, ready.cpu_count().min(all_cpus / 2).max(1)),
-                    None => {
-                        tried = self.search(step, search, ready)?;
-                        let found = tried_found(&tried, search);
-                        ready.found.push((step.name.clone(), found));
-                        (found, ready.cpu_count())
-                    }
-                };
-                *shape = Some(spread(outstanding, cpus));
-            }
-        }
-        if self.is_interrupted() {
-            return Ok(());
-        }
-        let rule = self.rule();
-        let jobs: Vec<ClearedJob<'_>> = present
-            .iter()
-            .zip(&shapes)
-            .enumerate()
-            .map(|(turn, (ready, shape))| ready.cleared(&step.job, *shape, turn))
-            .collect();
-        let mut conditions = Conditions {
-            precision_asked: Some(self.plan.stop.precision),
-            depths_tried: tried,
-            ..present[0].conditions()
-        };
-        if !alone {
-            conditions.ranges.clear();
-            conditions.device = None;
-            conditions.written =
-                present.iter().flat_map(|ready| ready.conditions().written).collect();
-            conditions.target_remarks =
-                present.iter().flat_map(|ready| ready.remarks.clone()).collect();
-            conditions.scratch = present.iter().all(|ready| ready.scratch);
-        }
-        let drives: Vec<String> = present.iter().filter_map(|r| r.drive.clone()).collect();
-        let bottoms: Vec<(Vec<String>, Option<u64>)> =
-            present.iter().map(|r| (r.bottom.clone(), r.largest_bytes)).collect();
-        let (measurement, failures) =
-            self.take(step, rule, &jobs, conditions, &drives, &bottoms, look)?;
-        drop(jobs);
-        for (ready, failure) in present.iter_mut().zip(failures) {
-            ready.lost = failure;
-        }
-        self.failed |= measurement.failure().is_some();
-        self.tools.watcher.event(&Event::Done(&measurement));
-        Ok(())
-    }
-
-    /// Runs one phase and commits what came of it. Also returns, for each job,
-    /// why it could not go on.
-    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only rename them")]
-    fn take(
-        &mut self,
-        step: &Step,
-        rule: Rule,
-        jobs: &[ClearedJob<'_>],
-        conditions: Conditions,
-        drives: &[String],
-        bottoms: &[(Vec<String>, Option<u64>)],
-        look: bool,
-    ) -> Result<(Measurement, Vec<Option<String>>), CampaignError> {
-        self.phase += 1;
-        let target = match jobs {
-            [only] => only.target.name().to_owned(),
-            _ => "all at once".into(),
-        };
-        let source = self.tools.source;
-        // Reading a temperature makes the kernel send an admin command: never
-        // while single latencies are what is measured.
-        let reads_temperature = step.job.iodepth > 1 || step.outstanding.is_some();
-        let mut under_load: Option<Host> = None;
-        let mut each_second = || {
-            if look && under_load.is_none() {
-                under_load = Some(iodyno_host::snapshot(source, Depth::Quick));
-            }
-            if !reads_temperature {
-                return None;
-            }
-            drives
-                .iter()
-                .filter_map(|drive| iodyno_host::temperature_c(source, drive))
-                .reduce(f32::max)
-        };
-        let progress = self.progress(&target, &step.name, None);
-        let started_ns = now_ns();
-        let stats_before = iodyno_host::disk_stats(source);
-        let clock = Instant::now();
-        let mut watch = PhaseWatch::new(
-            Stopper::new(rule),
-            self.tools.watcher,
-            self.tools.interrupted,
-            progress,
-            &mut each_second,
-        );
-        let report = self.tools.generator.run(jobs, &mut watch);
-        let seconds = clock.elapsed().as_secs_f64();
-        let stats_after = iodyno_host::disk_stats(source);
-        let (recorder, end) = watch.finish();
-        self.spent_ns += progress.most_ns;
-        let mut failures = vec![None; jobs.len()];
-        let mut measurement = match report {
-            Ok(report) => {
-                for (failure, job) in failures.iter_mut().zip(&report.jobs) {
-                    failure.clone_from(&job.failure);
-                }
-                let taken = Taken {
-                    name: &step.name,
-                    phase: self.phase,
-                    jobs,
-                    source: self.tools.generator.source(),
-                    started_ns,
-                    recorder: &recorder,
-                    report: &report,
-                    end,
-                    level: self.plan.stop.level,
-                    conditions,
-                };
-                taken.measurement()
-            }
-            Err(error) => {
-                failures.fill(Some(error.to_string()));
-                not_measured(step, self.phase, jobs, started_ns, conditions, error.to_string())
-            }
-        };
-        let other = others(&measurement, &stats_before, &stats_after, seconds, bottoms);
-        measurement.conditions.other_iops = other.map(|other| other.iops);
-        measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
-        if let Some(host) = under_load {
-            measurement.under_load = Some(self.tools.store.add_snapshot(&self.run_id, &host)?);
-        }
-        let after = iodyno_host::snapshot(source, Depth::Full);
-        let after = self.tools.store.add_snapshot(&self.run_id, &after)?;
-        measurement.before = Some(std::mem::replace(&mut self.last_snapshot, after));
-        measurement.after = Some(after);
-        self.tools.store.add_measurement(&self.run_id, &measurement)?;
-        Ok((measurement, failures))
-    }
-
-    /// Doubles the outstanding I/Os until the rate grows little.
-    fn search(
-        &mut self,
-        step: &Step,
-        search: Search,
-        ready: &Ready<'_>,
-    ) -> Result<Vec<(u32, f64)>, CampaignError> {
-        let mut depths = DepthSearch::new(search, ready.queue_depth);
-        let trial_ns = (self.budget.stop.max_ns / 10).max(200_000_000);
-        while let Some(outstanding) = depths.next() {
-            if self.is_interrupted() {
-                break;
-            }
-            let job = ready.cleared(&step.job, Some(spread(outstanding, ready.cpu_count())), 0);
-            let progress = Progress {
-                most_ns: trial_ns,
-                ..self.progress(&ready.name, &step.name, Some(outstanding))
-            };
-            let rule = Rule::Time { seconds: trial_ns as f64 / 1e9 };
-            let mut nothing = || None;
-            let mut watch = PhaseWatch::new(
-                Stopper::new(rule),
-                self.tools.watcher,
-                self.tools.interrupted,
-                progress,
-                &mut nothing,
-            );
-            let report = self.tools.generator.run(&[job], &mut watch);
-            let (recorder, _) = watch.finish();
-            // What goes wrong here goes wrong in the measurement too, and is told there.
-            if report.is_err() {
-                break;
-            }
-            let windows = recorder.jobs.first().map(|job| job.series.windows()).unwrap_or_default();
-            // The queue fills during the first tenth.
-            let settled = &windows[windows.len() / 10..];
-            let (ios, ns) = settled
-                .iter()
-                .fold((0, 0), |(ios, ns), window| (ios + window.ios, ns + window.duration_ns));
-            if ns == 0 {
-                break;
-            }
-            depths.tried(outstanding, ios as f64 * 1e9 / ns as f64);
-        }
-        Ok(depths.history().to_vec())
-    }
-
-    fn rule(&self) -> Rule {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        match self.options.fixed_ns {
-            Some(ns) => Rule::Time { seconds: seconds(ns) },
-            None => Rule::Precision {
-                relative_half_width: self.budget.stop.precision,
-                level: self.budget.stop.level,
-                min_seconds: seconds(self.budget.stop.min_ns),
-                max_seconds: seconds(self.budget.stop.max_ns),
-            },
-        }
-    }
-
-    fn progress<'p>(&self, target: &'p str, step: &'p str, trying: Option<u32>) -> Progress<'p> {
-        Progress {
-            target,
-            step,
-            trying,
-            iops: 0.0,
-            bytes_per_s: 0.0,
-            elapsed_ns: 0,
-            most_ns: self.budget.stop.max_ns,
-            left_ns: self.budget.total_ns.saturating_sub(self.spent_ns),
-        }
-    }
-
     /// The seed of a run's samples follows from its id, so that each run looks
     /// at other blocks and yet can be repeated.
     fn seed(&self) -> u64 {
@@ -535,11 +288,13 @@ impl Campaign<'_, '_> {
         })
     }
 
-    fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.tools.interrupted.load(Ordering::Relaxed)
     }
 
-    fn skip(&mut self, target: &str, step: Option<&str>, why: &str, next: &str) {
+    pub(crate) fn skip(&mut self, target: &str, step: Option<&str>, why: &str, next: &str) {
+        // Errors begin with the target's name, which stands beside them already.
+        let why = why.strip_prefix(target).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
         let skipped = Skipped {
             target: target.into(),
             step: step.map(Into::into),
@@ -551,80 +306,13 @@ impl Campaign<'_, '_> {
     }
 }
 
-fn tried_found(tried: &[(u32, f64)], search: Search) -> u32 {
-    let mut depths = DepthSearch::new(search, u32::MAX);
-    tried.iter().for_each(|(depth, iops)| depths.tried(*depth, *iops));
-    depths.found()
-}
-
-fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskStats> {
+/// The counters of a device.
+pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskStats> {
     stats.iter().find(|stats| stats.name == device)
 }
 
-/// The most that any device under the targets did for others.
-fn others(
-    measurement: &Measurement,
-    before: &[DiskStats],
-    after: &[DiskStats],
-    seconds: f64,
-    bottoms: &[(Vec<String>, Option<u64>)],
-) -> Option<crate::look::OtherIo> {
-    let whole = |n: usize| {
-        let results = match measurement.parts.get(n) {
-            Some(part) => &part.results,
-            None => &measurement.total,
-        };
-        results.iter().fold(Issued::default(), |sum, result| Issued {
-            ios: sum.ios + result.whole_ios,
-            bytes: sum.bytes + result.whole_bytes,
-        })
-    };
-    bottoms
-        .iter()
-        .enumerate()
-        // Over several devices it is not known which got how much.
-        .filter_map(|(n, (devices, largest))| match devices.as_slice() {
-            [device] => {
-                other_io(find(before, device)?, find(after, device)?, seconds, whole(n), *largest)
-            }
-            _ => None,
-        })
-        .reduce(|a, b| crate::look::OtherIo {
-            iops: a.iops.max(b.iops),
-            bytes_per_s: a.bytes_per_s.max(b.bytes_per_s),
-        })
-}
-
-/// A measurement that could not even start.
-fn not_measured(
-    step: &Step,
-    phase: u32,
-    jobs: &[ClearedJob<'_>],
-    started_ns: i64,
-    conditions: Conditions,
-    why: String,
-) -> Measurement {
-    Measurement {
-        name: step.name.clone(),
-        phase,
-        targets: jobs.iter().map(|job| job.target.name().to_owned()).collect(),
-        workload: step.job.workload(None),
-        source: String::new(),
-        started_ns,
-        duration_ns: 0,
-        warmup_ns: 0,
-        total: Vec::new(),
-        parts: Vec::new(),
-        conditions,
-        cpu: None,
-        end: EndReason::Failed(why),
-        before: Some(0),
-        under_load: None,
-        after: None,
-    }
-}
-
-fn now_ns() -> i64 {
+/// Now, ns since 1970 UTC.
+pub(crate) fn now_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as i64)
 }

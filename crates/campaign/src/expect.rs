@@ -24,18 +24,17 @@ pub(crate) fn sentences(
         let names: Vec<&str> = devices.iter().map(|name| name.as_str()).collect();
         sentences.push(format!("Only reads, at full speed: {}.", names.join(", ")));
     }
-    let each = seconds(budget.each_ns);
-    let together = if budget.together_ns > 0 {
-        format!(", then all at once up to {}", seconds(budget.together_ns))
+    let ends = "Ctrl-C stops it and keeps what was measured.";
+    sentences.push(if budget.together_ns > 0 {
+        format!(
+            "Each alone up to {}, then all at once up to {}: at most {} in all. {ends}",
+            seconds(budget.each_ns),
+            seconds(budget.together_ns),
+            minutes(budget.total_ns)
+        )
     } else {
-        String::new()
-    };
-    let alone = if targets.len() > 1 { "each alone up to " } else { "up to " };
-    sentences.push(format!(
-        "It takes {alone}{each}{together}: at most {} in all. Ctrl-C stops it and keeps what was \
-         measured.",
-        minutes(budget.total_ns)
-    ));
+        format!("That takes at most {}. {ends}", minutes(budget.total_ns))
+    });
     sentences
 }
 

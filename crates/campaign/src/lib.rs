@@ -13,6 +13,7 @@ mod look;
 mod measure;
 mod plan;
 mod scratch;
+mod steps;
 mod watch;
 mod written;
 

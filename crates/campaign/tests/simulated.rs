@@ -1,6 +1,8 @@
 //! Campaigns on simulated drives, whose truth is known and whose clock takes
 //! no time: the whole line from plan to stored run.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 

@@ -92,7 +92,11 @@ fn drive(
             .or_else(|| total(&namespaces))
             .map_or(Fact::Absent, |n| Fact::Read(Bytes(n))),
         temperature: match depth {
-            Depth::Full => temperature::read(source, &real, &entries),
+            Depth::Full => match temperature::read(source, &real, &entries) {
+                // A kernel without hwmon for NVMe: the drive's own log says it too.
+                Fact::Absent => temperature::from_health(&identify, &health),
+                read => read,
+            },
             Depth::Quick => Fact::NotAsked,
         },
         identify,

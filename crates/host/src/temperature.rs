@@ -1,6 +1,6 @@
 //! Temperature through the kernel's hwmon.
 
-use iodyno_model::{Fact, Temperature};
+use iodyno_model::{Fact, HealthLog, IdentifyController, Temperature};
 
 use crate::read;
 use crate::source::Source;
@@ -53,4 +53,27 @@ fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<Stri
         let name = source.list(&folder).ok()?.into_iter().find(|name| is_hwmon(&name))?;
         Some(format!("{folder}/{name}"))
     })
+}
+/// The same from the health log and Identify Controller, which give K. 0 K is
+/// "not reported" (Base Specification 2.0, figures 207 and 275).
+pub(crate) fn from_health(
+    identify: &Fact<IdentifyController>,
+    health: &Fact<HealthLog>,
+) -> Fact<Temperature> {
+    let celsius = |kelvin: u16| (kelvin > 0).then(|| f64::from(kelvin) - 273.15);
+    let identify = identify.get();
+    match health.as_ref().map(|health| celsius(health.temperature_k)) {
+        Fact::Read(Some(composite_c)) | Fact::Stated(Some(composite_c)) => {
+            Fact::Read(Temperature {
+                composite_c,
+                warning_c: identify.and_then(|page| celsius(page.warning_temperature_k)),
+                critical_c: identify.and_then(|page| celsius(page.critical_temperature_k)),
+            })
+        }
+        Fact::Read(None) | Fact::Stated(None) => Fact::Absent,
+        Fact::NeedsRoot => Fact::NeedsRoot,
+        Fact::NotAsked => Fact::NotAsked,
+        Fact::Absent => Fact::Absent,
+        Fact::Unreadable(what) => Fact::Unreadable(what),
+    }
 }

@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// really, and what limits it?
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 fine, 1 at least one FAIL, 2 bad usage or unusable target, \
-    3 interrupted or a measurement failed, 4 nothing failed but something asked could not be judged.")]
+#[command(
+    after_help = "Exit status: 0 fine, 1 at least one FAIL, 2 bad usage or unusable target, \
+    3 interrupted or a measurement failed, 4 nothing failed but something asked could not be judged."
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,

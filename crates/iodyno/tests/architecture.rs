@@ -1,5 +1,7 @@
 //! The walls of the house, as ARCHITECTURE.md states them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,7 @@ const TESTS_KNOW: &[(&str, &str)] = &[];
 const MOST_LINES: usize = 500;
 
 /// Files that may be longer, and how long.
-const LONGER: &[(&str, usize)] = &[("crates/campaign/src/execute.rs", 650)];
+const LONGER: &[(&str, usize)] = &[];
 
 /// Where memory is shared with the kernel, and where the one ioctl is.
 const UNSAFE_IN: &[&str] = &["crates/native/src/", "crates/host/src/nvme/"];

@@ -1,5 +1,7 @@
 //! The mistakes that people make, each with a clear message and no panic.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::fs::Permissions;

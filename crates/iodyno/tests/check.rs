@@ -1,5 +1,7 @@
 //! `check` from end to end: on simulated drives, and on real files.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
@@ -30,7 +32,7 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
     // No claim, no peers: nothing to judge the rates by.
     status(&checked, 4);
     let out = text(&checked.stdout);
-    for word in ["seq-read", "rand-read", "latency", "UNJUDGED", "MB/s", "MiB/s"] {
+    for word in ["sequential read", "random read", "latency", "UNJUDGED", "MB/s", "MiB/s"] {
         assert!(out.contains(word), "{word} is missing in\n{out}");
     }
     assert!(out.lines().last().unwrap().contains("exit status 4"), "{out}");
@@ -59,8 +61,13 @@ fn several_targets_are_measured_alone_and_then_all_at_once() {
     let world = World::new();
     let (a, b) = (world.sparse("a", 1 << 30), world.sparse("b", 1 << 30));
     let checked = world.run(&[
-        "check", a.to_str().unwrap(), b.to_str().unwrap(),
-        "--generator", "simulated", "--json", "--accept-unjudged",
+        "check",
+        a.to_str().unwrap(),
+        b.to_str().unwrap(),
+        "--generator",
+        "simulated",
+        "--json",
+        "--accept-unjudged",
     ]);
     status(&checked, 0);
     let document = json(&checked.stdout);
@@ -79,7 +86,8 @@ fn several_targets_are_measured_alone_and_then_all_at_once() {
 fn a_real_directory_is_checked_and_left_as_it_was() {
     let world = World::new();
     let directory = world.directory("data");
-    let checked = world.run(&["check", directory.to_str().unwrap(), "--time", "300ms", "--json"]);
+    let checked =
+        world.run(&["check", directory.to_str().unwrap(), "--busy", "--time", "300ms", "--json"]);
     let document = json(&checked.stdout);
     validate(&document, "iodyno.run.1");
     // Whatever the disk is like, it is not judged to fail without a claim.
@@ -88,7 +96,7 @@ fn a_real_directory_is_checked_and_left_as_it_was() {
     for measurement in document["measurements"].as_array().unwrap() {
         let read = &measurement["read"];
         assert!(read["ios"].as_u64().unwrap() > 0, "{measurement:#}");
-        let bs = measurement["workload"]["bs"].as_u64().unwrap();
+        let bs: u64 = measurement["workload"]["bs"].as_str().unwrap().parse().unwrap();
         assert_eq!(read["bytes"].as_u64().unwrap(), bs * read["ios"].as_u64().unwrap());
     }
     assert!(world.files("data").is_empty());
@@ -99,7 +107,8 @@ fn started(world: &World) -> (std::process::Child, BufReader<std::process::Child
     let directory = world.directory("data");
     let mut child = world
         .command()
-        .args(["check", directory.to_str().unwrap(), "--time", "2s"])
+        // Other tests use the same disk at the same time.
+        .args(["check", directory.to_str().unwrap(), "--busy", "--time", "2s"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -23,8 +23,8 @@ pub fn default_path() -> PathBuf {
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let base = match data {
+        _ if is_root => "/var/lib".into(),
         Some(data) => data,
-        None if is_root => "/var/lib".into(),
         None => variable("HOME").unwrap_or_else(|| ".".into()).join(".local/share"),
     };
     base.join("iodyno/store.sqlite")

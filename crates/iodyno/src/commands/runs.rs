@@ -1,6 +1,7 @@
 //! `iodyno runs`: lists stored runs, or removes some.
 
 use anyhow::Result;
+use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
 use crate::context::Context;
@@ -27,7 +28,14 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let runs = context.store_to_read()?.runs()?;
+    let runs = match context.store_to_read() {
+        Ok(store) => store.runs()?,
+        // Nothing was measured yet: an empty list, and no error.
+        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
     if context.json {
         let document = iodyno_report::document::runs_document(&runs);
         return terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?));
