@@ -93,7 +93,7 @@ fn progress_line(progress: &Progress<'_>) -> String {
         None => String::new(),
     };
     format!(
-        "{}  {}{trying}  {}  {} IOPS  {:.1} of {:.0} s  {} left",
+        "{}  {}{trying}  {}  {} IOPS  {:.1} of {:.1} s  {} left",
         progress.target,
         progress.step,
         format_mb_per_s(progress.bytes_per_s),

@@ -18,9 +18,30 @@ pub(crate) fn print(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
 }
 
-/// Writes `line` to standard error; there is nobody to tell if that fails.
+/// Writes `line` to standard error, broken between words where that is a
+/// terminal; there is nobody to tell if that fails.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
+    let _ = writeln!(io::stderr().lock(), "{}", broken(line, width.unwrap_or(usize::MAX)));
+}
+
+/// `line` with a line break in place of a blank wherever it would be wider
+/// than `width` otherwise. Words are never cut: a path has to be copied whole.
+fn broken(line: &str, width: usize) -> String {
+    let (mut text, mut used) = (String::with_capacity(line.len()), 0);
+    for (n, word) in line.split(' ').enumerate() {
+        let length = word.chars().count();
+        if n > 0 && used + 1 + length > width {
+            text.push('\n');
+            used = 0;
+        } else if n > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
 }
 
 /// Says what went wrong: the chain of causes on one line, and what to do.
@@ -72,4 +93,16 @@ pub(crate) fn style(context: &Context, table: &Table) -> Style {
 /// Whether a live display makes sense.
 pub(crate) fn is_live(context: &Context) -> bool {
     !context.quiet && io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::broken;
+
+    #[test]
+    fn lines_break_between_words_only() {
+        assert_eq!(broken("one two three", 7), "one two\nthree");
+        assert_eq!(broken("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
+        assert_eq!(broken("as it is", usize::MAX), "as it is");
+    }
 }

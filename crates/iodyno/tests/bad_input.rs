@@ -6,8 +6,8 @@ mod common;
 
 use std::fs::Permissions;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::{Command, Output, Stdio};
 
 use common::{World, status, text};
 
@@ -139,21 +139,43 @@ fn a_terminal_of_40_columns() {
     }
 }
 
+/// The binary as root without these capabilities, or as the user that we are:
+/// nobody else may be able to reach this folder.
+fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("prlimit");
+    command.args(["--memlock=16384:16384", "setpriv"]);
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.arg(format!("--bounding-set={capabilities}"));
+        command.arg(format!("--inh-caps={capabilities}"));
+    } else {
+        command.arg("--no-new-privs");
+    }
+    command.arg("--").arg(env!("CARGO_BIN_EXE_iodyno")).args(arguments);
+    world.with_environment(command).output().unwrap()
+}
+
 #[test]
 fn a_directory_that_may_not_be_written() {
     let world = World::new();
     let directory = world.directory("closed");
     std::fs::set_permissions(&directory, Permissions::from_mode(0o555)).unwrap();
-    std::fs::set_permissions(world.directory("."), Permissions::from_mode(0o777)).unwrap();
-    // Root may write anywhere: become somebody else.
-    let mut command = world.command();
-    if std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0) {
-        std::os::unix::process::CommandExt::uid(&mut command, 65_534);
-    }
-    let output = command.args(["check", directory.to_str().unwrap(), "--time", "200ms"]).output();
-    let output = output.unwrap();
-    assert!(matches!(output.status.code(), Some(2..=4)), "{}", text(&output.stderr));
-    let message = text(&output.stderr) + &text(&output.stdout);
-    assert!(message.to_lowercase().contains("permission"), "{message}");
+    let arguments = ["check", directory.to_str().unwrap(), "--busy", "--time", "200ms"];
+    let output = without(&world, "-dac_override,-dac_read_search", &arguments);
     std::fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+    status(&output, 4);
+    let said = text(&output.stdout);
+    assert!(said.contains("no permission") && said.contains("sudo "), "{said}");
+}
+
+#[test]
+fn too_little_lockable_memory_degrades_and_says_so() {
+    let world = World::new();
+    let directory = world.directory("data");
+    let arguments = ["check", directory.to_str().unwrap(), "--busy", "--time", "200ms", "--json"];
+    let output = without(&world, "-ipc_lock", &arguments);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let conditions = &document["measurements"][0]["conditions"];
+    assert_eq!(conditions["registered_buffers"], false, "{conditions:#}");
+    let told = conditions["shortfalls"].to_string();
+    assert!(told.contains("RLIMIT_MEMLOCK"), "{told}");
 }

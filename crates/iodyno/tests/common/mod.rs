@@ -38,7 +38,11 @@ impl World {
 
     /// The binary, with this world's store and nothing of the user's.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iodyno"));
+        self.with_environment(Command::new(env!("CARGO_BIN_EXE_iodyno")))
+    }
+
+    /// The same surroundings for a command that starts the binary.
+    pub(crate) fn with_environment(&self, mut command: Command) -> Command {
         command
             .env("IODYNO_STORE", self.path("store.sqlite"))
             .env("XDG_CONFIG_HOME", self.path("configuration"))
