@@ -1,0 +1,166 @@
+//! A measurement held against its data sheet.
+
+use iodyno_model::{
+    Claim, ClaimFigure, ClaimScope, Direction, Estimate, Measurement, Metric, RunRecord, Verdict,
+};
+
+use crate::compare::{CLAIM, Held, percent};
+use crate::conditions::{is_random_at_depth_1, stated};
+use crate::limiter;
+use crate::place::Place;
+
+/// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
+const HOST_LATENCY_NS: f64 = 10_000.0;
+
+/// What a data sheet states of this metric under conditions that include the
+/// measurement's: reads only, sequential or random as measured, 4 KiB for
+/// IOPS unless the sheet says otherwise, depth 1 for latencies.
+pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option<ClaimFigure> {
+    if of.total.first()?.direction != Direction::Read {
+        return None;
+    }
+    let workload = &of.workload;
+    let (rw, value, conditions) = match metric {
+        Metric::Bandwidth => ("read", sheet.seq_read_mbs.map(|mbs| mbs * 1e6), &sheet.seq_cond),
+        Metric::Iops => ("randread", sheet.rand_read_iops, &sheet.rand_cond),
+        Metric::LatencyMean => ("randread", sheet.lat_read_us.map(|us| us * 1e3), &sheet.lat_cond),
+    };
+    let block_bytes = stated(conditions).block_bytes.unwrap_or(4096);
+    let same = match metric {
+        // Larger blocks than stated only help.
+        Metric::Bandwidth => workload.bs.is_some_and(|bs| {
+            bs >= stated(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
+        }),
+        Metric::Iops => workload.bs == Some(block_bytes),
+        Metric::LatencyMean => {
+            workload.bs == Some(block_bytes)
+                && outstanding(of) == Some(1)
+                && is_random_at_depth_1(conditions)
+        }
+    };
+    if workload.rw.as_deref() != Some(rw) || !same {
+        return None;
+    }
+    Some(ClaimFigure {
+        value: value.filter(|value| value.is_finite() && *value > 0.0)?,
+        conditions: conditions.clone(),
+        model: sheet.model.clone(),
+        scope: sheet.scope,
+        source: sheet.source.clone(),
+    })
+}
+
+/// Outstanding I/Os that were asked for.
+fn outstanding(of: &Measurement) -> Option<u64> {
+    let workload = &of.workload;
+    of.conditions
+        .depth_asked
+        .map(u64::from)
+        .or_else(|| Some(u64::from(workload.iodepth?) * u64::from(workload.numjobs.unwrap_or(1))))
+}
+
+/// A figure held against its claim, `limiters` being what else may have held it back.
+pub(crate) fn against_claim(
+    sheet: &Claim,
+    figure: &ClaimFigure,
+    of: &Measurement,
+    metric: Metric,
+    estimate: Estimate,
+    limiters: &[String],
+) -> Held {
+    let ratio = estimate.value / figure.value;
+    let words = format!("{} of the claim", percent(ratio));
+    let held = |verdict, reason| Held { verdict, ratio, reason };
+    let as_good = match metric {
+        Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
+        _ => estimate.high() >= CLAIM * figure.value,
+    };
+    if as_good {
+        return held(Verdict::Pass, words);
+    }
+    if figure.scope == ClaimScope::SeriesMax {
+        return held(
+            Verdict::Unjudged,
+            format!("{words}, which is the best of the series and not of this capacity"),
+        );
+    }
+    if metric == Metric::LatencyMean {
+        return held(Verdict::Warn, words);
+    }
+    if !limiters.is_empty() {
+        return held(Verdict::Warn, format!("{words}; {}", limiters.join("; ")));
+    }
+    // Only we know of a fill that it was sequential: a scratch file's.
+    if metric == Metric::Bandwidth && !of.conditions.scratch {
+        return held(Verdict::Warn, format!("{words}; fill unknown, prepare and repeat"));
+    }
+    if sheet.match_confidence == "guess" {
+        return held(
+            Verdict::Warn,
+            format!("{words}, though whether it is this drive's is a guess"),
+        );
+    }
+    held(Verdict::Fail, words)
+}
+
+/// What besides the drive and its link may have held a measurement back, each
+/// in a few words.
+pub(crate) fn found_limiters(
+    record: &RunRecord,
+    of: &Measurement,
+    place: &Place<'_>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    if !place.whole {
+        found.push("there are layers between the target and the drive".to_owned());
+    }
+    if limiter::saturated(of) == Some(true) {
+        found.push("a submitting thread was saturated".to_owned());
+    }
+    if let Ok(Some(why)) = limiter::depth_short(of) {
+        found.push(why);
+    }
+    if let Some(Some(why)) = limiter::other_io(of) {
+        found.push(why);
+    }
+    if of.conditions.punted == Some(true) {
+        found.push("kernel threads ran the I/O".to_owned());
+    }
+    if place.drive.is_some_and(|drive| limiter::throttled(record, of, &drive.name) == Some(true)) {
+        found.push("the drive throttled for heat".to_owned());
+    }
+    if of.total.iter().any(|result| result.errors > 0) {
+        found.push("some I/Os failed".to_owned());
+    }
+    found
+}
+
+/// The link cannot carry what is claimed.
+pub(crate) fn link_limiter(
+    metric: Metric,
+    figure: &ClaimFigure,
+    ceiling: Option<&(f64, String)>,
+) -> Option<String> {
+    let (bound, what) = ceiling.filter(|_| metric != Metric::LatencyMean)?;
+    (*bound < figure.value)
+        .then(|| format!("{what} allows {} of the claim", percent(bound / figure.value)))
+}
+
+/// The claim is one at a greater depth than was measured.
+pub(crate) fn depth_limiter(
+    of: &Measurement,
+    metric: Metric,
+    figure: &ClaimFigure,
+) -> Option<String> {
+    let conditions = stated(&figure.conditions);
+    let (claimed, measured) = (conditions.outstanding?, outstanding(of)?);
+    let (claimed_bytes, measured_bytes) = match (metric, conditions.block_bytes, of.workload.bs) {
+        (Metric::LatencyMean, ..) => return None,
+        (_, Some(theirs), Some(ours)) => (claimed * theirs, measured * ours),
+        _ => (claimed, measured),
+    };
+    // A depth that was searched for sufficed, whatever the sheet says.
+    let searched = of.conditions.depths_tried.len() > 1;
+    (!searched && measured_bytes < claimed_bytes)
+        .then(|| format!("the claim is one at depth {claimed}, measured at {measured}"))
+}

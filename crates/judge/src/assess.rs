@@ -1,0 +1,433 @@
+//! Every rule asked, and what they say joined to verdicts.
+
+use std::cmp::Reverse;
+
+use iodyno_model::{
+    Assessment, Finding, JudgedMeasurement, Metric, MetricJudgement, RuleOutcome, RuleReport,
+    Severity, Validity, Verdict,
+};
+
+use crate::compare::Compared;
+use crate::facts::{Facts, Question};
+use crate::place::names;
+use crate::rules::rules;
+
+/// Version of the rules: counted up when a stored run may be judged differently.
+pub const RULESET: &str = "1";
+
+/// Rules without which a drive cannot be called sound: where they cannot tell
+/// of it, it is unjudged at best.
+const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", "link-degraded"];
+
+/// Judges a run. Pure and deterministic.
+pub fn assess(question: &Question<'_>) -> Assessment {
+    let facts = Facts::gather(question);
+    let reports: Vec<RuleReport> = rules().iter().map(|rule| rule.check(&facts)).collect();
+    let mut findings: Vec<Finding> = reports
+        .iter()
+        .filter_map(|report| match &report.outcome {
+            RuleOutcome::Findings(findings) => Some(findings),
+            _ => None,
+        })
+        .flatten()
+        .cloned()
+        .collect();
+    // Stable: findings of one severity stay in the rules' order.
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+    let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
+        .map(|measurement| judge_measurement(&facts, measurement))
+        .collect();
+    let subjects = subjects(&facts, &measurements, &findings, &reports);
+    let verdict = whole(&facts, &measurements, &findings, &subjects);
+    Assessment {
+        ruleset: RULESET.to_owned(),
+        measurements,
+        findings,
+        rules: reports,
+        subjects,
+        verdict,
+    }
+}
+
+fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement {
+    let mut validity = Validity::Valid;
+    let mut reasons: Vec<(Validity, String, String)> = Vec::new();
+    for rule in rules() {
+        if let Some(reserved) = rule.reservation(facts, measurement) {
+            validity = validity.max(reserved.validity);
+            reasons.push((reserved.validity, rule.id().to_owned(), reserved.why));
+        }
+    }
+    reasons.sort_by_key(|(validity, ..)| Reverse(*validity));
+    let reasons: Vec<(String, String)> =
+        reasons.into_iter().map(|(_, id, why)| (id, why)).collect();
+    let compared = facts.compared.iter().filter(|compared| compared.measurement == measurement);
+    let metrics = compared.map(|compared| judge_metric(compared, validity, &reasons)).collect();
+    JudgedMeasurement { measurement, validity, reasons, metrics }
+}
+
+/// The worst of what it was held against; a pass by one yardstick outweighs
+/// another that cannot judge.
+fn judge_metric(
+    compared: &Compared,
+    validity: Validity,
+    reasons: &[(String, String)],
+) -> MetricJudgement {
+    let worst = compared
+        .held()
+        .filter(|held| held.verdict != Verdict::Unjudged)
+        // Of equals the first counts: the claim before peers before baseline.
+        .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
+        .or_else(|| compared.held().next());
+    let (verdict, reason) = match (validity, worst) {
+        (Validity::Invalid, _) => {
+            let why = reasons.first().map_or("", |(_, why)| why.as_str());
+            (Verdict::Unjudged, format!("the measurement is invalid: {why}"))
+        }
+        (_, Some(held)) => (held.verdict, held.reason.clone()),
+        (_, None) => (Verdict::Unjudged, compared.unjudged.clone()),
+    };
+    MetricJudgement {
+        metric: compared.metric,
+        estimate: compared.estimate,
+        claim: compared.claim.as_ref().map(|(figure, _)| figure.clone()),
+        ceiling: compared.ceiling.clone(),
+        peers: compared.peers.as_ref().map(|(median, count, _)| (*median, *count)),
+        baseline: compared.baseline.as_ref().map(|(estimate, _)| *estimate),
+        verdict,
+        reason,
+    }
+}
+
+fn of_severity(severity: Severity) -> Verdict {
+    match severity {
+        Severity::Info => Verdict::Pass,
+        Severity::Warn => Verdict::Warn,
+        Severity::Fail => Verdict::Fail,
+    }
+}
+
+/// What a metric says of what it was measured on. A latency without yardstick
+/// says nothing: few sheets state one.
+fn of_metric(judged: &MetricJudgement) -> Verdict {
+    match (judged.metric, judged.verdict) {
+        (Metric::LatencyMean, Verdict::Unjudged) => Verdict::Pass,
+        (_, verdict) => verdict,
+    }
+}
+
+/// The verdict on every drive, then on every other target.
+fn subjects(
+    facts: &Facts<'_>,
+    measurements: &[JudgedMeasurement],
+    findings: &[Finding],
+    reports: &[RuleReport],
+) -> Vec<(String, Verdict)> {
+    let record = facts.record();
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    if let Some(host) = facts.host() {
+        for drive in &host.drives {
+            let names = names(drive).into_iter().map(str::to_owned).collect();
+            all.push((drive.name.clone(), names));
+        }
+        let without = host.nvme_functions.iter().filter(|function| function.controller.is_none());
+        all.extend(
+            without.map(|function| (function.address.clone(), vec![function.address.clone()])),
+        );
+    }
+    let measured = record.measurements.iter().flat_map(|of| &of.targets);
+    let skipped = record.run.skipped.iter().map(|skipped| &skipped.target);
+    for target in record.run.targets.iter().chain(measured).chain(skipped) {
+        if !all.iter().any(|(_, names)| names.contains(target)) {
+            all.push((target.clone(), vec![target.clone()]));
+        }
+    }
+    let verdict = |names: &[String]| {
+        let named = |subjects: &[String]| subjects.iter().any(|subject| names.contains(subject));
+        let found = findings.iter().filter(|finding| named(&finding.subjects));
+        let rates = measurements.iter().filter(|judged| {
+            let targets = &record.measurements[judged.measurement].targets;
+            // Several at once say nothing of one of them.
+            targets.len() == 1 && named(targets)
+        });
+        let skipped = record.run.skipped.iter().any(|skipped| names.contains(&skipped.target));
+        let blind = reports
+            .iter()
+            .filter(|report| ESSENTIAL.contains(&report.rule.as_str()))
+            .any(|report| report.cannot_tell.iter().any(|(subject, _)| names.contains(subject)));
+        let open = if skipped || blind { Verdict::Unjudged } else { Verdict::Pass };
+        found
+            .map(|finding| of_severity(finding.severity))
+            .chain(rates.flat_map(|judged| &judged.metrics).map(of_metric))
+            .fold(open, Verdict::max)
+    };
+    all.into_iter()
+        .map(|(name, names)| {
+            let verdict = verdict(&names);
+            (name, verdict)
+        })
+        .collect()
+}
+
+/// The verdict on the whole: the worst of everything; unjudged where there was
+/// nothing to judge.
+fn whole(
+    facts: &Facts<'_>,
+    measurements: &[JudgedMeasurement],
+    findings: &[Finding],
+    subjects: &[(String, Verdict)],
+) -> Verdict {
+    let run = &facts.record().run;
+    let nothing = subjects.is_empty() || !run.skipped.is_empty();
+    let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
+    findings
+        .iter()
+        .map(|finding| of_severity(finding.severity))
+        .chain(subjects.iter().map(|(_, verdict)| *verdict))
+        .chain(measurements.iter().flat_map(|judged| &judged.metrics).map(of_metric))
+        .fold(open, Verdict::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Fact, RunRecord, Skipped, WrittenState};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::exit_status::{ExitStatus, exit_status};
+    use crate::testing::{Bench, claims, known, log, scale, set_written};
+
+    fn judged(record: &RunRecord) -> Assessment {
+        let claims = claims();
+        assess(&Question { record, claims: &claims, baseline: None, expect: None })
+    }
+
+    fn subject(assessment: &Assessment, name: &str) -> Verdict {
+        assessment.subjects.iter().find(|(subject, _)| subject == name).unwrap().1
+    }
+
+    #[test]
+    fn a_healthy_machine_passes() {
+        let record = Bench::new(3).measured().record();
+        let all = judged(&record);
+        assert_eq!((all.verdict, all.findings.len()), (Verdict::Pass, 0), "{:?}", all.findings);
+        assert!(all.measurements.iter().all(|judged| judged.validity == Validity::Valid));
+        let reason = &all.measurements[1].metrics[0].reason;
+        assert_eq!(reason, "98 % of the claim");
+        assert_eq!(all.measurements[9].metrics[0].reason, "100 % of the sum of each alone");
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Fine);
+        assert_eq!(all.subjects.len(), 3);
+        assert_eq!(all.rules.len(), rules().len());
+    }
+
+    #[test]
+    fn a_slow_drive_fails_and_its_peers_do_not() {
+        let bench = Bench::new(3).measured().measurement(4, |of| scale(of, 0.25));
+        let record = bench.measurement(10, |of| scale(of, 0.75)).record();
+        let all = judged(&record);
+        assert_eq!(all.verdict, Verdict::Fail);
+        assert_eq!(subject(&all, "nvme1"), Verdict::Fail);
+        assert_eq!(subject(&all, "nvme0"), Verdict::Pass);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Failed);
+        let order: Vec<Severity> = all.findings.iter().map(|finding| finding.severity).collect();
+        assert!(order.windows(2).all(|pair| pair[0] >= pair[1]), "{order:?}");
+        let stored = serde_json::to_string(&all).unwrap();
+        assert_eq!(serde_json::from_str::<Assessment>(&stored).unwrap(), all);
+    }
+
+    #[test]
+    fn an_unwritten_drive_is_unjudged_and_invalid() {
+        let bench = (0..3).fold(Bench::new(1).measured(), |bench, n| {
+            bench.measurement(n, |of| {
+                set_written(of, WrittenState::Unwritten);
+                scale(of, 1.3);
+            })
+        });
+        let record = bench.record();
+        let all = judged(&record);
+        let random = &all.measurements[1];
+        assert_eq!(random.validity, Validity::Invalid);
+        assert_eq!(random.metrics[0].verdict, Verdict::Unjudged);
+        assert_eq!(random.reasons[0].0, "blocks-not-written");
+        assert_eq!(all.verdict, Verdict::Warn);
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);
+    }
+
+    #[test]
+    fn without_a_yardstick_a_rate_is_unjudged_and_shown_against_its_link() {
+        let bench = Bench::new(1).measured().drive(0, |drive| drive.model = known("X".into()));
+        let record = bench.record();
+        let all = judged(&record);
+        let reason = &all.measurements[0].metrics[0].reason;
+        assert!(reason.starts_with("no claim, peers or baseline; 96 % of what link"), "{reason}");
+        assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
+    }
+
+    #[test]
+    fn a_path_is_judged_by_what_is_known_of_its_device() {
+        let path = |device: Option<&str>| {
+            let mut record = Bench::new(1).measured().record();
+            for of in &mut record.measurements {
+                of.targets = vec!["/srv".into()];
+                of.conditions.device = device.map(str::to_owned);
+                of.conditions.written[0].target = "/srv".into();
+            }
+            record.run.targets = vec!["/srv".into()];
+            judged(&record)
+        };
+        let unknown = path(None);
+        assert_eq!(unknown.measurements[1].metrics[0].claim, None);
+        assert_eq!(subject(&unknown, "/srv"), Verdict::Unjudged);
+        assert_eq!(subject(&unknown, "nvme0"), Verdict::Pass);
+        let on_drive = path(Some("nvme0n1"));
+        assert_eq!(subject(&on_drive, "/srv"), Verdict::Pass);
+    }
+
+    #[test]
+    fn status_follows_the_precedence() {
+        let healthy = Bench::new(1).measured();
+        let mut record = healthy.record();
+        record.run.skipped.push(Skipped {
+            target: "nvme0n1".into(),
+            step: None,
+            why: "busy".into(),
+            next: "--busy".into(),
+        });
+        let all = judged(&record);
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
+        assert_eq!(subject(&all, "nvme0"), Verdict::Unjudged);
+        let failed = healthy.clone().drive(0, |drive| log(drive).critical_warning = 8).record();
+        assert_eq!(exit_status(&failed, &judged(&failed), false), ExitStatus::Failed);
+        let mut killed = failed;
+        killed.run.state = iodyno_model::RunState::Interrupted;
+        assert_eq!(exit_status(&killed, &judged(&killed), false), ExitStatus::Interrupted);
+        let ended = healthy
+            .measurement(0, |of| of.end = iodyno_model::EndReason::Failed("EIO".into()))
+            .record();
+        assert_eq!(exit_status(&ended, &judged(&ended), true), ExitStatus::Interrupted);
+        assert_eq!(ExitStatus::Unjudged as u8, 4);
+    }
+
+    #[test]
+    fn a_look_without_load_passes_and_one_without_root_is_unjudged() {
+        let record = Bench::new(2).record();
+        assert_eq!(judged(&record).verdict, Verdict::Pass);
+        let blind = Bench::new(2).drive(0, |drive| drive.health = Fact::NeedsRoot).record();
+        let all = judged(&blind);
+        assert_eq!(
+            (subject(&all, "nvme0"), subject(&all, "nvme1")),
+            (Verdict::Unjudged, Verdict::Pass)
+        );
+        assert_eq!(judged(&Bench::new(0).record()).verdict, Verdict::Unjudged);
+    }
+
+    /// Takes the `n`th fact, figure or thing away from a run.
+    fn take_away(record: &mut RunRecord, n: usize, at: usize) {
+        let Some(host) = record.snapshots.get_mut(at % 2) else { return };
+        let drives = host.drives.len().max(1);
+        match n {
+            0 => record.snapshots.clear(),
+            1 => record.snapshots.truncate(1),
+            2 => host.links.clear(),
+            3 => host.blocks.clear(),
+            4 => host.drives.clear(),
+            5..=16 => {
+                let Some(drive) = host.drives.get_mut(at % drives) else { return };
+                match n {
+                    5 => drive.model = Fact::Absent,
+                    6 => drive.serial = Fact::Unreadable("?".into()),
+                    7 => drive.firmware = Fact::Absent,
+                    8 => drive.health = Fact::NeedsRoot,
+                    9 => drive.state = Fact::Absent,
+                    10 => drive.namespaces.clear(),
+                    11 => drive.links.clear(),
+                    12 => drive.capacity = Fact::Absent,
+                    13 => drive.temperature = Fact::Absent,
+                    14 => drive.address = Fact::Absent,
+                    15 => drive.links.push("nowhere".into()),
+                    _ => drive.virtual_disk = Some("a cloud".into()),
+                }
+            }
+            17..=20 => {
+                let links = host.links.len().max(1);
+                let Some(link) = host.links.get_mut(at % links) else { return };
+                match n {
+                    17 => link.current = Fact::Absent,
+                    18 => link.port.max_width = Fact::Absent,
+                    19 => link.current = known(iodyno_model::LinkState { generation: 9, width: 0 }),
+                    _ => link.port.target_generation = Fact::NeedsRoot,
+                }
+            }
+            _ => {
+                let count = record.measurements.len().max(1);
+                let Some(of) = record.measurements.get_mut(at % count) else { return };
+                match n {
+                    21 => of.total.clear(),
+                    22 => of.parts.clear(),
+                    23 => of.targets.clear(),
+                    24 => of.conditions = iodyno_model::Conditions::default(),
+                    25 => of.cpu = None,
+                    26 => of.workload = iodyno_model::Workload::default(),
+                    27 => of.before = Some(99),
+                    28 => of.under_load = Some(99),
+                    29 => scale(of, f64::NAN),
+                    30 => scale(of, 0.0),
+                    31 => of.end = iodyno_model::EndReason::Failed(String::new()),
+                    32 => of.end = iodyno_model::EndReason::MaxTime,
+                    33 => of.targets = vec!["/somewhere".into()],
+                    _ => of.name = "other".into(),
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_missing_it_is_judged_the_same_twice(
+            drives in 0usize..4,
+            changes in prop::collection::vec((0usize..35, 0usize..12), 0..12),
+        ) {
+            let mut record = Bench::new(drives).measured().after(|_| {}).record();
+            for (n, at) in changes {
+                take_away(&mut record, n, at);
+            }
+            let claims = claims();
+            let baseline = Bench::new(drives).measured().record();
+            for baseline in [None, Some(&baseline)] {
+                let question = Question { record: &record, claims: &claims, baseline, expect: None };
+                let (once, twice) = (assess(&question), assess(&question));
+                // Not compared as values: a NaN differs from itself.
+                prop_assert_eq!(format!("{once:?}"), format!("{twice:?}"));
+                let worst = once.findings.iter().map(|f| of_severity(f.severity)).max();
+                prop_assert!(worst.is_none_or(|worst| once.verdict >= worst));
+                let of_subjects = once.subjects.iter().map(|(_, verdict)| *verdict).max();
+                prop_assert!(of_subjects.is_none_or(|worst| once.verdict >= worst));
+                exit_status(&record, &once, false);
+            }
+        }
+
+        #[test]
+        fn another_fault_never_improves_the_verdict(
+            drives in 1usize..4,
+            changes in prop::collection::vec((5usize..35, 0usize..12), 0..6),
+            faulty in 0usize..4,
+        ) {
+            let mut record = Bench::new(drives).measured().record();
+            for (n, at) in changes {
+                take_away(&mut record, n, at);
+            }
+            let before = judged(&record);
+            let drive = &mut record.snapshots[0].drives[faulty % drives];
+            drive.state = known("dead".into());
+            let name = drive.name.clone();
+            let after = judged(&record);
+            prop_assert!(after.verdict >= before.verdict && after.verdict == Verdict::Fail);
+            for ((_, earlier), (_, later)) in before.subjects.iter().zip(&after.subjects) {
+                prop_assert!(later >= earlier);
+            }
+            prop_assert_eq!(subject(&after, &name), Verdict::Fail);
+        }
+    }
+}

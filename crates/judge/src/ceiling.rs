@@ -1,0 +1,153 @@
+//! Upper bounds that follow from physics or configuration.
+
+use iodyno_model::{
+    Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count, format_duration_ns,
+};
+
+use crate::place::place;
+
+/// Bytes that a small read costs on the link besides its data: fetching the
+/// command (64), completion (16), doorbell and interrupt, with their headers.
+const COMMAND_BYTES: f64 = 100.0;
+
+/// The lowest upper bound of a measurement's rate that is known, in the
+/// metric's unit, and what sets it. Latencies have none.
+pub(crate) fn ceiling(
+    record: &RunRecord,
+    of: &Measurement,
+    metric: Metric,
+) -> Option<(f64, String)> {
+    let link = link_ceiling(record.host()?, of, metric);
+    let queue = (metric == Metric::Iops).then(|| queue_ceiling(record, of)).flatten();
+    [link, queue].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {
+    let mut paths = Vec::new();
+    for target in &of.targets {
+        let drive = place(Some(host), of, target).drive?;
+        if drive.virtual_disk.is_some() {
+            return None;
+        }
+        paths.push(path(host, drive)?);
+    }
+    let slices: Vec<&[(&str, f64)]> = paths.iter().map(Vec::as_slice).collect();
+    let bytes_per_s = flow(&slices);
+    if !bytes_per_s.is_finite() || slices.is_empty() {
+        return None;
+    }
+    let what = match paths.as_slice() {
+        [only] => {
+            let (name, _) = only.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+            let state = host.link(name).and_then(|link| link.current.value()).map(LinkState::label);
+            format!("link {name} at {}", state?)
+        }
+        _ => format!("links of the {} drives", paths.len()),
+    };
+    match metric {
+        Metric::Bandwidth => Some((bytes_per_s, what)),
+        Metric::Iops => {
+            let block_bytes = of.workload.bs? as f64;
+            Some((bytes_per_s / (block_bytes + COMMAND_BYTES), what))
+        }
+        Metric::LatencyMean => None,
+    }
+}
+
+/// The links from the root port down to a drive with what each carries, bytes
+/// per second; `None` where one is not known or there is none.
+fn path<'h>(host: &'h Host, drive: &'h Drive) -> Option<Vec<(&'h str, f64)>> {
+    let links: Option<Vec<(&str, f64)>> = drive
+        .links
+        .iter()
+        .map(|name| Some((name.as_str(), host.link(name)?.payload_bytes_per_s()?)))
+        .collect();
+    links.filter(|links| !links.is_empty())
+}
+
+/// What paths from the roots carry together, bytes per second: what lies below
+/// a link is bounded by it, and links beside each other add up.
+fn flow(paths: &[&[(&str, f64)]]) -> f64 {
+    let mut sum = 0.0;
+    let mut counted: Vec<&str> = Vec::new();
+    for path in paths {
+        let Some(((name, payload), rest)) = path.split_first() else { return f64::INFINITY };
+        if counted.contains(name) {
+            continue;
+        }
+        counted.push(name);
+        let below: Vec<&[(&str, f64)]> = paths
+            .iter()
+            .filter(|other| other.first().is_some_and(|(first, _)| first == name))
+            .map(|other| &other[1..])
+            .collect();
+        let below = if rest.is_empty() { f64::INFINITY } else { flow(&below) };
+        sum += payload.min(below);
+    }
+    sum
+}
+
+/// Little's law with the latency of an unloaded drive: outstanding I/Os that
+/// the queue holds over the time that one takes at least.
+fn queue_ceiling(record: &RunRecord, of: &Measurement) -> Option<(f64, String)> {
+    let [target] = of.targets.as_slice() else { return None };
+    let asked = of.conditions.depth_asked?;
+    let host = record.host()?;
+    let bottom = place(Some(host), of, target).bottom?;
+    let queue = &host.block(&bottom)?.queue;
+    let slots = queue
+        .nr_requests
+        .value()
+        .zip(queue.hardware_queues.value())
+        .map_or(u32::MAX, |(requests, queues)| requests.saturating_mul(queues.max(1)));
+    let held = asked.min(slots);
+    let alone = record.measurements.iter().find(|other| {
+        other.name == "latency"
+            && other.targets == of.targets
+            && other.workload.bs == of.workload.bs
+            && other.failure().is_none()
+    })?;
+    let latency_ns = alone.total.first()?.latency_mean?.value;
+    (latency_ns > 0.0).then(|| {
+        let what = format!(
+            "{} outstanding at {} each",
+            format_count(f64::from(held)),
+            format_duration_ns(latency_ns)
+        );
+        (f64::from(held) * 1e9 / latency_ns, what)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, Bench};
+
+    #[test]
+    fn a_shared_link_bounds_what_lies_below_it() {
+        let a = [("up", 7.0), ("a", 7.0)];
+        let b = [("up", 7.0), ("b", 3.0)];
+        let c = [("c", 2.0)];
+        assert!((flow(&[&a, &b, &c]) - 9.0).abs() < 1e-9);
+        assert!((flow(&[&b]) - 3.0).abs() < 1e-9);
+        assert!((flow(&[&a, &a]) - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_lowest_bound_is_named() {
+        let record = Bench::new(1).measured().record();
+        let seq = ceiling(&record, &record.measurements[0], Metric::Bandwidth).unwrap();
+        assert!((seq.0 / 1e6 - 7094.0).abs() < 2.0 && seq.1.contains("Gen4 x4"), "{seq:?}");
+        let mut slow = record.clone();
+        let host = &mut slow.snapshots[0];
+        host.links[0].current = testing::known(LinkState { generation: 3, width: 1 });
+        let iops = ceiling(&slow, &slow.measurements[1], Metric::Iops).unwrap();
+        assert!((iops.0 - 886.7e6 / 4196.0).abs() < 500.0, "{iops:?}");
+        // 64 outstanding at 80 us each.
+        let mut shallow = record.clone();
+        shallow.measurements[1].conditions.depth_asked = Some(64);
+        let queue = ceiling(&shallow, &shallow.measurements[1], Metric::Iops).unwrap();
+        assert!((queue.0 - 800_000.0).abs() < 1.0, "{queue:?}");
+        assert_eq!(ceiling(&record, &record.measurements[2], Metric::LatencyMean), None);
+    }
+}

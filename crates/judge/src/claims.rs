@@ -1,0 +1,333 @@
+//! The claims of data sheets, and which of them is a drive's.
+
+use std::sync::{Arc, OnceLock};
+
+use iodyno_model::{Bytes, Claim, ClaimScope};
+use regex::Regex;
+use toml::Spanned;
+
+use crate::file_error::{ClaimError, FileError};
+
+/// The data sheets that are compiled in, with the name of their file.
+const BUILTIN: [(&str, &str); 9] = [
+    ("crucial.toml", include_str!("../../../datasheets/crucial.toml")),
+    ("intel.toml", include_str!("../../../datasheets/intel.toml")),
+    ("kioxia.toml", include_str!("../../../datasheets/kioxia.toml")),
+    ("memblaze.toml", include_str!("../../../datasheets/memblaze.toml")),
+    ("micron.toml", include_str!("../../../datasheets/micron.toml")),
+    ("samsung.toml", include_str!("../../../datasheets/samsung.toml")),
+    ("sk-hynix.toml", include_str!("../../../datasheets/sk-hynix.toml")),
+    ("solidigm.toml", include_str!("../../../datasheets/solidigm.toml")),
+    ("wd.toml", include_str!("../../../datasheets/wd.toml")),
+];
+
+/// A drive's capacity may differ from the data sheet's by this share.
+const CAPACITY_TOLERANCE: f64 = 0.03;
+
+/// What to do about a broken file.
+const NEXT: &str =
+    "compare it with the files in datasheets/, whose format it must have, or leave it out";
+
+/// Claims by model and capacity.
+#[derive(Debug, Clone, Default)]
+pub struct ClaimBook {
+    /// Ours, parsed once.
+    builtin: Arc<Vec<Entry>>,
+    /// The user's, in the order in which they were added; they come before ours.
+    added: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    claim: Claim,
+    patterns: Vec<Regex>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    drive: Vec<Spanned<Claim>>,
+}
+
+impl ClaimBook {
+    /// The data sheets that are compiled in.
+    pub fn builtin() -> Self {
+        static ENTRIES: OnceLock<Arc<Vec<Entry>>> = OnceLock::new();
+        let entries = ENTRIES.get_or_init(|| {
+            // A test parses every file, so none is left out here.
+            let files = BUILTIN.iter().filter_map(|(name, text)| parse(text, name).ok());
+            Arc::new(files.flatten().collect())
+        });
+        Self { builtin: Arc::clone(entries), added: Vec::new() }
+    }
+
+    /// Adds the `[[drive]]` entries of a data sheet file, which come before
+    /// what the book held. `source_name` names the file in errors.
+    ///
+    /// # Errors
+    /// Not TOML, an unknown or missing field, a broken regular expression, a
+    /// figure that is not positive. Nothing is added then.
+    pub fn add_toml(&mut self, text: &str, source_name: &str) -> Result<(), ClaimError> {
+        let mut entries = parse(text, source_name)?;
+        entries.append(&mut self.added);
+        self.added = entries;
+        Ok(())
+    }
+
+    /// The claim for a drive of this model string and capacity (within 3 %).
+    /// Entries of whole series, which state no capacity, match any. The user's
+    /// come before ours, then those of the very capacity before the best of a
+    /// series.
+    pub fn find(&self, model: &str, capacity: Bytes) -> Option<&Claim> {
+        let best = |entries: &'_ [Entry]| -> Option<usize> {
+            let fitting = entries.iter().enumerate().filter(|(_, e)| e.fits(model, capacity));
+            fitting.min_by_key(|(_, e)| e.rank()).map(|(index, _)| index)
+        };
+        best(&self.added)
+            .map(|index| &self.added[index].claim)
+            .or_else(|| best(&self.builtin).map(|index| &self.builtin[index].claim))
+    }
+
+    /// How many claims it holds.
+    pub fn len(&self) -> usize {
+        self.builtin.len() + self.added.len()
+    }
+
+    /// It holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Entry {
+    fn fits(&self, model: &str, capacity: Bytes) -> bool {
+        let capacity_fits = self.claim.capacity_gb.is_none_or(|gb| {
+            let stated = gb as f64 * 1e9;
+            (capacity.0 as f64 - stated).abs() <= CAPACITY_TOLERANCE * stated
+        });
+        capacity_fits && self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+    }
+
+    /// Less is better.
+    fn rank(&self) -> (u8, bool) {
+        let scope = match self.claim.scope {
+            ClaimScope::Exact => 0,
+            ClaimScope::ExactRead => 1,
+            ClaimScope::SeriesMax => 2,
+        };
+        (scope, self.claim.capacity_gb.is_none())
+    }
+}
+
+fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
+    let file: File =
+        toml::from_str(text).map_err(|error| FileError::of_toml(name, text, &error, NEXT))?;
+    let entry = |spanned: Spanned<Claim>| {
+        let offset = spanned.span().start;
+        let claim = spanned.into_inner();
+        let wrong = |what: String| FileError::at(name, text, offset, what, NEXT);
+        if claim.patterns.is_empty() {
+            return Err(wrong(format!("`match` of {} names no model string", claim.model)));
+        }
+        let figures = [
+            claim.seq_read_mbs,
+            claim.seq_write_mbs,
+            claim.after_cache_write_mbs,
+            claim.rand_read_iops,
+            claim.rand_write_iops,
+            claim.mix7030_iops,
+            claim.lat_read_us,
+            claim.lat_write_us,
+        ];
+        if figures.into_iter().flatten().any(|figure| !figure.is_finite() || figure <= 0.0) {
+            return Err(wrong(format!("a figure of {} is not a positive number", claim.model)));
+        }
+        let compiled: Result<Vec<Regex>, FileError> = claim
+            .patterns
+            .iter()
+            .map(|pattern| {
+                Regex::new(pattern).map_err(|error| {
+                    let why = error.to_string();
+                    let why = why.lines().last().unwrap_or_default().to_owned();
+                    wrong(format!("`match` of {}: \"{pattern}\": {why}", claim.model))
+                })
+            })
+            .collect();
+        Ok(Entry { patterns: compiled?, claim })
+    };
+    file.drive.into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: u64 = 1_000_000_000;
+
+    #[test]
+    fn every_data_sheet_is_sound() {
+        let mut count = 0;
+        for (name, text) in BUILTIN {
+            let entries = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
+            count += entries.len();
+            for Entry { claim, .. } in &entries {
+                let within = |what: &str, value: Option<f64>, low: f64, high: f64| {
+                    let ok = value.is_none_or(|value| (low..=high).contains(&value));
+                    assert!(ok, "{name}: {}: {what} {value:?}", claim.model);
+                };
+                within("MB/s", claim.seq_read_mbs, 500.0, 30_000.0);
+                within("MB/s", claim.seq_write_mbs, 100.0, 30_000.0);
+                within("IOPS", claim.rand_read_iops, 10_000.0, 7e6);
+                within("IOPS", claim.rand_write_iops, 5_000.0, 7e6);
+                within("us", claim.lat_read_us, 3.0, 500.0);
+                within("us", claim.lat_write_us, 3.0, 500.0);
+                within("DWPD", claim.dwpd, 0.05, 100.0);
+                within("GB", claim.capacity_gb.map(|gb| gb as f64), 16.0, 300_000.0);
+                within("generation", claim.pcie_gen.map(f64::from), 1.0, 6.0);
+                within("lanes", claim.lanes.map(f64::from), 1.0, 16.0);
+                assert!(!claim.source.is_empty() && !claim.vendor.is_empty(), "{}", claim.model);
+                let anchored = claim.patterns.iter().all(|pattern| pattern.starts_with('^'));
+                assert!(anchored, "{name}: {}: {:?}", claim.model, claim.patterns);
+            }
+        }
+        assert_eq!(count, 124);
+        assert_eq!(ClaimBook::builtin().len(), count);
+        let on_disk = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasheets"))
+            .unwrap()
+            .filter(|entry| {
+                entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml")
+            });
+        assert_eq!(on_disk.count(), BUILTIN.len(), "every file is compiled in");
+    }
+
+    #[test]
+    fn no_model_string_has_two_claims_of_one_rank() {
+        let book = ClaimBook::builtin();
+        for (n, entry) in book.builtin.iter().enumerate() {
+            // What a pattern matches, as far as its text shows it.
+            let examples: Vec<String> =
+                entry.claim.patterns.iter().map(|pattern| example(pattern)).collect();
+            for model in examples {
+                assert!(entry.patterns.iter().any(|p| p.is_match(&model)), "{model}");
+                let Some(gb) = entry.claim.capacity_gb else { continue };
+                for (m, other) in book.builtin.iter().enumerate() {
+                    let ambiguous = n != m
+                        && other.rank() == entry.rank()
+                        && other.fits(&model, Bytes(gb * GB));
+                    assert!(!ambiguous, "{model}: {} and {}", entry.claim.model, other.claim.model);
+                }
+            }
+        }
+    }
+
+    /// A string that the pattern matches: optional parts taken, the first of
+    /// each choice, classes by a letter or digit that they contain.
+    fn example(pattern: &str) -> String {
+        let mut out = String::new();
+        let text: Vec<char> = pattern.chars().collect();
+        let mut at = 0;
+        while at < text.len() {
+            match text[at] {
+                '^' | '$' | '(' => {}
+                ')' => {
+                    if text.get(at + 1) == Some(&'?') {
+                        at += 1;
+                    }
+                }
+                '|' => {
+                    while at + 1 < text.len() && text[at + 1] != ')' {
+                        at += 1;
+                    }
+                }
+                '\\' => {
+                    at += 1;
+                    out.push(match text[at] {
+                        'd' => '1',
+                        other => other,
+                    });
+                }
+                '[' => {
+                    let first = text[at + 1];
+                    while text[at] != ']' {
+                        at += 1;
+                    }
+                    out.push(first);
+                }
+                '{' => {
+                    let digits: String =
+                        text[at + 1..].iter().take_while(|c| c.is_ascii_digit()).collect();
+                    let times: usize = digits.parse().unwrap();
+                    let last = out.pop().unwrap();
+                    (0..times).for_each(|_| out.push(last));
+                    while text[at] != '}' {
+                        at += 1;
+                    }
+                }
+                '?' | '+' | '*' => {}
+                other => out.push(other),
+            }
+            at += 1;
+        }
+        out
+    }
+
+    #[test]
+    fn model_and_capacity_find_a_claim() {
+        let book = ClaimBook::builtin();
+        let claim = book.find("INTEL SSDPE2KX040T7   ", Bytes(4_000_787_030_016)).unwrap();
+        assert_eq!(claim.rand_read_iops, Some(645_000.0));
+        assert_eq!(book.find("INTEL SSDPE2KX040T7", Bytes(3_800 * GB)), None);
+        assert_eq!(book.find("no such drive", Bytes(4_000 * GB)), None);
+        // A series without capacity.
+        assert!(book.find("Micron_9200_MTFDHAL1T6TCU", Bytes(1_600 * GB)).is_some());
+    }
+
+    const OWN: &str = r#"
+[[drive]]
+vendor = "X"
+model = "X1"
+capacity_gb = 4000
+match = ["^INTEL SSDPE2KX040T7"]
+scope = "series_max"
+rand_read_iops = 1
+source = "mine"
+"#;
+
+    #[test]
+    fn what_the_user_adds_comes_first() {
+        let mut book = ClaimBook::builtin();
+        book.add_toml(OWN, "own.toml").unwrap();
+        assert_eq!(book.find("INTEL SSDPE2KX040T7", Bytes(4_000 * GB)).unwrap().source, "mine");
+        assert_eq!(book.len(), 125);
+    }
+
+    #[test]
+    fn broken_files_say_where() {
+        let mut book = ClaimBook::default();
+        let mut error = |text: &str| book.add_toml(text, "own.toml").unwrap_err();
+        let typo = error(&OWN.replace("vendor", "vendo"));
+        assert_eq!((typo.file.as_str(), typo.line), ("own.toml", 3), "{typo}");
+        let pattern = error(&OWN.replace("^INTEL", "(INTEL"));
+        assert_eq!(pattern.line, 2, "{pattern}");
+        assert!(pattern.what.contains("(INTEL"), "{pattern}");
+        let negative = error(&OWN.replace("iops = 1", "iops = -1"));
+        assert!(negative.what.contains("positive"), "{negative}");
+        let infinite = error(&OWN.replace("iops = 1", "iops = nan"));
+        assert!(infinite.what.contains("positive"), "{infinite}");
+        let garbage = error("drive = \u{e4}\u{e4} [");
+        assert_eq!((garbage.line, garbage.column), (1, 12), "{garbage}");
+        assert!(!error("").what.is_empty());
+        assert!(book.is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}", at in 0usize..200) {
+            let mut book = ClaimBook::default();
+            let _ = book.add_toml(&text, "x");
+            let mut cut: String = OWN.chars().take(at).collect();
+            cut.push_str(&text);
+            let _ = book.add_toml(&cut, "x");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A measurement held against its claim, its peers, the baseline and, for
+//! several drives at once, the sum of each alone.
+
+use iodyno_model::{
+    Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement, Metric, RunRecord,
+    Verdict, WrittenState,
+};
+use iodyno_stats::two_sample::{disjoint, median};
+
+use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters, link_limiter};
+use crate::ceiling::ceiling;
+use crate::facts::{Question, claim_of, metric, unwritten, written};
+use crate::limiter;
+use crate::place::{capacities, own_link, place};
+
+/// Below this share of the claim a rate is too low.
+pub(crate) const CLAIM: f64 = 0.9;
+/// Above this share of the claim a rate is doubted.
+pub(crate) const DOUBTED: f64 = 1.25;
+/// More than this below peers or baseline is doubtful …
+pub(crate) const UNLIKE_WARN: f64 = 0.10;
+/// … and more than this is wrong.
+pub(crate) const UNLIKE_FAIL: f64 = 0.25;
+/// Drives that make peers, the judged one included.
+pub(crate) const PEERS: usize = 3;
+
+/// A measurement's figure beside one yardstick.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Held {
+    pub(crate) verdict: Verdict,
+    /// The figure over the yardstick's.
+    pub(crate) ratio: f64,
+    /// `104 % of the claim`, and why the verdict is no worse.
+    pub(crate) reason: String,
+}
+
+/// A measurement's figure beside all of its yardsticks.
+#[derive(Debug, Clone)]
+pub(crate) struct Compared {
+    /// Index into the run's measurements.
+    pub(crate) measurement: usize,
+    pub(crate) metric: Metric,
+    pub(crate) estimate: Estimate,
+    pub(crate) ceiling: Option<(f64, String)>,
+    pub(crate) claim: Option<(ClaimFigure, Held)>,
+    /// What held it back besides the drive.
+    pub(crate) limiters: Vec<String>,
+    /// Median of the peers and of itself, and how many they are.
+    pub(crate) peers: Option<(f64, u32, Held)>,
+    pub(crate) baseline: Option<(Estimate, Held)>,
+    /// Sum of each alone.
+    pub(crate) alone: Option<(f64, Held)>,
+    /// What the yardsticks are lacking for, where there is none.
+    pub(crate) unjudged: String,
+}
+
+impl Compared {
+    /// What it was held against, in the order in which yardsticks count.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
+        let claim = self.claim.as_ref().map(|(_, held)| held);
+        let peers = self.peers.as_ref().map(|(_, _, held)| held);
+        let baseline = self.baseline.as_ref().map(|(_, held)| held);
+        let alone = self.alone.as_ref().map(|(_, held)| held);
+        [claim, peers, baseline, alone].into_iter().flatten()
+    }
+}
+
+/// Every measurement of a run that has a figure, held against its yardsticks.
+pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
+    let record = question.record;
+    let all = record.measurements.iter().enumerate();
+    all.filter_map(|(index, of)| {
+        let (metric, estimate) = figure(of)?;
+        let host = record.host();
+        let alone = (of.targets.len() > 1).then(|| against_alone(record, of, metric)).flatten();
+        let mut limiters = Vec::new();
+        let mut claim = None;
+        let mut peers = None;
+        let mut unjudged = "no claim, peers or baseline".to_owned();
+        let ceiling = ceiling(record, of, metric);
+        if let [target] = of.targets.as_slice() {
+            let place = place(host, of, target);
+            limiters = found_limiters(record, of, &place);
+            let sheet = place.drive.and_then(|drive| claim_of(question.claims, drive));
+            claim = sheet.and_then(|sheet| {
+                let figure = claimed(sheet, of, metric)?;
+                if let Some(why) = link_limiter(metric, &figure, ceiling.as_ref()) {
+                    limiters.push(why);
+                }
+                limiters.extend(depth_limiter(of, metric, &figure));
+                let held = against_claim(sheet, &figure, of, metric, estimate, &limiters);
+                Some((figure, held))
+            });
+            peers = against_peers(record, index, metric, estimate)
+                .map(|(median, count, held)| (median, count, excused(of, held)));
+            if let Some(whose) = &place.virtual_disk {
+                unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
+            }
+        } else if metric == Metric::LatencyMean {
+            "the latencies of each alone are what is judged".clone_into(&mut unjudged);
+        } else {
+            "not every target was measured alone".clone_into(&mut unjudged);
+        }
+        if let Some((bound, what)) = &ceiling
+            && *bound > 0.0
+        {
+            unjudged =
+                format!("{unjudged}; {} of what {what} allows", percent(estimate.value / bound));
+        }
+        Some(Compared {
+            measurement: index,
+            metric,
+            estimate,
+            ceiling,
+            claim,
+            limiters,
+            peers,
+            baseline: against_baseline(question, of, metric, estimate)
+                .map(|(earlier, held)| (earlier, excused(of, held))),
+            alone,
+            unjudged,
+        })
+    })
+    .collect()
+}
+
+/// The metric that a measurement is judged by, and its figure; `None` where it
+/// failed or has none.
+fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
+    if of.failure().is_some() {
+        return None;
+    }
+    let metric = metric(of);
+    let estimate = figure_of(of.total.first()?, metric)?;
+    (estimate.value.is_finite() && estimate.value > 0.0).then_some((metric, estimate))
+}
+
+fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Estimate> {
+    match metric {
+        Metric::Bandwidth => Some(result.bandwidth),
+        Metric::Iops => Some(result.iops),
+        Metric::LatencyMean => result.latency_mean,
+    }
+}
+
+/// `97 %`, `8.2 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// What makes drives peers besides the step.
+#[derive(PartialEq)]
+struct Kind {
+    model: String,
+    firmware: Option<String>,
+    capacity: Vec<Bytes>,
+    link: Option<(u8, u8)>,
+    written: WrittenState,
+}
+
+fn kind(host: &Host, of: &Measurement) -> Option<(Kind, String)> {
+    let [target] = of.targets.as_slice() else { return None };
+    let place = place(Some(host), of, target);
+    let drive = place.drive.filter(|drive| place.whole && drive.virtual_disk.is_none())?;
+    let link = own_link(host, drive).map(|state| (state.generation, state.width));
+    let kind = Kind {
+        model: drive.model.value()?,
+        firmware: drive.firmware.value(),
+        capacity: capacities(drive),
+        link,
+        written: written(of, target),
+    };
+    Some((kind, drive.name.clone()))
+}
+
+fn against_peers(
+    record: &RunRecord,
+    index: usize,
+    metric: Metric,
+    estimate: Estimate,
+) -> Option<(f64, u32, Held)> {
+    let host = record.host()?;
+    let of = &record.measurements[index];
+    let (own, own_drive) = kind(host, of)?;
+    if own.written == WrittenState::Unwritten {
+        return None;
+    }
+    let mut drives = vec![own_drive];
+    let mut all = vec![estimate];
+    for other in record.measurements.iter().filter(|other| other.name == of.name) {
+        let Some((their_kind, drive)) = kind(host, other) else { continue };
+        let Some((their_metric, theirs)) = figure(other) else { continue };
+        if their_kind == own && their_metric == metric && !drives.contains(&drive) {
+            drives.push(drive);
+            all.push(theirs);
+        }
+    }
+    if drives.len() < PEERS {
+        return None;
+    }
+    // Its own figure counts too: of three, one that is far too fast must not
+    // make the other two look slow.
+    let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
+    let reference = of_all(|estimate| estimate.value)?;
+    let bounds = (of_all(Estimate::low)?, of_all(Estimate::high)?);
+    let held = unlike(metric, estimate, reference, bounds, "the peers' median")?;
+    Some((reference, all.len() as u32, held))
+}
+
+/// Below (latencies: above) a reference by more than 10 % with disjoint
+/// intervals is a warning, by more than 25 % a failure; latencies warn at most.
+fn unlike(
+    metric: Metric,
+    estimate: Estimate,
+    reference: f64,
+    bounds: (f64, f64),
+    whose: &str,
+) -> Option<Held> {
+    if !(reference.is_finite() && reference > 0.0) {
+        return None;
+    }
+    let ratio = estimate.value / reference;
+    let worse = match metric {
+        // Twice the latency is half the rate.
+        Metric::LatencyMean => 1.0 - 1.0 / ratio,
+        _ => 1.0 - ratio,
+    };
+    let apart = disjoint((estimate.low(), estimate.high()), bounds);
+    let verdict = match (apart, metric) {
+        (true, Metric::LatencyMean) if worse > UNLIKE_WARN => Verdict::Warn,
+        (true, _) if worse > UNLIKE_FAIL => Verdict::Fail,
+        (true, _) if worse > UNLIKE_WARN => Verdict::Warn,
+        _ => Verdict::Pass,
+    };
+    Some(Held { verdict, ratio, reason: format!("{} of {whose}", percent(ratio)) })
+}
+
+/// A drive that somebody else used meanwhile is no slow drive: it warns at most.
+fn excused(of: &Measurement, held: Held) -> Held {
+    match limiter::other_io(of) {
+        Some(Some(why)) if held.verdict == Verdict::Fail => {
+            Held { verdict: Verdict::Warn, reason: format!("{}; {why}", held.reason), ..held }
+        }
+        _ => held,
+    }
+}
+
+/// What a measurement was made on, so that another run's can be found again:
+/// serial numbers of drives, names of everything else.
+fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
+    let mut all: Vec<String> = of
+        .targets
+        .iter()
+        .map(|target| {
+            let place = place(record.host(), of, target);
+            let serial = place.drive.filter(|_| place.whole).and_then(|d: &Drive| d.serial.value());
+            serial.unwrap_or_else(|| target.clone())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn against_baseline(
+    question: &Question<'_>,
+    of: &Measurement,
+    metric: Metric,
+    estimate: Estimate,
+) -> Option<(Estimate, Held)> {
+    let baseline = question.baseline?;
+    let own = identity(question.record, of);
+    let (_, theirs) = baseline
+        .measurements
+        .iter()
+        .filter(|other| other.name == of.name && !unwritten(other))
+        .filter(|other| identity(baseline, other) == own)
+        .filter_map(figure)
+        .find(|(their_metric, _)| *their_metric == metric)?;
+    let bounds = (theirs.low(), theirs.high());
+    let held = unlike(metric, estimate, theirs.value, bounds, "the baseline")?;
+    Some((theirs, held))
+}
+
+/// Rates of several targets at once against the sum of each alone.
+fn against_alone(record: &RunRecord, of: &Measurement, metric: Metric) -> Option<(f64, Held)> {
+    if metric == Metric::LatencyMean {
+        return None;
+    }
+    let (_, estimate) = figure(of)?;
+    let alone = |target: &String| {
+        let single = record.measurements.iter().find(|other| {
+            other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
+        })?;
+        let (_, estimate) = figure(single)?;
+        Some(estimate)
+    };
+    let alone: Option<Vec<Estimate>> = of.targets.iter().map(alone).collect();
+    let alone = alone?;
+    let sum: f64 = alone.iter().map(|estimate| estimate.value).sum();
+    let low: f64 = alone.iter().map(Estimate::low).sum();
+    let ratio = estimate.value / sum;
+    let less = ratio < 1.0 - UNLIKE_WARN && estimate.high() < low;
+    let verdict = if less { Verdict::Warn } else { Verdict::Pass };
+    let reason = format!("{} of the sum of each alone", percent(ratio));
+    Some((sum, Held { verdict, ratio, reason }))
+}

@@ -1,0 +1,23 @@
+//! Figures of a metric, written for people.
+
+use iodyno_model::{
+    Estimate, Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
+};
+
+/// `6938 MB/s (6617 MiB/s)`, `412k IOPS`, `85.2 us`.
+pub(crate) fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Bandwidth => format!("{} ({})", format_mb_per_s(value), format_mib_per_s(value)),
+        Metric::Iops => format!("{} IOPS", format_count(value)),
+        Metric::LatencyMean => format_duration_ns(value),
+    }
+}
+
+/// The same with half the interval's width in percent.
+pub(crate) fn estimate(metric: Metric, estimate: &Estimate) -> String {
+    let figure = value(metric, estimate.value);
+    match estimate.relative_half_width() {
+        Some(width) => format!("{figure} ± {:.1} %", width * 100.0),
+        None => figure,
+    }
+}

@@ -1,0 +1,35 @@
+//! Claims, ceilings, rules: what a stored run means.
+//!
+//! Pure functions: no clock, no file, no machine. The same run, claims and
+//! baseline give the same [`Assessment`](iodyno_model::Assessment), today and
+//! with any later reader.
+//!
+//! [`assess`] gathers what all rules need ([`Facts`]), asks every rule of
+//! [`rules`], and joins what they say to validity, verdicts and findings. A
+//! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
+
+mod against_claim;
+mod assess;
+mod ceiling;
+mod claims;
+mod compare;
+mod conditions;
+mod exit_status;
+mod expectation;
+mod facts;
+mod figures;
+mod file_error;
+mod limiter;
+mod links;
+mod place;
+mod rules;
+#[cfg(test)]
+mod testing;
+
+pub use assess::{RULESET, assess};
+pub use claims::ClaimBook;
+pub use exit_status::{ExitStatus, exit_status};
+pub use expectation::Expectation;
+pub use facts::{Facts, Question};
+pub use file_error::{ClaimError, FileError};
+pub use rules::{Reservation, Rule, rules};

@@ -1,0 +1,74 @@
+//! What besides the drive may have held a measurement back. Predicates on one
+//! measurement; `None` or an error text where it cannot be told.
+
+use iodyno_model::{HealthLog, Measurement, RunRecord, format_count, format_mb_per_s};
+
+/// A submitting thread with this share of a CPU has no time left.
+pub(crate) const SATURATED: f64 = 0.95;
+/// Depth is reached from this share on: Little's law with a mean latency that
+/// counts from submission is exact for a full queue.
+pub(crate) const DEPTH_REACHED: f64 = 0.8;
+/// A search for the depth ends once the rate grows less than this.
+pub(crate) const STILL_GROWING: f64 = 1.02;
+/// Other I/O counts from this share of our own on: twice the precision that is
+/// asked for …
+const OTHER_SHARE: f64 = 0.02;
+/// … and from these rates on, which a system log's writes do not reach.
+const OTHER_IOPS: f64 = 10.0;
+const OTHER_BYTES_PER_S: f64 = 1e6;
+
+/// The busiest submitting thread had no CPU time left; `None`: not known.
+pub(crate) fn saturated(of: &Measurement) -> Option<bool> {
+    of.cpu.map(|cpu| cpu.busiest_thread >= SATURATED)
+}
+
+/// The depth that was asked for was not reached, or the rate still grew at the
+/// greatest depth: a sentence. `Ok(None)`: it sufficed. `Err`: what is missing.
+pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
+    if let [.., (_, before), (depth, last)] = of.conditions.depths_tried.as_slice()
+        && *before > 0.0
+        && *last >= before * STILL_GROWING
+    {
+        return Ok(Some(format!(
+            "the rate still grew by {:.0} % at the greatest depth tried, {depth}",
+            (last / before - 1.0) * 100.0
+        )));
+    }
+    let (Some(asked), Some(reached)) = (of.conditions.depth_asked, of.conditions.depth_reached)
+    else {
+        return Err("depth asked for or reached is not recorded".into());
+    };
+    if !reached.is_finite() {
+        return Err("depth reached is not recorded".into());
+    }
+    Ok((reached < DEPTH_REACHED * f64::from(asked))
+        .then(|| format!("{reached:.1} of {asked} I/Os were outstanding on the average")))
+}
+
+/// Somebody else used the devices meanwhile: a sentence. `None`: not known.
+pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
+    let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
+    let own = of.total.first()?;
+    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops.value)
+        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth.value);
+    Some(much.then(|| {
+        format!("{} IOPS and {} were not ours", format_count(iops), format_mb_per_s(bytes))
+    }))
+}
+
+/// The SMART logs of a drive before and after a measurement.
+fn health_around<'a>(
+    record: &'a RunRecord,
+    of: &Measurement,
+    drive: &str,
+) -> Option<(&'a HealthLog, &'a HealthLog)> {
+    let log = |index: usize| record.snapshots.get(index)?.drive(drive)?.health.get();
+    let before = log(of.before?)?;
+    let after = log(of.after?)?;
+    Some((before, after))
+}
+
+/// The drive throttled for heat during the measurement; `None`: not known.
+pub(crate) fn throttled(record: &RunRecord, of: &Measurement, drive: &str) -> Option<bool> {
+    health_around(record, of, drive).map(|(before, after)| after.throttled_since(before))
+}

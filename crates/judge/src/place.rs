@@ -1,0 +1,68 @@
+//! Where a target is: on which drive, and whether anything lies between.
+
+use iodyno_model::{BlockKind, Bytes, Drive, Host, LinkState, Measurement};
+
+/// A target's place in the host.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place<'a> {
+    /// The one drive under it; `None` where there are several, none, or it is not known.
+    pub(crate) drive: Option<&'a Drive>,
+    /// The block device at the bottom, where it is one.
+    pub(crate) bottom: Option<String>,
+    /// The target is that block device itself: no partition, array or file system between.
+    pub(crate) whole: bool,
+    /// What kind of virtual disk it is, where it is one.
+    pub(crate) virtual_disk: Option<String>,
+}
+
+/// The place of one of a measurement's targets, as the host was at its start.
+pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) -> Place<'a> {
+    let Some(host) = host else { return Place::default() };
+    let name = match (&of.conditions.device, of.targets.as_slice()) {
+        (Some(device), [_]) => device.as_str(),
+        _ => target,
+    };
+    let device = name.strip_prefix("/dev/").unwrap_or(name);
+    let bottom: Vec<&str> = match host.block(device) {
+        Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
+        // A namespace without an entry of its own is its own bottom.
+        None => host
+            .namespace(device)
+            .map(|(_, namespace)| namespace.name.as_str())
+            .into_iter()
+            .collect(),
+    };
+    let [bottom] = bottom.as_slice() else { return Place::default() };
+    let drive = host.namespace(bottom).map(|(drive, _)| drive);
+    let kind = host.block(bottom).map(|block| &block.kind);
+    let virtual_disk = match (drive, kind) {
+        (Some(drive), _) => drive.virtual_disk.clone(),
+        (None, Some(BlockKind::Virtual)) => Some("a hypervisor".into()),
+        _ => None,
+    };
+    let whole = *bottom == target.strip_prefix("/dev/").unwrap_or(target);
+    Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
+}
+
+/// The capacities by which a drive may be sold: its own, and its namespaces' sum.
+pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
+    let namespaces: u64 = drive
+        .namespaces
+        .iter()
+        .filter_map(|namespace| namespace.size.get())
+        .fold(0, |sum, size| sum.saturating_add(size.0));
+    let known = [drive.capacity.value(), Some(Bytes(namespaces))];
+    known.into_iter().flatten().filter(|bytes| bytes.0 > 0).collect()
+}
+
+/// What the drive's own link, the last of its path, is trained to.
+pub(crate) fn own_link(host: &Host, drive: &Drive) -> Option<LinkState> {
+    host.link(drive.links.last()?)?.current.value()
+}
+
+/// Names under which findings speak of a drive.
+pub(crate) fn names(drive: &Drive) -> Vec<&str> {
+    let namespaces = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
+    let address = drive.address.get().map(String::as_str);
+    std::iter::once(drive.name.as_str()).chain(namespaces).chain(address).collect()
+}

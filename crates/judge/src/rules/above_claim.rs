@@ -1,0 +1,108 @@
+//! Rates above what the data sheet states: too good to be the drive's?
+
+use iodyno_model::{Evidence, Metric, RuleReport, Severity, WrittenState};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::compare::{Compared, DOUBTED, percent};
+use crate::facts::{Facts, written};
+use crate::figures;
+
+pub(super) struct AboveClaim;
+
+impl Rule for AboveClaim {
+    fn id(&self) -> &'static str {
+        "above-claim"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "rates far above the data sheet's from blocks that are not known to be written"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for compared in &facts.compared {
+            let of = &facts.record().measurements[compared.measurement];
+            let Some((claim, held)) = &compared.claim else { continue };
+            tally.looked();
+            if doubt(facts, compared).is_none() {
+                continue;
+            }
+            tally.found(finding(
+                self,
+                Severity::Info,
+                facts.subjects(of),
+                format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
+                vec![
+                    Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+                    Evidence::new("claim", figures::value(compared.metric, claim.value)),
+                    Evidence::new("of", claim.model.clone()),
+                ],
+                "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
+                "Where the drive may be overwritten, fill it once and repeat.",
+            ));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let compared = facts.compared.iter().find(|of| of.measurement == measurement)?;
+        doubt(facts, compared)
+    }
+}
+
+/// Above the claim is fine where blocks are written, doubtful above 125 %
+/// where that is not known, and not the drive's where they are not.
+fn doubt(facts: &Facts<'_>, compared: &Compared) -> Option<Reservation> {
+    let (_, held) = compared.claim.as_ref()?;
+    let of = &facts.record().measurements[compared.measurement];
+    let [target] = of.targets.as_slice() else { return None };
+    // A latency far below the claim is as good to be true as a rate above it.
+    let times = match compared.metric {
+        Metric::LatencyMean => 1.0 / held.ratio,
+        _ => held.ratio,
+    };
+    let share = percent(held.ratio);
+    match written(of, target) {
+        WrittenState::Unknown if times > DOUBTED => Some(Reservation::qualified(format!(
+            "{share} of the claim, and it is not known whether its blocks were ever written"
+        ))),
+        WrittenState::Unwritten if times > 1.0 => Some(Reservation::invalid(format!(
+            "{share} of the claim, from blocks that were never written"
+        ))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves, scale, set_written};
+    use iodyno_model::{RunRecord, Validity};
+
+    fn fast(factor: f64, state: WrittenState) -> RunRecord {
+        let bench = Bench::new(1).measured().measurement(1, |of| {
+            scale(of, factor);
+            set_written(of, state);
+        });
+        bench.record()
+    }
+
+    #[test]
+    fn what_is_known_to_be_written_may_be_fast() {
+        let validity = |factor, state| {
+            reserves(&AboveClaim, &fast(factor, state), 1).map(|reserved| reserved.validity)
+        };
+        assert_eq!(validity(2.0, WrittenState::Written), None);
+        assert_eq!(validity(2.0, WrittenState::Partly), None);
+        assert_eq!(validity(1.2, WrittenState::Unknown), None);
+        assert_eq!(validity(1.4, WrittenState::Unknown), Some(Validity::Qualified));
+        assert_eq!(validity(1.1, WrittenState::Unwritten), Some(Validity::Invalid));
+        look(&AboveClaim, &fast(1.4, WrittenState::Unknown)).only(Severity::Info);
+        assert_eq!(look(&AboveClaim, &fast(1.2, WrittenState::Unknown)), Outcome::Clear);
+        assert_eq!(look(&AboveClaim, &Bench::new(1).record()), Outcome::NotApplicable);
+    }
+}

@@ -1,0 +1,148 @@
+//! All drives at once against the sum of each alone.
+
+use iodyno_model::{
+    Evidence, Measurement, Metric, RuleReport, Severity, Verdict, format_count, format_mb_per_s,
+};
+
+use super::{Rule, Tally, finding};
+use crate::compare::percent;
+use crate::facts::Facts;
+use crate::limiter;
+
+pub(super) struct AllAtOnce;
+
+/// So much of all CPUs' time leaves none for more I/O.
+const BUSY: f64 = 0.9;
+/// A link that carries this share of its ceiling is full.
+const FULL: f64 = 0.9;
+
+impl Rule for AllAtOnce {
+    fn id(&self) -> &'static str {
+        "all-at-once"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "several drives at once that give less than the sum of each alone"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let record = facts.record();
+        for compared in &facts.compared {
+            let of = &record.measurements[compared.measurement];
+            if of.targets.len() < 2 || compared.metric == Metric::LatencyMean {
+                continue;
+            }
+            let Some((sum, held)) = &compared.alone else {
+                tally.unknown(of.title(), "not every target was measured alone");
+                continue;
+            };
+            tally.looked();
+            if held.verdict != Verdict::Warn {
+                continue;
+            }
+            let written = |value: f64| match compared.metric {
+                Metric::Bandwidth => format_mb_per_s(value),
+                _ => format!("{} IOPS", format_count(value)),
+            };
+            let mut evidence = vec![
+                Evidence::new("at once", written(compared.estimate.value)),
+                Evidence::new("sum of each alone", written(*sum)),
+                Evidence::new("share", percent(held.ratio)),
+            ];
+            if let Some((ceiling, what)) = &compared.ceiling {
+                evidence.push(Evidence::new(what.clone(), written(*ceiling)));
+            }
+            if let Some(cpu) = &of.cpu {
+                evidence.push(Evidence::new("CPUs busy", format!("{:.1}", cpu.user + cpu.system)));
+                evidence.push(Evidence::new("busiest thread", percent(cpu.busiest_thread)));
+            }
+            let full = compared
+                .ceiling
+                .as_ref()
+                .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
+            let (suspect, next) = suspect(facts, of, full);
+            tally.found(finding(
+                self,
+                Severity::Warn,
+                // It is about what they share; none of them is to blame.
+                Vec::new(),
+                format!(
+                    "{} targets at once give {} of the sum of each alone ({}); suspected: {suspect}.",
+                    of.targets.len(),
+                    percent(held.ratio),
+                    of.name
+                ),
+                evidence,
+                "What drives share limits them together, though each is as fast as it should be.",
+                next,
+            ));
+        }
+        tally.report()
+    }
+}
+
+/// What is to be suspected first, and what to do: CPU, then memory and socket,
+/// and a link only where it is full.
+fn suspect(
+    facts: &Facts<'_>,
+    of: &Measurement,
+    link_is_full: bool,
+) -> (&'static str, &'static str) {
+    let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
+    let used = of.cpu.map(|cpu| cpu.user + cpu.system);
+    let all_busy = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
+    if all_busy || limiter::saturated(of) == Some(true) {
+        return (
+            "this machine's CPUs",
+            "Look at their load meanwhile (mpstat -P ALL 1) and at the governor; the drives' own rates are those \
+             of each alone.",
+        );
+    }
+    if link_is_full {
+        return (
+            "the links that they share",
+            "See the finding on oversubscribed links; the tree: lspci -tv",
+        );
+    }
+    (
+        "memory bandwidth or the way between sockets, then a link that is not visible here",
+        "Repeat with the drives of one NUMA node (iodyno check nvme0 nvme1 …), then with those of the other; \
+         less than the sum within one node points to memory or an uplink.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, scale};
+    use iodyno_model::Estimate;
+
+    #[test]
+    fn less_than_the_sum_is_a_warning_and_names_the_cpu_first() {
+        let bench = Bench::new(2).measured();
+        assert_eq!(look(&AllAtOnce, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&AllAtOnce, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        let slow = bench.clone().measurement(6, |of| scale(of, 0.6));
+        let outcome = look(&AllAtOnce, &slow.record());
+        assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
+        let busy = slow.measurement(6, |of| {
+            if let Some(cpu) = &mut of.cpu {
+                cpu.busiest_thread = 1.0;
+            }
+        });
+        assert!(look(&AllAtOnce, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
+        let vague = bench.clone().measurement(6, |of| {
+            let value = of.total[0].bandwidth.value * 0.8;
+            of.total[0].bandwidth = Estimate::confident(value, value * 0.5, value * 1.5, 0.95);
+        });
+        assert_eq!(look(&AllAtOnce, &vague.record()), Outcome::Clear);
+        let mut lone = bench.record();
+        lone.measurements.drain(..3);
+        assert_eq!(look(&AllAtOnce, &lone), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,157 @@
+//! Rates below, and latencies above, what the data sheet states.
+
+use iodyno_model::{Evidence, RuleReport, Severity, Verdict};
+
+use super::{Rule, Tally, finding};
+use crate::facts::{Facts, unwritten};
+use crate::figures;
+
+pub(super) struct BelowClaim;
+
+impl Rule for BelowClaim {
+    fn id(&self) -> &'static str {
+        "below-claim"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "rates below 90 % of the data sheet's, latencies above it"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for compared in &facts.compared {
+            let of = &facts.record().measurements[compared.measurement];
+            if of.targets.len() != 1 {
+                continue;
+            }
+            let Some((claim, held)) = &compared.claim else {
+                tally.unknown(of.title(), "no claim for it is known");
+                continue;
+            };
+            if unwritten(of) {
+                tally.unknown(of.title(), "its blocks were never written");
+                continue;
+            }
+            tally.looked();
+            let severity = match held.verdict {
+                Verdict::Fail => Severity::Fail,
+                Verdict::Warn => Severity::Warn,
+                _ => continue,
+            };
+            let mut evidence = vec![
+                Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+                Evidence::new("claim", figures::value(compared.metric, claim.value)),
+                Evidence::new("of", claim.model.clone()),
+                Evidence::new("source", claim.source.clone()),
+            ];
+            if !claim.conditions.is_empty() {
+                evidence.push(Evidence::new("conditions", claim.conditions.clone()));
+            }
+            if let Some((ceiling, what)) = &compared.ceiling {
+                let figure = figures::value(compared.metric, *ceiling);
+                evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
+            }
+            let next = if severity == Severity::Fail {
+                "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
+                 then it is a case for the vendor."
+            } else if compared.limiters.is_empty() {
+                "How the drive was filled decides how fast it reads: where it may be overwritten, fill it \
+                 sequentially, and repeat."
+            } else {
+                "Remove what held it back, named above, and repeat."
+            };
+            tally.found(finding(
+                self,
+                severity,
+                facts.subjects(of),
+                format!("{}: {}.", of.title(), held.reason),
+                evidence,
+                "The drive, or the way to it, is not as fast as was paid for.",
+                next,
+            ));
+        }
+        tally.report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, scale, set_written};
+    use iodyno_model::{Metric, WrittenState};
+
+    fn slow(n: usize, factor: f64) -> Bench {
+        Bench::new(1).measured().measurement(n, |of| scale(of, factor))
+    }
+
+    #[test]
+    fn random_reads_far_below_an_exact_claim_fail() {
+        assert_eq!(look(&BelowClaim, &Bench::new(1).measured().record()), Outcome::Clear);
+        let outcome = look(&BelowClaim, &slow(1, 0.5).record());
+        assert!(outcome.only(Severity::Fail).what.contains("49 % of the claim"), "{outcome:?}");
+        // The upper end reaches 90 %.
+        assert_eq!(look(&BelowClaim, &slow(1, 0.91).record()), Outcome::Clear);
+    }
+
+    #[test]
+    fn an_unknown_fill_or_another_limiter_makes_it_a_warning() {
+        let outcome = look(&BelowClaim, &slow(0, 0.5).record());
+        assert!(outcome.only(Severity::Warn).what.contains("fill unknown"));
+        let limited: [fn(&mut iodyno_model::Measurement); 5] = [
+            |of| of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 1.0, ..cpu }),
+            |of| of.conditions.other_iops = Some(1e5),
+            |of| of.conditions.depth_reached = Some(3.0),
+            |of| of.conditions.punted = Some(true),
+            |of| of.conditions.depths_tried = vec![(64, 1e5), (128, 2e5)],
+        ];
+        for limit in limited {
+            let outcome = look(&BelowClaim, &slow(1, 0.5).measurement(1, limit).record());
+            outcome.only(Severity::Warn);
+        }
+        let hot = slow(1, 0.5)
+            .after(|host| crate::testing::log(&mut host.drives[0]).thermal_seconds = [9, 0]);
+        assert!(look(&BelowClaim, &hot.record()).only(Severity::Warn).what.contains("heat"));
+        let narrow = slow(1, 0.1).link(0, |link| {
+            link.current =
+                crate::testing::known(iodyno_model::LinkState { generation: 1, width: 1 });
+        });
+        assert!(look(&BelowClaim, &narrow.record()).only(Severity::Warn).what.contains("Gen1 x1"));
+    }
+
+    #[test]
+    fn latencies_above_the_claim_warn_at_most() {
+        look(&BelowClaim, &slow(2, 5.0).record()).only(Severity::Warn);
+        assert_eq!(look(&BelowClaim, &slow(2, 0.1).record()), Outcome::Clear);
+        assert_eq!(look(&BelowClaim, &slow(2, 1.1).record()), Outcome::Clear);
+    }
+
+    #[test]
+    fn without_claim_or_data_it_cannot_tell() {
+        let other = slow(1, 0.5).drive(0, |drive| {
+            drive.model = crate::testing::known("UNHEARD OF".into());
+        });
+        assert_eq!(look(&BelowClaim, &other.record()), Outcome::CannotTell);
+        let empty = (0..3).fold(slow(1, 0.5), |bench, n| {
+            bench.measurement(n, |of| set_written(of, WrittenState::Unwritten))
+        });
+        assert_eq!(look(&BelowClaim, &empty.record()), Outcome::CannotTell);
+        assert_eq!(look(&BelowClaim, &Bench::new(1).record()), Outcome::NotApplicable);
+    }
+
+    #[test]
+    fn the_best_of_a_series_is_no_reason_to_fail() {
+        let mut claims = crate::claims::ClaimBook::default();
+        let sheet = crate::testing::SHEET.replace("\"exact\"", "\"series_max\"");
+        claims.add_toml(&sheet, "s").unwrap();
+        let record = slow(1, 0.5).record();
+        let question =
+            crate::Question { record: &record, claims: &claims, baseline: None, expect: None };
+        let facts = Facts::gather(&question);
+        let random = facts.compared.iter().find(|c| c.metric == Metric::Iops).unwrap();
+        assert_eq!(random.claim.as_ref().unwrap().1.verdict, Verdict::Unjudged);
+    }
+}

@@ -1,0 +1,148 @@
+//! Targets whose blocks were never written.
+
+use iodyno_model::{Evidence, RuleReport, Severity, WrittenState};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::compare::percent;
+use crate::facts::{Facts, unwritten};
+
+pub(super) struct BlocksNotWritten;
+
+impl Rule for BlocksNotWritten {
+    fn id(&self) -> &'static str {
+        "blocks-not-written"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "reads of blocks that were never written, which measure no flash"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut told: Vec<&str> = Vec::new();
+        for (_, of) in facts.finished() {
+            for share in &of.conditions.written {
+                let target = share.target.as_str();
+                if told.contains(&target) {
+                    continue;
+                }
+                told.push(target);
+                let (severity, what) = match share.state {
+                    WrittenState::Written => {
+                        tally.looked();
+                        continue;
+                    }
+                    WrittenState::Unknown => {
+                        tally.unknown(
+                            target,
+                            format!("whether its blocks hold data: {}", share.evidence),
+                        );
+                        continue;
+                    }
+                    WrittenState::Partly => {
+                        (Severity::Info, format!("Only a part of {target} was ever written."))
+                    }
+                    WrittenState::Unwritten => (
+                        Severity::Warn,
+                        format!("{target} was never written, or too little of it."),
+                    ),
+                };
+                let mut subjects = vec![target.to_owned()];
+                let place = facts.place(of, target);
+                subjects
+                    .extend(place.drive.filter(|_| place.whole).map(|drive| drive.name.clone()));
+                let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
+                    format!(" ({} to {})", percent(low), percent(high))
+                });
+                tally.found(finding(
+                    self,
+                    severity,
+                    subjects,
+                    what,
+                    vec![
+                        Evidence::new(
+                            "written",
+                            format!("{}{interval} of {} samples", percent(share.share.value), share.samples),
+                        ),
+                        Evidence::new("told by", share.evidence.clone()),
+                    ],
+                    "A drive answers reads of blocks that hold nothing without reading flash: such rates are not its own.",
+                    "Where the drive may be overwritten, fill it once and repeat; this erases everything on it: \
+                     fio --name=fill --rw=write --bs=1m --iodepth=32 --direct=1 --ioengine=libaio --filename=…",
+                ));
+            }
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        if unwritten(of) {
+            let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);
+            return Some(Reservation::invalid(match of.targets.len() {
+                1 => format!(
+                    "{} of its blocks were ever written: too few to measure",
+                    percent(share)
+                ),
+                _ => "no target holds enough data to measure".into(),
+            }));
+        }
+        let in_state = |state| -> Vec<&str> {
+            let shares = of.conditions.written.iter().filter(|share| share.state == state);
+            shares.map(|share| share.target.as_str()).collect()
+        };
+        let (empty, partly) = (in_state(WrittenState::Unwritten), in_state(WrittenState::Partly));
+        if !empty.is_empty() {
+            return Some(Reservation::qualified(format!("{} was never written", empty.join(", "))));
+        }
+        (!partly.is_empty()).then(|| {
+            let where_ =
+                if of.conditions.ranges.is_empty() { "" } else { ", inside which it stayed" };
+            Reservation::qualified(format!(
+                "only a part of {} is written{where_}",
+                partly.join(", ")
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves, set_written};
+    use iodyno_model::{RunRecord, Validity};
+
+    fn with(state: WrittenState) -> RunRecord {
+        let bench = Bench::new(1).measured();
+        (0..3).fold(bench, |bench, n| bench.measurement(n, |of| set_written(of, state))).record()
+    }
+
+    #[test]
+    fn unwritten_blocks_make_a_measurement_invalid() {
+        let rule = BlocksNotWritten;
+        assert_eq!(look(&rule, &with(WrittenState::Written)), Outcome::Clear);
+        assert_eq!(reserves(&rule, &with(WrittenState::Written), 0), None);
+        look(&rule, &with(WrittenState::Unwritten)).only(Severity::Warn);
+        let invalid = reserves(&rule, &with(WrittenState::Unwritten), 0).unwrap();
+        assert_eq!(invalid.validity, Validity::Invalid);
+        look(&rule, &with(WrittenState::Partly)).only(Severity::Info);
+        let partly = reserves(&rule, &with(WrittenState::Partly), 0).unwrap();
+        assert_eq!(partly.validity, Validity::Qualified);
+        assert_eq!(look(&rule, &with(WrittenState::Unknown)), Outcome::CannotTell);
+        assert_eq!(reserves(&rule, &with(WrittenState::Unknown), 0), None);
+    }
+
+    #[test]
+    fn one_empty_drive_among_several_qualifies() {
+        let bench = Bench::new(2).measured().measurement(6, |of| {
+            of.conditions.written[1].state = WrittenState::Unwritten;
+        });
+        let reserved = reserves(&BlocksNotWritten, &bench.record(), 6).unwrap();
+        assert_eq!(reserved.validity, Validity::Qualified);
+        assert!(reserved.why.contains("nvme1n1"));
+    }
+}

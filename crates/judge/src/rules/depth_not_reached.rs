@@ -1,0 +1,96 @@
+//! Depths that were asked for and not reached.
+
+use iodyno_model::{Measurement, RuleReport, Severity};
+
+use super::{Affected, Reservation, Rule, Tally};
+use crate::facts::Facts;
+use crate::limiter;
+
+pub(super) struct DepthNotReached;
+
+impl Rule for DepthNotReached {
+    fn id(&self) -> &'static str {
+        "depth-not-reached"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "fewer outstanding I/Os than asked for, or a rate that still grew with them"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut affected = Affected::default();
+        for (_, of) in facts.finished() {
+            let why = match limiter::depth_short(of) {
+                Ok(why) => why,
+                Err(missing) => {
+                    tally.unknown(of.title(), missing);
+                    continue;
+                }
+            };
+            tally.looked();
+            let Some(why) = why else { continue };
+            affected.add(of.title(), evidence(facts, of, &why), facts.subjects(of));
+        }
+        affected.tell(
+            &mut tally,
+            self,
+            "fewer I/Os were in flight than the drive can use or than were asked for",
+            "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
+            "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
+        );
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let why = limiter::depth_short(of).ok()??;
+        Some(Reservation::qualified(why))
+    }
+}
+
+/// What was short, and what the queues hold.
+fn evidence(facts: &Facts<'_>, of: &Measurement, why: &str) -> String {
+    let mut text = why.to_owned();
+    for target in &of.targets {
+        let Some(bottom) = facts.place(of, target).bottom else { continue };
+        let Some(block) = facts.host().and_then(|host| host.block(&bottom)) else { continue };
+        if let (Some(requests), Some(queues)) =
+            (block.queue.nr_requests.get(), block.queue.hardware_queues.get())
+        {
+            text.push_str(&format!("; {bottom} holds {requests} in each of {queues} queues"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn a_shallow_queue_qualifies() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&DepthNotReached, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&DepthNotReached, &bench.record(), 1), None);
+        assert_eq!(look(&DepthNotReached, &Bench::new(1).record()), Outcome::NotApplicable);
+        let tripped =
+            bench.clone().measurement(1, |of| of.conditions.depth_reached = Some(9.0)).record();
+        look(&DepthNotReached, &tripped).only(Severity::Info);
+        assert!(reserves(&DepthNotReached, &tripped, 1).is_some());
+        let blind = (0..3)
+            .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.depth_reached = None));
+        assert_eq!(look(&DepthNotReached, &blind.record()), Outcome::CannotTell);
+        assert_eq!(reserves(&DepthNotReached, &blind.record(), 1), None);
+        let growing = Bench::new(1).measured().measurement(1, |of| {
+            of.conditions.depths_tried = vec![(4096, 1e5), (8192, 1.1e5)];
+        });
+        let outcome = look(&DepthNotReached, &growing.record());
+        assert!(outcome.only(Severity::Info).evidence[0].value.contains("8192"));
+    }
+}

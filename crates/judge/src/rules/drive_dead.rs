@@ -1,0 +1,179 @@
+//! Drives that are there and do not work.
+
+use iodyno_model::{Evidence, Fact, RuleReport, Severity};
+
+use super::{Rule, Tally, finding};
+use crate::facts::Facts;
+
+pub(super) struct DriveDead;
+
+const WHY: &str = "The machine cannot use this drive.";
+
+/// Drivers that take a drive away from the kernel on purpose.
+const GIVEN_AWAY: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
+
+impl Rule for DriveDead {
+    fn id(&self) -> &'static str {
+        "drive-dead"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "NVMe functions without controller, controllers that are not live or have no namespace, occupied slots without link"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let Some(host) = facts.host() else { return Tally::no_host(self) };
+        let mut tally = Tally::new(self);
+        for function in &host.nvme_functions {
+            tally.looked();
+            if function.controller.is_some() {
+                continue;
+            }
+            let driver = function.driver.value();
+            let given_away = driver.as_deref().is_some_and(|driver| GIVEN_AWAY.contains(&driver));
+            let evidence = vec![
+                Evidence::new("PCI id", function.pci_id.clone()),
+                Evidence::new("driver", driver.unwrap_or_else(|| "none".into())),
+            ];
+            let address = &function.address;
+            let subjects = vec![address.clone()];
+            tally.found(if given_away {
+                finding(
+                    self,
+                    Severity::Info,
+                    subjects,
+                    format!("The NVMe function {address} is given to another program or a virtual machine."),
+                    evidence,
+                    "It has no block device here and was not looked at.",
+                    "If that is not meant: look at driver_override of the function and at the driver's boot options.",
+                )
+            } else {
+                finding(
+                    self,
+                    Severity::Fail,
+                    subjects,
+                    format!("The NVMe function {address} has no controller."),
+                    evidence,
+                    WHY,
+                    format!("See what the kernel says of it: dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
+                )
+            });
+        }
+        for drive in &host.drives {
+            let name = &drive.name;
+            let state = tally.know(name, "controller state", &drive.state);
+            if state.is_some() {
+                tally.looked();
+            }
+            let evidence = |what: &str, value: String| {
+                let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
+                vec![Evidence::new(what, value), Evidence::new("serial", serial)]
+            };
+            if let Some(state) = state.filter(|state| *state != "live") {
+                tally.found(finding(
+                    self,
+                    Severity::Fail,
+                    vec![name.clone()],
+                    format!("The controller {name} is {state}, not live."),
+                    evidence("state", state.clone()),
+                    WHY,
+                    format!("See why: dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
+                ));
+            } else if drive.namespaces.is_empty() && is_pcie(drive.transport.get()) {
+                tally.found(finding(
+                    self,
+                    Severity::Fail,
+                    vec![name.clone()],
+                    format!("The controller {name} has no namespace that is a block device."),
+                    evidence("namespaces", "0".into()),
+                    WHY,
+                    format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: nvme attach-ns"),
+                ));
+            }
+        }
+        for slot in &host.slots {
+            // Ports that cannot tell are common, ports that may not be read are a gap.
+            for fact in [&slot.present, &slot.link_active] {
+                match fact {
+                    Fact::Absent => {}
+                    _ if tally.know(&slot.address, "slot and link status", fact).is_some() => {
+                        tally.looked();
+                    }
+                    _ => {}
+                }
+            }
+            let (Some(true), Some(false)) = (slot.present.get(), slot.link_active.get()) else {
+                continue;
+            };
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                vec![slot.address.clone()],
+                format!("Slot {} is occupied, but there is no link to what is in it.", slot.name),
+                vec![
+                    Evidence::new("presence", "detected"),
+                    Evidence::new("data link layer", "not active"),
+                    Evidence::new("address", slot.address.clone()),
+                ],
+                "A drive that does not train a link is invisible to the machine.",
+                "Reseat what is in the slot, then try it in another one.",
+            ));
+        }
+        tally.report()
+    }
+}
+
+fn is_pcie(transport: Option<&String>) -> bool {
+    transport.is_none_or(|transport| transport == "pcie")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look};
+    use iodyno_model::{PciFunction, Slot};
+
+    #[test]
+    fn dead_drives_are_found_and_healthy_ones_not() {
+        assert_eq!(look(&DriveDead, &Bench::new(2).record()), Outcome::Clear);
+        let dead = Bench::new(1).drive(0, |drive| drive.state = known("dead".into())).record();
+        assert!(look(&DriveDead, &dead).only(Severity::Fail).what.contains("dead"));
+        let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
+        assert!(look(&DriveDead, &empty).only(Severity::Fail).what.contains("no namespace"));
+        let blind = Bench::new(1).drive(0, |drive| drive.state = Fact::Absent).record();
+        assert_eq!(look(&DriveDead, &blind).unknown(), 1);
+    }
+
+    #[test]
+    fn a_function_without_controller_is_dead_unless_it_was_given_away() {
+        let function = |driver| PciFunction {
+            address: "0000:09:00.0".into(),
+            pci_id: "144d:a80a".into(),
+            driver,
+            controller: None,
+        };
+        let with = |driver: Fact<String>| {
+            Bench::new(1).host(|host| host.nvme_functions.push(function(driver))).record()
+        };
+        let found = look(&DriveDead, &with(Fact::Absent));
+        assert_eq!(found.only(Severity::Fail).subjects, ["0000:09:00.0"]);
+        look(&DriveDead, &with(known("vfio-pci".into()))).only(Severity::Info);
+    }
+
+    #[test]
+    fn an_occupied_slot_needs_a_link() {
+        let with = |present, link_active| {
+            let slot =
+                Slot { name: "7".into(), address: "0000:0a:00".into(), present, link_active };
+            look(&DriveDead, &Bench::new(1).host(|host| host.slots.push(slot)).record())
+        };
+        with(known(true), known(false)).only(Severity::Fail);
+        assert_eq!(with(known(false), known(false)), Outcome::Clear);
+        assert_eq!(with(Fact::NeedsRoot, Fact::NeedsRoot).unknown(), 1);
+        assert_eq!(with(Fact::Absent, Fact::Absent), Outcome::Clear);
+    }
+}

@@ -1,0 +1,194 @@
+//! Drives that should be there and are not, and the reverse.
+
+use std::collections::BTreeSet;
+
+use iodyno_model::{Evidence, Host, RuleReport, Severity};
+
+use super::{Rule, Tally, finding};
+use crate::facts::Facts;
+
+pub(super) struct DriveMissing;
+
+const WHY: &str =
+    "A drive that is not there serves nobody, and an array may be without redundancy.";
+const NEXT: &str = "Look for the drive in its bay and for its PCI function: lspci -nn | grep -i 'non-volatile'; \
+                    then: dmesg | grep -i -e nvme -e pcie";
+
+impl Rule for DriveMissing {
+    fn id(&self) -> &'static str {
+        "drive-missing"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "drives that vanished, or are not those of --expect or of the baseline"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let Some(host) = facts.host() else { return Tally::no_host(self) };
+        let mut tally = Tally::new(self);
+        self.vanished(facts, host, &mut tally);
+        if let Some(expect) = facts.question.expect {
+            tally.looked();
+            if let Some(count) = expect.drives.filter(|count| *count != host.drives.len()) {
+                let what =
+                    format!("{} NVMe drives are there, expected {count}.", host.drives.len());
+                let evidence = vec![
+                    Evidence::new("expected", count.to_string()),
+                    Evidence::new("found", host.drives.len().to_string()),
+                ];
+                let names = host.drives.iter().map(|drive| drive.name.clone());
+                // Which are too many is not known; which are missing have no name.
+                let subjects = if host.drives.len() > count { names.collect() } else { Vec::new() };
+                tally.found(finding(self, Severity::Fail, subjects, what, evidence, WHY, NEXT));
+            }
+            if let Some(serials) = &expect.serials {
+                self.compare(host, serials.iter().map(String::as_str), "as expected", &mut tally);
+            }
+        }
+        let baseline = facts.question.baseline.and_then(|record| record.host());
+        // Another machine's drives are others.
+        if let Some(earlier) = baseline.filter(|b| same_machine(b, host)) {
+            tally.looked();
+            let known = earlier.drives.iter().filter_map(|d| d.serial.get()).map(String::as_str);
+            self.compare(host, known, "in the baseline", &mut tally);
+        }
+        tally.report()
+    }
+}
+
+impl DriveMissing {
+    /// Drives that were there at the start and not at a later snapshot.
+    fn vanished(&self, facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+        if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
+            return;
+        }
+        tally.looked();
+        let last = facts.record().host_after();
+        for drive in &host.drives {
+            if last.is_some_and(|last| last.drive(&drive.name).is_some()) {
+                continue;
+            }
+            let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
+            let mut subjects = vec![drive.name.clone()];
+            subjects.extend(drive.namespaces.iter().map(|namespace| namespace.name.clone()));
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                subjects,
+                format!("{} vanished during the run.", drive.name),
+                vec![Evidence::new("serial", serial)],
+                WHY,
+                NEXT,
+            ));
+        }
+    }
+
+    fn compare<'s>(
+        &self,
+        host: &Host,
+        wanted: impl Iterator<Item = &'s str>,
+        whose: &str,
+        tally: &mut Tally,
+    ) {
+        let wanted: BTreeSet<&str> = wanted.collect();
+        let mut there = BTreeSet::new();
+        let mut all_known = true;
+        for drive in &host.drives {
+            match tally.know(&drive.name, "serial number", &drive.serial) {
+                Some(serial) => {
+                    there.insert(serial.as_str());
+                }
+                None => all_known = false,
+            }
+        }
+        if all_known {
+            for serial in wanted.difference(&there) {
+                tally.found(finding(
+                    self,
+                    Severity::Fail,
+                    vec![(*serial).to_owned()],
+                    format!("The drive with serial number {serial} is not there, unlike {whose}."),
+                    vec![Evidence::new("serial", *serial)],
+                    WHY,
+                    NEXT,
+                ));
+            }
+        }
+        for drive in &host.drives {
+            let Some(serial) = drive.serial.get() else { continue };
+            if !wanted.contains(serial.as_str()) {
+                tally.found(finding(
+                    self,
+                    Severity::Fail,
+                    vec![drive.name.clone()],
+                    format!("{} with serial number {serial} is not {whose}.", drive.name),
+                    vec![
+                        Evidence::new("serial", serial.clone()),
+                        Evidence::new("model", drive.model.value().unwrap_or_default()),
+                    ],
+                    "A drive that nobody knows of may be another machine's, or a replacement that was not recorded.",
+                    "If it belongs here, add it to the expectation or make a new baseline.",
+                ));
+            }
+        }
+    }
+}
+
+/// Not known to be different machines.
+fn same_machine(a: &Host, b: &Host) -> bool {
+    match (a.hostname.get(), b.hostname.get()) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expectation::Expectation;
+    use crate::testing::{Bench, Outcome, look, look_with};
+
+    fn expected(bench: &Bench, text: &str) -> Outcome {
+        let record = bench.record();
+        let expect = Expectation::parse(text, "e").unwrap();
+        look_with(&DriveMissing, &record, None, Some(&expect))
+    }
+
+    #[test]
+    fn serials_and_counts_are_compared_with_the_expectation() {
+        let bench = Bench::new(2);
+        let all = "drives = 2\nserials = ['S0', 'S1']";
+        assert_eq!(expected(&bench, all), Outcome::Clear);
+        let missing = expected(&bench, "serials = ['S0', 'S1', 'S2']");
+        assert_eq!(missing.only(Severity::Fail).subjects, ["S2"]);
+        let more = expected(&bench, "serials = ['S0']");
+        assert_eq!(more.only(Severity::Fail).subjects, ["nvme1"]);
+        assert!(expected(&bench, "drives = 3").only(Severity::Fail).what.contains("expected 3"));
+        let blind = Bench::new(1).drive(0, |drive| drive.serial = iodyno_model::Fact::Absent);
+        assert_eq!(expected(&blind, "serials = ['S0']").unknown(), 1);
+    }
+
+    #[test]
+    fn drives_of_the_baseline_are_missed_on_the_same_machine_only() {
+        let (now, before) = (Bench::new(1).record(), Bench::new(2).record());
+        let outcome = look_with(&DriveMissing, &now, Some(&before), None);
+        assert!(outcome.only(Severity::Fail).what.contains("S1"));
+        let mut other = before;
+        other.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
+        assert_eq!(look_with(&DriveMissing, &now, Some(&other), None), Outcome::NotApplicable);
+    }
+
+    #[test]
+    fn a_drive_that_vanishes_is_missed() {
+        let record = Bench::new(2).after(|host| host.drives.truncate(1)).record();
+        assert_eq!(look(&DriveMissing, &record).only(Severity::Fail).subjects[0], "nvme1");
+        assert_eq!(look(&DriveMissing, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
+        let mut blind = record;
+        blind.snapshots.clear();
+        assert_eq!(look(&DriveMissing, &blind), Outcome::CannotTell);
+    }
+}

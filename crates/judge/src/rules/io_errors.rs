@@ -1,0 +1,78 @@
+//! I/Os that failed.
+
+use iodyno_model::{Evidence, RuleReport, Severity};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::facts::Facts;
+
+pub(super) struct IoErrors;
+
+impl Rule for IoErrors {
+    fn id(&self) -> &'static str {
+        "io-errors"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "I/Os of a measurement that failed"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for of in &facts.record().measurements {
+            let errors: u64 = of.total.iter().map(|result| result.errors).sum();
+            if of.total.is_empty() {
+                continue;
+            }
+            tally.looked();
+            if errors == 0 {
+                continue;
+            }
+            let issued: u64 = of.total.iter().map(|result| result.whole_ios).sum();
+            let mut evidence = vec![
+                Evidence::new("failed", errors.to_string()),
+                Evidence::new("issued", issued.to_string()),
+            ];
+            // The generator's own words on the first of them.
+            let words = of.conditions.shortfalls.iter().filter(|text| text.contains("I/Os failed"));
+            evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                facts.subjects(of),
+                format!("{errors} I/Os of {} failed.", of.title()),
+                evidence,
+                "Blocks that cannot be read are lost data, and the rate leaves them out.",
+                "See which blocks: dmesg | grep -i 'error, dev'; the drive's own log: sudo nvme error-log; \
+                 restore the data and replace the drive if they grow",
+            ));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let errors: u64 = of.total.iter().map(|result| result.errors).sum();
+        (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn failed_ios_are_a_failure() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&IoErrors, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&IoErrors, &Bench::new(1).record()), Outcome::NotApplicable);
+        let record = bench.measurement(1, |m| m.total[0].errors = 3).record();
+        assert!(look(&IoErrors, &record).only(Severity::Fail).what.starts_with("3 I/Os"));
+        assert!(reserves(&IoErrors, &record, 1).is_some());
+        assert_eq!(reserves(&IoErrors, &record, 0), None);
+    }
+}

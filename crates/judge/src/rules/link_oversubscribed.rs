@@ -1,0 +1,147 @@
+//! Uplinks that several drives share and that carry less than those could send.
+
+use iodyno_model::{Drive, Evidence, Link, Metric, RuleReport, Severity, format_mb_per_s};
+
+use super::{Rule, Tally, finding};
+use crate::compare::percent;
+use crate::facts::{Facts, claim_of, metric};
+use crate::links;
+
+pub(super) struct LinkOversubscribed;
+
+/// Below this ratio nobody notices.
+const RATIO: f64 = 1.05;
+
+impl Rule for LinkOversubscribed {
+    fn id(&self) -> &'static str {
+        "link-oversubscribed"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "uplinks that carry less than the links of the drives that share them"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let Some(host) = facts.host() else { return Tally::no_host(self) };
+        let mut tally = Tally::new(self);
+        for link in links::real(host) {
+            let drives: Vec<&Drive> = links::drives_below(host, link).collect();
+            if drives.len() < 2 {
+                continue;
+            }
+            let own = |drive: &&Drive| host.link(drive.links.last()?)?.payload_bytes_per_s();
+            let below: Option<Vec<f64>> = drives.iter().map(own).collect();
+            let (Some(carried), Some(below)) = (link.payload_bytes_per_s(), below) else {
+                tally.unknown(link.name(), "the state of the link or of those below it");
+                continue;
+            };
+            tally.looked();
+            let sum: f64 = below.iter().sum();
+            let ratio = sum / carried;
+            if ratio <= RATIO {
+                continue;
+            }
+            let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
+            let state = link.current.get().map(|state| state.label()).unwrap_or_default();
+            let mut evidence = vec![
+                Evidence::new("ratio", format!("{ratio:.1} : 1")),
+                Evidence::new("uplink", format!("{state}, {}", format_mb_per_s(carried))),
+                Evidence::new(
+                    "links below",
+                    format!("{} of {} drives", format_mb_per_s(sum), drives.len()),
+                ),
+            ];
+            let claims =
+                drives.iter().map(|drive| claim_of(facts.question.claims, drive)?.seq_read_mbs);
+            if let Some(claimed) = claims.sum::<Option<f64>>() {
+                evidence.push(Evidence::new("claims below", format_mb_per_s(claimed * 1e6)));
+            }
+            evidence.extend(measured(facts, &names));
+            tally.found(finding(
+                self,
+                Severity::Warn,
+                links::subjects(host, link),
+                format!(
+                    "{} is shared by {} and oversubscribed {ratio:.1} : 1.",
+                    links::title(host, link),
+                    names.join(", ")
+                ),
+                evidence,
+                "The drives reach their bandwidth one at a time, but not all at once.",
+                link_advice(link),
+            ));
+        }
+        tally.report()
+    }
+}
+
+fn link_advice(link: &Link) -> String {
+    format!(
+        "Many machines are built so; where bandwidth of all at once matters, spread the drives over several \
+         uplinks. The tree: lspci -tv; the uplink: sudo lspci -vv -s {}",
+        link.name()
+    )
+}
+
+/// What these drives gave at once against the sum of each alone.
+fn measured(facts: &Facts<'_>, names: &[&str]) -> Option<Evidence> {
+    let is_below = |of: &iodyno_model::Measurement, target: &str| {
+        facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
+    };
+    let (_, together) =
+        facts.finished().find(|(_, of)| of.targets.len() > 1 && metric(of) == Metric::Bandwidth)?;
+    let mut sums = (0.0, 0.0);
+    let mut count = 0;
+    for part in together.parts.iter().filter(|part| is_below(together, &part.target)) {
+        let (_, alone) = facts.finished().find(|(_, of)| {
+            of.name == together.name && of.targets.as_slice() == std::slice::from_ref(&part.target)
+        })?;
+        sums.0 += part.results.first()?.bandwidth.value;
+        sums.1 += alone.total.first()?.bandwidth.value;
+        count += 1;
+    }
+    (count > 1 && sums.1 > 0.0).then(|| {
+        let text = format!(
+            "{} at once, {} the sum of each alone: {}",
+            format_mb_per_s(sums.0),
+            format_mb_per_s(sums.1),
+            percent(sums.0 / sums.1)
+        );
+        Evidence::new("measured", text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, link, look};
+    use iodyno_model::{Fact, LinkState};
+
+    fn shared(width: u8) -> Bench {
+        Bench::new(3).measured().host(|host| {
+            let mut up = link("0000:00:01.0", "0000:01:00.0");
+            up.current = known(LinkState { generation: 4, width });
+            host.links.push(up);
+            for drive in &mut host.drives[..2] {
+                drive.links.insert(0, "0000:01:00.0".into());
+            }
+        })
+    }
+
+    #[test]
+    fn a_shared_uplink_is_named_with_its_ratio() {
+        assert_eq!(look(&LinkOversubscribed, &Bench::new(3).record()), Outcome::NotApplicable);
+        assert_eq!(look(&LinkOversubscribed, &shared(8).record()), Outcome::Clear);
+        let outcome = look(&LinkOversubscribed, &shared(4).record());
+        let found = outcome.only(Severity::Warn);
+        assert_eq!(found.subjects, ["nvme0", "nvme1", "0000:01:00.0"]);
+        assert_eq!(found.evidence[0].value, "2.0 : 1");
+        assert!(found.evidence.iter().any(|e| e.what == "measured" && e.value.ends_with("100 %")));
+        let blind = shared(4).link(3, |link| link.current = Fact::Absent);
+        assert_eq!(look(&LinkOversubscribed, &blind.record()), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,72 @@
+//! Measurements that did not come to their end.
+
+use iodyno_model::{EndReason, Evidence, RuleReport, Severity};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::facts::Facts;
+
+pub(super) struct MeasurementFailed;
+
+impl Rule for MeasurementFailed {
+    fn id(&self) -> &'static str {
+        "measurement-failed"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "measurements that failed or were interrupted"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for of in &facts.record().measurements {
+            tally.looked();
+            let Some(how) = of.failure() else { continue };
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                facts.subjects(of),
+                format!("{} failed.", of.title()),
+                vec![Evidence::new("failure", how)],
+                "What cannot be read to the end of a measurement cannot be relied on.",
+                "See what the kernel says: dmesg | tail; then look at the drive's own logs: sudo nvme smart-log \
+                 and sudo nvme error-log",
+            ));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        match &facts.record().measurements.get(measurement)?.end {
+            EndReason::Failed(how) => Some(Reservation::invalid(format!("it failed: {how}"))),
+            EndReason::Interrupted => Some(Reservation::qualified("it was interrupted")),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+    use iodyno_model::Validity;
+
+    #[test]
+    fn failures_are_found_and_interruptions_qualify() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&MeasurementFailed, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&MeasurementFailed, &Bench::new(1).record()), Outcome::NotApplicable);
+        let record = bench
+            .measurement(0, |m| m.end = EndReason::Failed("EIO".into()))
+            .measurement(1, |m| m.end = EndReason::Interrupted)
+            .record();
+        let found = look(&MeasurementFailed, &record);
+        assert_eq!(found.only(Severity::Fail).subjects, ["nvme0n1", "nvme0"]);
+        assert_eq!(reserves(&MeasurementFailed, &record, 0).unwrap().validity, Validity::Invalid);
+        assert_eq!(reserves(&MeasurementFailed, &record, 1).unwrap().validity, Validity::Qualified);
+        assert_eq!(reserves(&MeasurementFailed, &record, 2), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Submitting threads without CPU time left.
+
+use iodyno_model::{RuleReport, Severity};
+
+use super::{Affected, Reservation, Rule, Tally};
+use crate::compare::percent;
+use crate::facts::Facts;
+use crate::limiter;
+
+pub(super) struct SubmitterSaturated;
+
+impl Rule for SubmitterSaturated {
+    fn id(&self) -> &'static str {
+        "submitter-saturated"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "a submitting thread that used all of its CPU"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut affected = Affected::default();
+        for (_, of) in facts.finished() {
+            let Some(saturated) = limiter::saturated(of) else {
+                tally.unknown(of.title(), "CPU time of the submitting threads is not recorded");
+                continue;
+            };
+            let why = of.cpu.filter(|_| saturated);
+            tally.looked();
+            let Some(why) = why else { continue };
+            affected.add(
+                of.title(),
+                format!(
+                    "busiest of {} threads {} of a CPU",
+                    of.conditions.threads.unwrap_or(1),
+                    percent(why.busiest_thread)
+                ),
+                facts.subjects(of),
+            );
+        }
+        affected.tell(
+            &mut tally,
+            self,
+            "a submitting thread had no CPU time left",
+            "The figure is what this CPU can submit; the drive may be able to do more.",
+            "Look for what else the CPUs do and at their governor; more threads (numjobs) or larger blocks ask less of each.",
+        );
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let saturated = limiter::saturated(of) == Some(true);
+        saturated.then(|| {
+            Reservation::qualified("a submitting thread was saturated: the CPU may be the limit")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn a_full_cpu_qualifies() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&SubmitterSaturated, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&SubmitterSaturated, &bench.record(), 1), None);
+        assert_eq!(look(&SubmitterSaturated, &Bench::new(1).record()), Outcome::NotApplicable);
+        let tripped = bench
+            .clone()
+            .measurement(1, |of| {
+                of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 0.99, ..cpu });
+            })
+            .record();
+        look(&SubmitterSaturated, &tripped).only(Severity::Info);
+        assert!(reserves(&SubmitterSaturated, &tripped, 1).is_some());
+        let blind = (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.cpu = None));
+        assert_eq!(look(&SubmitterSaturated, &blind.record()), Outcome::CannotTell);
+        assert_eq!(reserves(&SubmitterSaturated, &blind.record(), 1), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! What a rule gathers while it looks.
+
+use iodyno_model::{Evidence, Fact, Finding, RuleOutcome, RuleReport, Severity};
+
+use super::Rule;
+
+/// A rule's findings so far, what it looked at, and what it could not see.
+pub(crate) struct Tally {
+    rule: &'static str,
+    findings: Vec<Finding>,
+    unknown: Vec<(String, String)>,
+    looked: bool,
+}
+
+impl Tally {
+    pub(crate) fn new(rule: &dyn Rule) -> Self {
+        Self { rule: rule.id(), findings: Vec::new(), unknown: Vec::new(), looked: false }
+    }
+
+    /// It looked at something and could see it.
+    pub(crate) fn looked(&mut self) {
+        self.looked = true;
+    }
+
+    pub(crate) fn found(&mut self, finding: Finding) {
+        self.looked = true;
+        self.findings.push(finding);
+    }
+
+    /// It could not tell of `subject`, since `missing`.
+    pub(crate) fn unknown(&mut self, subject: impl Into<String>, missing: impl Into<String>) {
+        let entry = (subject.into(), missing.into());
+        if !self.unknown.contains(&entry) {
+            self.unknown.push(entry);
+        }
+    }
+
+    /// The value of a fact; where it is unknown, notes that and why.
+    pub(crate) fn know<'f, T>(
+        &mut self,
+        subject: &str,
+        what: &str,
+        fact: &'f Fact<T>,
+    ) -> Option<&'f T> {
+        if let Some(why) = fact.why_unknown() {
+            self.unknown(subject, format!("{what}: {why}"));
+        }
+        fact.get()
+    }
+
+    pub(crate) fn report(self) -> RuleReport {
+        let outcome = if !self.findings.is_empty() {
+            RuleOutcome::Findings(self.findings)
+        } else if self.looked {
+            RuleOutcome::Clear
+        } else if self.unknown.is_empty() {
+            RuleOutcome::NotApplicable
+        } else {
+            let mut missing: Vec<&str> = Vec::new();
+            for (_, what) in &self.unknown {
+                if !missing.contains(&what.as_str()) {
+                    missing.push(what);
+                }
+            }
+            RuleOutcome::CannotTell(missing.join("; "))
+        };
+        RuleReport { rule: self.rule.to_owned(), outcome, cannot_tell: self.unknown }
+    }
+
+    /// The report of a rule that needs the host, of a run without a snapshot.
+    pub(crate) fn no_host(rule: &dyn Rule) -> RuleReport {
+        let outcome = RuleOutcome::CannotTell("the run holds no snapshot of the host".into());
+        RuleReport { rule: rule.id().to_owned(), outcome, cannot_tell: Vec::new() }
+    }
+}
+
+/// Measurements that a rule has the same reservation about: one finding for
+/// all, since a machine with many drives would otherwise print pages of it.
+#[derive(Default)]
+pub(crate) struct Affected {
+    /// Title and figure.
+    evidence: Vec<Evidence>,
+    subjects: Vec<String>,
+}
+
+impl Affected {
+    /// A measurement, by its title and the figure that it is affected by.
+    pub(crate) fn add(&mut self, title: String, figure: impl Into<String>, subjects: Vec<String>) {
+        self.evidence.push(Evidence::new(title, figure));
+        for subject in subjects {
+            if !self.subjects.contains(&subject) {
+                self.subjects.push(subject);
+            }
+        }
+    }
+
+    /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
+    pub(crate) fn tell(
+        self,
+        tally: &mut Tally,
+        rule: &dyn Rule,
+        what: &str,
+        why: &str,
+        next: &str,
+    ) {
+        let whose = match self.evidence.as_slice() {
+            [] => return,
+            [only] => only.what.clone(),
+            several => format!("{} measurements", several.len()),
+        };
+        let what = format!("{whose}: {what}.");
+        let (subjects, evidence) = (self.subjects, self.evidence);
+        tally.found(finding(rule, Severity::Info, subjects, what, evidence, why, next));
+    }
+}
+
+/// A finding of `rule`.
+pub(crate) fn finding(
+    rule: &dyn Rule,
+    severity: Severity,
+    subjects: Vec<String>,
+    what: impl Into<String>,
+    evidence: Vec<Evidence>,
+    why: &str,
+    next: impl Into<String>,
+) -> Finding {
+    Finding {
+        rule: rule.id().to_owned(),
+        severity,
+        subjects,
+        what: what.into(),
+        evidence,
+        why: why.to_owned(),
+        next: next.into(),
+    }
+}

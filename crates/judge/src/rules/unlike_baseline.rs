@@ -1,0 +1,95 @@
+//! What became slower since an earlier run.
+
+use iodyno_model::{Evidence, RuleReport, Severity, Verdict};
+
+use super::{Rule, Tally, finding};
+use crate::facts::{Facts, unwritten};
+use crate::figures;
+
+pub(super) struct UnlikeBaseline;
+
+impl Rule for UnlikeBaseline {
+    fn id(&self) -> &'static str {
+        "unlike-baseline"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "figures worse than in the run given with --baseline"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let Some(baseline) = facts.question.baseline else { return tally.report() };
+        for compared in &facts.compared {
+            let of = &facts.record().measurements[compared.measurement];
+            let Some((earlier, held)) = &compared.baseline else {
+                tally.unknown(of.title(), "the baseline holds no valid measurement of it");
+                continue;
+            };
+            if unwritten(of) {
+                tally.unknown(of.title(), "its blocks were never written");
+                continue;
+            }
+            tally.looked();
+            let severity = match held.verdict {
+                Verdict::Fail => Severity::Fail,
+                Verdict::Warn => Severity::Warn,
+                _ => continue,
+            };
+            let mut evidence = vec![
+                Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+                Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
+                Evidence::new("run", baseline.run.name.clone()),
+            ];
+            evidence
+                .extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
+            tally.found(finding(
+                self,
+                severity,
+                facts.subjects(of),
+                format!("{}: {}.", of.title(), held.reason),
+                evidence,
+                "Something changed: the drive, its link, what else uses it, or the machine's settings.",
+                format!(
+                    "Compare the two runs' hosts, links and drives: iodyno show {}; then repeat once more.",
+                    baseline.run.id
+                ),
+            ));
+        }
+        tally.report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look, look_with, scale};
+    use iodyno_model::RunRecord;
+
+    fn against(now: &RunRecord, baseline: &RunRecord) -> Outcome {
+        look_with(&UnlikeBaseline, now, Some(baseline), None)
+    }
+
+    #[test]
+    fn slower_than_before_stands_out_by_degrees() {
+        let before = Bench::new(2).measured();
+        let now = |factor| before.clone().measurement(1, |of| scale(of, factor)).record();
+        let before = before.record();
+        assert_eq!(look(&UnlikeBaseline, &now(0.5)), Outcome::NotApplicable);
+        assert_eq!(against(&now(1.0), &before), Outcome::Clear);
+        assert_eq!(against(&now(1.5), &before), Outcome::Clear);
+        against(&now(0.85), &before).only(Severity::Warn);
+        against(&now(0.5), &before).only(Severity::Fail);
+    }
+
+    #[test]
+    fn drives_are_found_by_their_serial_number() {
+        let before = Bench::new(1).measured().record();
+        let moved = Bench::new(1).measured().drive(0, |drive| drive.serial = known("X".into()));
+        assert_eq!(against(&moved.record(), &before), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,432 @@
+//! Runs for tests: a healthy machine, measured well, and what a test changes of it.
+
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult, Drive,
+    EndReason, Estimate, Fact, Finding, HealthLog, Histogram, Host, IdentifyNamespace, Kernel,
+    LbaFormat, Limits, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction,
+    Queue, RateSeries, RuleOutcome, Run, RunRecord, RunState, Severity, System, Temperature,
+    Workload, WrittenShare, WrittenState,
+};
+
+use crate::claims::ClaimBook;
+use crate::expectation::Expectation;
+use crate::facts::{Facts, Question};
+use crate::rules::Rule;
+
+/// A fact that was read.
+pub(crate) fn known<T>(value: T) -> Fact<T> {
+    Fact::Read(value)
+}
+
+/// What the drives of [`Bench`] claim.
+pub(crate) const SHEET: &str = r#"
+[[drive]]
+vendor = "Test"
+model = "Test drive 4TB"
+capacity_gb = 4000
+match = ["^TEST DRIVE$"]
+match_confidence = "certain"
+seq_read_mbs = 6800
+rand_read_iops = 1000000
+lat_read_us = 80
+lat_cond = "4K QD1 typical"
+scope = "exact"
+source = "a test"
+"#;
+
+/// A book of that one claim.
+pub(crate) fn claims() -> ClaimBook {
+    let mut book = ClaimBook::default();
+    book.add_toml(SHEET, "sheet.toml").unwrap();
+    book
+}
+
+/// A machine with drives, and a run on it.
+#[derive(Clone)]
+pub(crate) struct Bench {
+    host: Host,
+    after: Option<Host>,
+    measurements: Vec<Measurement>,
+}
+
+impl Bench {
+    /// `count` equal, healthy drives on their own Gen4 x4 links: `nvme0` with
+    /// serial number `S0` at 0000:10:00.0 and so on.
+    pub(crate) fn new(count: usize) -> Self {
+        let host = Host {
+            taken_ns: 0,
+            hostname: known("bench".into()),
+            system: System::default(),
+            cpus: Cpus { online: known((0..16).collect()), ..Cpus::default() },
+            memory: known(Bytes::gib(64)),
+            kernel: Kernel::default(),
+            page_bytes: known(4096),
+            limits: Limits::default(),
+            drivers: Vec::new(),
+            cards: Vec::new(),
+            drives: (0..count).map(drive).collect(),
+            links: (0..count).map(|n| link(&format!("0000:0{n}:01.0"), &address(n))).collect(),
+            nvme_functions: (0..count)
+                .map(|n| PciFunction {
+                    address: address(n),
+                    pci_id: "1234:5678".into(),
+                    driver: known("nvme".into()),
+                    controller: Some(format!("nvme{n}")),
+                })
+                .collect(),
+            slots: Vec::new(),
+            blocks: (0..count).map(block).collect(),
+            disk_stats: Vec::new(),
+        };
+        Self { host, after: None, measurements: Vec::new() }
+    }
+
+    /// Every drive measured alone (`seq-read`, `rand-read`, `latency`: indices
+    /// 3n, 3n + 1, 3n + 2), then several at once (`seq-read`, `rand-read`).
+    pub(crate) fn measured(mut self) -> Self {
+        let targets: Vec<String> =
+            self.host.blocks.iter().map(|block| block.name.clone()).collect();
+        let phase = |measurements: &Vec<Measurement>| measurements.len() as u32 + 1;
+        for target in &targets {
+            for step in ["seq-read", "rand-read", "latency"] {
+                let targets = std::slice::from_ref(target);
+                self.measurements.push(measurement(step, targets, phase(&self.measurements)));
+            }
+        }
+        if targets.len() > 1 {
+            for step in ["seq-read", "rand-read"] {
+                self.measurements.push(measurement(step, &targets, phase(&self.measurements)));
+            }
+        }
+        self
+    }
+
+    pub(crate) fn host(mut self, change: impl FnOnce(&mut Host)) -> Self {
+        change(&mut self.host);
+        self
+    }
+
+    pub(crate) fn drive(self, n: usize, change: impl FnOnce(&mut Drive)) -> Self {
+        self.host(|host| change(&mut host.drives[n]))
+    }
+
+    pub(crate) fn link(self, n: usize, change: impl FnOnce(&mut Link)) -> Self {
+        self.host(|host| change(&mut host.links[n]))
+    }
+
+    pub(crate) fn measurement(mut self, n: usize, change: impl FnOnce(&mut Measurement)) -> Self {
+        change(&mut self.measurements[n]);
+        self
+    }
+
+    /// A later snapshot, which differs by `change`.
+    pub(crate) fn after(mut self, change: impl FnOnce(&mut Host)) -> Self {
+        let mut after = self.host.clone();
+        change(&mut after);
+        self.after = Some(after);
+        self
+    }
+
+    /// The run.
+    pub(crate) fn record(&self) -> RunRecord {
+        let mut measurements = self.measurements.clone();
+        for measurement in &mut measurements {
+            measurement.before = Some(0);
+            measurement.after = Some(usize::from(self.after.is_some()));
+        }
+        RunRecord {
+            run: Run {
+                id: "0".into(),
+                name: "test".into(),
+                command: "iodyno check".into(),
+                state: RunState::Done,
+                started_ns: 0,
+                ended_ns: Some(1),
+                writer: "0".into(),
+                plan_name: "check".into(),
+                plan: String::new(),
+                origin: Origin::Simulated,
+                targets: self.host.blocks.iter().map(|block| block.name.clone()).collect(),
+                skipped: Vec::new(),
+            },
+            snapshots: std::iter::once(self.host.clone()).chain(self.after.clone()).collect(),
+            measurements,
+        }
+    }
+}
+
+fn address(n: usize) -> String {
+    format!("0000:1{n}:00.0")
+}
+
+fn drive(n: usize) -> Drive {
+    Drive {
+        name: format!("nvme{n}"),
+        model: known("TEST DRIVE".into()),
+        serial: known(format!("S{n}")),
+        firmware: known("F1".into()),
+        state: known("live".into()),
+        transport: known("pcie".into()),
+        subsystem_nqn: Fact::Absent,
+        address: known(address(n)),
+        links: vec![address(n)],
+        numa_node: known(0),
+        local_cpus: known((0..16).collect()),
+        capacity: known(Bytes(4_000_787_030_016)),
+        virtual_disk: None,
+        temperature: known(Temperature {
+            composite_c: 40.0,
+            warning_c: Some(80.0),
+            critical_c: Some(85.0),
+        }),
+        identify: Fact::Absent,
+        health: known(health()),
+        namespaces: vec![Namespace {
+            name: format!("nvme{n}n1"),
+            nsid: known(1),
+            wwid: Fact::Absent,
+            size: known(Bytes(4_000_787_030_016)),
+            logical_block_bytes: known(4096),
+            identify: known(IdentifyNamespace {
+                size_blocks: 976_754_646,
+                capacity_blocks: 976_754_646,
+                used_blocks: 976_754_646,
+                deallocated_reads_as: Some(0),
+                deallocated_read_may_fail: false,
+                formats: vec![lba_format(512, 2), lba_format(4096, 0)],
+                format_in_use: 1,
+            }),
+        }],
+    }
+}
+
+pub(crate) fn lba_format(data_bytes: u32, relative_performance: u8) -> LbaFormat {
+    LbaFormat { data_bytes, metadata_bytes: 0, relative_performance }
+}
+
+fn health() -> HealthLog {
+    HealthLog {
+        critical_warning: 0,
+        temperature_k: 313,
+        available_spare_percent: 100,
+        spare_threshold_percent: 10,
+        used_percent: 3,
+        host_read_bytes: 0,
+        host_written_bytes: 0,
+        host_read_commands: 0,
+        host_write_commands: 0,
+        power_on_hours: 100,
+        power_cycles: 1,
+        unsafe_shutdowns: 0,
+        media_errors: 0,
+        error_log_entries: 0,
+        warning_temperature_min: 0,
+        critical_temperature_min: 0,
+        thermal_transitions: [0, 0],
+        thermal_seconds: [0, 0],
+    }
+}
+
+/// The SMART log of a drive, to be changed.
+pub(crate) fn log(drive: &mut Drive) -> &mut HealthLog {
+    match &mut drive.health {
+        Fact::Read(log) => log,
+        _ => panic!("the builder's drives have one"),
+    }
+}
+
+/// A healthy Gen4 x4 link.
+pub(crate) fn link(port: &str, device: &str) -> Link {
+    let end = |address: &str| LinkEnd {
+        address: address.into(),
+        max_generation: known(4),
+        max_width: known(4),
+        target_generation: known(4),
+        max_payload_bytes: known(256),
+        correctable_errors: known(0),
+        uncorrectable_errors: known(0),
+    };
+    Link {
+        port: end(port),
+        device: end(device),
+        current: known(LinkState { generation: 4, width: 4 }),
+        slot: None,
+    }
+}
+
+fn block(n: usize) -> BlockDevice {
+    BlockDevice {
+        name: format!("nvme{n}n1"),
+        major: 259,
+        minor: n as u32,
+        kind: BlockKind::Nvme,
+        size: known(Bytes(4_000_787_030_016)),
+        model: known("TEST DRIVE".into()),
+        stands_on: Vec::new(),
+        used_by: Vec::new(),
+        queue: Queue { nr_requests: known(1023), hardware_queues: known(16), ..Queue::default() },
+    }
+}
+
+fn estimate(value: f64) -> Estimate {
+    Estimate::confident(value, value * 0.99, value * 1.01, 0.95)
+}
+
+/// Scales every figure of a measurement.
+pub(crate) fn scale(of: &mut Measurement, factor: f64) {
+    for result in &mut of.total {
+        result.iops = result.iops.scaled(factor);
+        result.bandwidth = result.bandwidth.scaled(factor);
+        result.latency_mean = result.latency_mean.map(|mean| mean.scaled(factor));
+    }
+}
+
+/// Sets whether the blocks of a measurement were written.
+pub(crate) fn set_written(of: &mut Measurement, state: WrittenState) {
+    of.conditions.written.iter_mut().for_each(|share| share.state = state);
+}
+
+fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
+    let (rw, bs, depth, iops, threads) = match step {
+        "seq-read" => ("read", 256u64 << 10, 32, 6.8e9 / f64::from(256 << 10), 1),
+        "rand-read" => ("randread", 4096, 512, 980_000.0, 8),
+        _ => ("randread", 4096, 1, 12_500.0, 1),
+    };
+    let result = |count: usize| {
+        let iops = iops * count as f64;
+        DirectionResult {
+            direction: Direction::Read,
+            ios: 1000,
+            bytes: 1000 * bs,
+            whole_ios: 1000,
+            whole_bytes: 1000 * bs,
+            errors: 0,
+            iops: estimate(iops),
+            bandwidth: estimate(iops * bs as f64),
+            latency_mean: Some(estimate(80_000.0)),
+            latency: Histogram::default(),
+            series: RateSeries::default(),
+            steady: Some(true),
+        }
+    };
+    let parts = |target: &String| Part { target: target.clone(), results: vec![result(1)] };
+    let count = targets.len();
+    let depth = depth * count as u32;
+    Measurement {
+        name: step.into(),
+        phase,
+        targets: targets.to_vec(),
+        workload: Workload {
+            rw: Some(rw.into()),
+            bs: Some(bs),
+            iodepth: Some(depth / threads),
+            numjobs: Some(threads),
+            ..Workload::default()
+        },
+        source: "simulated".into(),
+        started_ns: 0,
+        duration_ns: 5_000_000_000,
+        warmup_ns: 0,
+        total: vec![result(count)],
+        parts: if count > 1 { targets.iter().map(parts).collect() } else { Vec::new() },
+        conditions: Conditions {
+            punted: Some(false),
+            threads: Some(threads),
+            depth_asked: Some(depth),
+            depth_reached: Some(f64::from(depth)),
+            written: targets
+                .iter()
+                .map(|target| WrittenShare {
+                    target: target.clone(),
+                    samples: 4096,
+                    share: estimate(1.0),
+                    state: WrittenState::Written,
+                    evidence: "a test".into(),
+                })
+                .collect(),
+            other_iops: Some(0.0),
+            other_bytes_per_s: Some(0.0),
+            precision_asked: Some(0.01),
+            ..Conditions::default()
+        },
+        cpu: Some(CpuUse { user: 0.2, system: 0.3, busiest_thread: 0.5 }),
+        end: EndReason::Precision,
+        before: None,
+        under_load: None,
+        after: None,
+    }
+}
+
+/// What came of a rule, in a form that tests compare.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    Clear,
+    /// Clear, but for so many subjects of which it could not tell.
+    ClearBut(usize),
+    Findings(Vec<Finding>),
+    CannotTell,
+    NotApplicable,
+}
+
+impl Outcome {
+    /// The one finding, which has this severity.
+    pub(crate) fn only(&self, severity: Severity) -> &Finding {
+        match self {
+            Self::Findings(found) if found.len() == 1 && found[0].severity == severity => &found[0],
+            other => panic!("not one {severity:?}: {other:?}"),
+        }
+    }
+
+    /// Of how many subjects it could not tell.
+    pub(crate) fn unknown(&self) -> usize {
+        match self {
+            Self::ClearBut(count) => *count,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What a rule says of a run, by the builder's data sheet.
+pub(crate) fn look(rule: &dyn Rule, record: &RunRecord) -> Outcome {
+    look_with(rule, record, None, None)
+}
+
+/// The same with a baseline and an expectation.
+pub(crate) fn look_with(
+    rule: &dyn Rule,
+    record: &RunRecord,
+    baseline: Option<&RunRecord>,
+    expect: Option<&Expectation>,
+) -> Outcome {
+    let claims = claims();
+    let question = Question { record, claims: &claims, baseline, expect };
+    let report = rule.check(&Facts::gather(&question));
+    if let RuleOutcome::Findings(findings) = &report.outcome {
+        for finding in findings {
+            assert!(finding.severity <= rule.severity(), "{finding:?}");
+            assert!(!finding.what.is_empty() && !finding.why.is_empty(), "{finding:?}");
+            assert!(!finding.next.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
+        }
+    }
+    match report.outcome {
+        RuleOutcome::Clear if report.cannot_tell.is_empty() => Outcome::Clear,
+        RuleOutcome::Clear => Outcome::ClearBut(report.cannot_tell.len()),
+        RuleOutcome::Findings(findings) => Outcome::Findings(findings),
+        RuleOutcome::CannotTell(why) => {
+            assert!(!why.is_empty());
+            Outcome::CannotTell
+        }
+        RuleOutcome::NotApplicable => Outcome::NotApplicable,
+    }
+}
+
+/// A rule's reservation about a measurement.
+pub(crate) fn reserves(
+    rule: &dyn Rule,
+    record: &RunRecord,
+    measurement: usize,
+) -> Option<crate::rules::Reservation> {
+    let claims = claims();
+    let question = Question { record, claims: &claims, baseline: None, expect: None };
+    rule.reservation(&Facts::gather(&question), measurement)
+}
