@@ -17,6 +17,8 @@ pub(crate) struct Taken<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) report: &'a PhaseReport,
     pub(crate) end: EndReason,
+    /// Its start that is never counted, ns.
+    pub(crate) ramp_ns: u64,
     /// Level of its intervals.
     pub(crate) level: f64,
     /// What is already known of its conditions.
@@ -29,7 +31,7 @@ impl Taken<'_> {
         let direction = self.jobs.first().map_or(Direction::Read, |job| job.job.rw.direction());
         let series = summed(&self.recorder.jobs);
         // One warm-up for all, since totals are what is stopped on.
-        let cut = warmup_ns(&series, self.level);
+        let cut = warmup_ns(&series, self.ramp_ns, self.level);
         let counted: Vec<Counted> =
             self.recorder.jobs.iter().map(|job| job.counted_from(cut)).collect();
         let total = total_of(&counted);
@@ -117,12 +119,14 @@ fn rates(windows: &[Window]) -> Vec<f64> {
     windows.iter().map(Window::iops).collect()
 }
 
-/// How much of the series is warm-up, ns.
-fn warmup_ns(series: &RateSeries, level: f64) -> u64 {
+/// How much of the series is warm-up, ns: its ramp, and what is unlike the
+/// rest behind that.
+fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
     let windows = series.windows();
+    let windows = &windows[windows.partition_point(|window| window.start_ns < ramp_ns)..];
     mean_interval(&rates(windows), level)
         .and_then(|interval| windows.get(interval.warmup_len))
-        .map_or(0, |window| window.start_ns)
+        .map_or(ramp_ns, |window| window.start_ns)
 }
 
 fn total_of(counted: &[Counted]) -> Counted {

@@ -14,7 +14,7 @@ use crate::execute::{Campaign, find, now_ns};
 use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::Taken;
 use crate::plan::{Search, Step};
-use crate::watch::{Event, PhaseWatch, Progress};
+use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
 impl Campaign<'_, '_> {
     /// Measures `step` on the targets that are still there, at the same time.
@@ -163,6 +163,7 @@ impl Campaign<'_, '_> {
                     recorder: &recorder,
                     report: &report,
                     end,
+                    ramp_ns: ramp_ns(progress.most_ns),
                     level: self.plan.stop.level,
                     conditions,
                 };

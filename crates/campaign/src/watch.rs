@@ -74,6 +74,13 @@ impl Watcher for Silent {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
+/// The start that is never counted, however steady it looks, ns: the queue
+/// fills, and throttled devices (cloud volumes) give their burst. At most half
+/// a second, and a tenth of the longest time.
+pub(crate) fn ramp_ns(most_ns: u64) -> u64 {
+    (most_ns / 10).min(500_000_000)
+}
+
 /// Watches one phase: records, displays, stops.
 pub(crate) struct PhaseWatch<'a> {
     pub(crate) recorder: Recorder,
@@ -131,7 +138,9 @@ impl Observer for PhaseWatch<'_> {
         if seconds > 0.0 && !interval.draining {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;
-            self.rates.push(self.progress.iops);
+            if interval.start_ns >= ramp_ns(self.progress.most_ns) {
+                self.rates.push(self.progress.iops);
+            }
         }
         let left_ns = self.progress.left_ns.saturating_sub(elapsed_ns);
         let progress = Progress { elapsed_ns, left_ns, ..self.progress };
