@@ -49,6 +49,7 @@ class Check(Case):
         self.assertEqual((document["schema"], document["state"]), ("iodyno.run/1", "done"))
 
     def test_healthy_drives_keep_their_claim(self):
+        self.needs_registers()
         for name in "FG":
             for step, metric in RATES:
                 claimed = {"bandwidth": topology.HEALTHY.bandwidth, "iops": topology.HEALTHY.iops}[metric]
@@ -75,6 +76,7 @@ class Check(Case):
                 self.assertFalse({r for r in rules if "saturat" in r or "other-io" in r}, self.one(name, step)["reasons"])
 
     def test_slow_drive(self):
+        self.needs_registers()
         for step, metric in RATES:
             ratio = self.rate("D", step, metric) / self.rate("F", step, metric)
             self.assertAlmostEqual(ratio, 1 / 4, delta=0.08)

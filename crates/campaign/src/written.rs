@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn scattered_data_leaves_nowhere_to_measure() {
-        let scattered = samples(|at| (at * 1e6) as u64 % 2 == 0, 12_000, 80_000);
+        let scattered = samples(|at| ((at * 1e6) as u64).is_multiple_of(2), 12_000, 80_000);
         let judged = judge("x", SIZE, &scattered, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
     }

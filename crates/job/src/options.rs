@@ -170,25 +170,10 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     OPTIONS
         .iter()
         .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied()))
-        .map(|known| (edit_distance(name, known), known))
+        .map(|known| (strsim::levenshtein(name, known), known))
         .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
         .min()
         .map(|(_, known)| known)
-}
-
-/// Levenshtein's distance, in bytes; option names are ASCII.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

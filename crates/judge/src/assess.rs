@@ -62,17 +62,13 @@ fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement
     let reasons: Vec<(String, String)> =
         reasons.into_iter().map(|(_, id, why)| (id, why)).collect();
     let compared = facts.compared.iter().filter(|compared| compared.measurement == measurement);
-    let metrics = compared.map(|compared| judge_metric(compared, validity, &reasons)).collect();
+    let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();
     JudgedMeasurement { measurement, validity, reasons, metrics }
 }
 
 /// The worst of what it was held against; a pass by one yardstick outweighs
 /// another that cannot judge.
-fn judge_metric(
-    compared: &Compared,
-    validity: Validity,
-    reasons: &[(String, String)],
-) -> MetricJudgement {
+fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
     let worst = compared
         .held()
         .filter(|held| held.verdict != Verdict::Unjudged)
@@ -80,10 +76,8 @@ fn judge_metric(
         .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
         .or_else(|| compared.held().next());
     let (verdict, reason) = match (validity, worst) {
-        (Validity::Invalid, _) => {
-            let why = reasons.first().map_or("", |(_, why)| why.as_str());
-            (Verdict::Unjudged, format!("the measurement is invalid: {why}"))
-        }
+        // Why stands in its reservations.
+        (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".to_owned()),
         (_, Some(held)) => (held.verdict, held.reason.clone()),
         (_, None) => (Verdict::Unjudged, compared.unjudged.clone()),
     };

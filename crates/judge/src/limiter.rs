@@ -17,9 +17,11 @@ const OTHER_SHARE: f64 = 0.02;
 const OTHER_IOPS: f64 = 10.0;
 const OTHER_BYTES_PER_S: f64 = 1e6;
 
-/// The busiest submitting thread had no CPU time left; `None`: not known.
+/// The busiest submitting thread had no CPU time left; `None`: not known. At
+/// depth 1 the CPU's time is part of the latency, and no limit beside it.
 pub(crate) fn saturated(of: &Measurement) -> Option<bool> {
-    of.cpu.map(|cpu| cpu.busiest_thread >= SATURATED)
+    let one_at_a_time = of.workload.iodepth == Some(1);
+    of.cpu.map(|cpu| cpu.busiest_thread >= SATURATED && !one_at_a_time)
 }
 
 /// The depth that was asked for was not reached, or the rate still grew at the

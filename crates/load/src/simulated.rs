@@ -148,7 +148,8 @@ impl LoadGenerator for SimulatedGenerator {
         let mut now_ns = 0;
         while now_ns < end_ns.unwrap_or(0) {
             let jobs = streams.iter_mut().map(|stream| stream.advance(now_ns, &mut rng)).collect();
-            let interval = Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, draining: false, jobs };
+            let interval =
+                Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, draining: false, jobs };
             now_ns += INTERVAL_NS;
             let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
             if observer.observe(&interval) == Flow::Stop || all_failed {

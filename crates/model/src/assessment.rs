@@ -54,7 +54,8 @@ pub struct MetricJudgement {
     pub claim: Option<ClaimFigure>,
     /// The lowest upper bound that is known, in the metric's unit, and what sets it.
     pub ceiling: Option<(f64, String)>,
-    /// Median of the peers, in the metric's unit, and how many they are.
+    /// Median of the equal drives, this one included, in the metric's unit, and
+    /// how many they are.
     pub peers: Option<(f64, u32)>,
     /// The same metric in the baseline run.
     pub baseline: Option<Estimate>,

@@ -353,7 +353,7 @@ fn every_yardstick_stands_beside_the_figure_once() {
     assert_eq!(
         items("99 % of the claim"),
         format!(
-            "{own} · 99 % of the claim (6900 MB/s) · median 6700 MB/s of 3 peers, 102 % · \
+            "{own} · 99 % of the claim (6900 MB/s) · median 6700 MB/s of 3 equal drives, 102 % · \
              baseline 6000 ± 100 MB/s, 114 % · {ceiling}"
         )
     );
@@ -361,7 +361,7 @@ fn every_yardstick_stands_beside_the_figure_once() {
         items("114 % of the baseline"),
         format!(
             "{own} · 114 % of the baseline (6000 ± 100 MB/s) · \
-             claim 6900 MB/s, 99 % · median 6700 MB/s of 3 peers, 102 % · {ceiling}"
+             claim 6900 MB/s, 99 % · median 6700 MB/s of 3 equal drives, 102 % · {ceiling}"
         )
     );
 }

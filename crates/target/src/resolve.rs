@@ -200,7 +200,7 @@ fn nearest(host: &Host, name: &str) -> Option<String> {
     candidates
         .into_iter()
         .filter(|candidate| !candidate.contains(char::is_control))
-        .map(|candidate| (edits(last, &candidate), candidate))
+        .map(|candidate| (strsim::levenshtein(last, &candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         // Of equals the one that begins most like it: nvme1n1 for nvme1n2, not
         // nvme0n2. Then the first: devices come before files.
@@ -209,22 +209,6 @@ fn nearest(host: &Host, name: &str) -> Option<String> {
             (*distance, Reverse(alike))
         })
         .map(|(_, candidate)| format!("{}{candidate}", parent.as_deref().unwrap_or_default()))
-}
-
-/// How many characters have to be inserted, deleted or replaced (Levenshtein).
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

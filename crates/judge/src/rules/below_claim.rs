@@ -1,8 +1,8 @@
 //! Rates below, and latencies above, what the data sheet states.
 
-use iodyno_model::{Evidence, RuleReport, Severity, Verdict};
+use iodyno_model::{Evidence, RuleReport, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Rule, Tally, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
@@ -37,11 +37,7 @@ impl Rule for BelowClaim {
                 continue;
             }
             tally.looked();
-            let severity = match held.verdict {
-                Verdict::Fail => Severity::Fail,
-                Verdict::Warn => Severity::Warn,
-                _ => continue,
-            };
+            let Some(severity) = severity_of(held.verdict) else { continue };
             let mut evidence = vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("claim", figures::value(compared.metric, claim.value)),
@@ -80,6 +76,8 @@ impl Rule for BelowClaim {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_model::Verdict;
+
     use super::*;
     use crate::testing::{Bench, Outcome, look, scale, set_written};
     use iodyno_model::{Metric, WrittenState};

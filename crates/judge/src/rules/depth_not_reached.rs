@@ -62,7 +62,9 @@ fn evidence(facts: &Facts<'_>, of: &Measurement, why: &str) -> String {
         if let (Some(requests), Some(queues)) =
             (block.queue.nr_requests.get(), block.queue.hardware_queues.get())
         {
-            text.push_str(&format!("; {bottom} holds {requests} in each of {queues} queues"));
+            text.push_str(&format!(
+                "; {bottom} holds {requests} in each of its {queues} hardware queues"
+            ));
         }
     }
     text

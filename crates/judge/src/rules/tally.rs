@@ -1,6 +1,6 @@
 //! What a rule gathers while it looks.
 
-use iodyno_model::{Evidence, Fact, Finding, RuleOutcome, RuleReport, Severity};
+use iodyno_model::{Evidence, Fact, Finding, RuleOutcome, RuleReport, Severity, Verdict};
 
 use super::Rule;
 
@@ -111,6 +111,15 @@ impl Affected {
         let what = format!("{whose}: {what}.");
         let (subjects, evidence) = (self.subjects, self.evidence);
         tally.found(finding(rule, Severity::Info, subjects, what, evidence, why, next));
+    }
+}
+
+/// How grave a verdict is as a finding; `None` where there is nothing to find.
+pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
+    match verdict {
+        Verdict::Fail => Some(Severity::Fail),
+        Verdict::Warn => Some(Severity::Warn),
+        Verdict::Pass | Verdict::Unjudged => None,
     }
 }
 

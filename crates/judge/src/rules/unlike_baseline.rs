@@ -1,8 +1,8 @@
 //! What became slower since an earlier run.
 
-use iodyno_model::{Evidence, RuleReport, Severity, Verdict};
+use iodyno_model::{Evidence, RuleReport, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Rule, Tally, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
@@ -35,11 +35,7 @@ impl Rule for UnlikeBaseline {
                 continue;
             }
             tally.looked();
-            let severity = match held.verdict {
-                Verdict::Fail => Severity::Fail,
-                Verdict::Warn => Severity::Warn,
-                _ => continue,
-            };
+            let Some(severity) = severity_of(held.verdict) else { continue };
             let mut evidence = vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("baseline", figures::estimate(compared.metric, earlier)),

@@ -1,8 +1,8 @@
 //! Drives that are slower than their equals.
 
-use iodyno_model::{Evidence, RuleReport, Severity, Verdict};
+use iodyno_model::{Evidence, RuleReport, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Rule, Tally, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
@@ -31,11 +31,7 @@ impl Rule for UnlikePeers {
             }
             let Some((median, count, held)) = &compared.peers else { continue };
             tally.looked();
-            let severity = match held.verdict {
-                Verdict::Fail => Severity::Fail,
-                Verdict::Warn => Severity::Warn,
-                _ => continue,
-            };
+            let Some(severity) = severity_of(held.verdict) else { continue };
             let mut evidence = vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("peers' median", figures::value(compared.metric, *median)),

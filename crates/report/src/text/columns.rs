@@ -154,24 +154,10 @@ fn nearest(name: &str) -> Option<&'static str> {
     let keys = Column::ALL.map(Column::key);
     let begun = keys.iter().find(|key| name.len() >= 2 && key.starts_with(&name));
     begun.copied().or_else(|| {
-        let (distance, key) = keys.iter().map(|key| (edits(&name, key), *key)).min()?;
+        let (distance, key) =
+            keys.iter().map(|key| (strsim::levenshtein(&name, key), *key)).min()?;
         (distance <= 2).then_some(key)
     })
-}
-
-/// Insertions, deletions and substitutions that make `a` of `b` (Levenshtein).
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -226,7 +226,8 @@ fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
         beside("the claim", figure, otherwise);
     }
     if let Some((median, count)) = judgement.peers {
-        let figure = format!("{} of {}", stated(metric, median), counted(count as usize, "peer"));
+        let figure =
+            format!("{} of {}", stated(metric, median), counted(count as usize, "equal drive"));
         let otherwise = format!("median {figure}{}", share(median));
         beside("peers' median", figure, otherwise);
     }
