@@ -19,6 +19,9 @@ use crate::scratch::Scratches;
 use crate::watch::{Event, Watcher};
 use crate::written;
 
+/// Sampling which blocks were written ends after this, ns, however few were read.
+const SAMPLING_NS: u64 = 10_000_000_000;
+
 /// How a plan is to be carried out.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -262,9 +265,8 @@ impl Campaign<'_, '_> {
         let offsets = written::sample_offsets(size, block_bytes, self.plan.written_samples, seed);
         // 4096 reads at depth 1 take less than a second on an SSD; a slow
         // device gets a bounded time and a wider interval.
-        let most_ns = self.budget.stop.max_ns.max(1_000_000_000);
         let samples =
-            self.tools.generator.probe(ready.clearance, &offsets, block_bytes as u32, most_ns);
+            self.tools.generator.probe(ready.clearance, &offsets, block_bytes as u32, SAMPLING_NS);
         match samples {
             Ok(samples) => {
                 let namespace = ready
