@@ -75,3 +75,14 @@ class Inventory(Case):
         text = self.say("COLUMNS=40 iodyno list")
         for drive in topology.DRIVES:
             self.assertIn(drive.serial, text)
+
+    def test_ordinary_user_is_told_how_to_get_the_rest(self):
+        self.say("printf 'root:x:0:0::/root:/bin/sh\\nnobody:x:65534:65534::/tmp:/bin/sh\\n' > /etc/passwd")
+        asked = self.lab.run("su -s /bin/sh nobody -c 'iodyno check --store /tmp/nobody.sqlite'", 60)
+        self.no_panic(asked)
+        # C's degraded link is seen without root, and outweighs what could not be judged.
+        self.assertEqual(asked.status, 1 if self.lab.registers_set else 4, asked.stderr)
+        for drive in topology.DRIVES:
+            self.assertIn(drive.serial, asked.stdout)
+        self.assertIn("no permission to read it", asked.stdout)
+        self.assertRegex(asked.stdout + asked.stderr, r"sudo \S*iodyno check --store /tmp/nobody.sqlite")

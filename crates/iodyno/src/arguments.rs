@@ -34,7 +34,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
     /// Read a captured machine (see `iodyno capture`) instead of this one
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "CAPTURE")]
     pub(crate) sysroot: Option<PathBuf>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Show(Show),
     /// List the rules that `check` applies
     Rules,
-    /// Write what this machine says of itself into a folder, for a bug report
+    /// Write what this machine says of itself into a folder or file, for a bug report
     Capture(Capture),
     /// Remove what a killed run left behind
     CleanUp(CleanUp),
@@ -167,7 +167,7 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// Folder to be made
+    /// Folder to be made, or one file where the name ends in .json
     pub(crate) directory: PathBuf,
     /// Replace serial numbers
     #[arg(long)]

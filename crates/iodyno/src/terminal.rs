@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context as _, Result};
+use iodyno_model::{Drive, Fact, Host};
 use iodyno_report::text::Style;
-use iodyno_target::TargetError;
+use iodyno_target::{TargetError, as_root};
 
 use crate::arguments::{Table, When};
 use crate::context::Context;
@@ -49,6 +50,16 @@ pub(crate) fn complain(error: &anyhow::Error) {
     note(&format!("iodyno: {}", clean(&format!("{error:#}"))));
     if let Some(target) = error.downcast_ref::<TargetError>() {
         advise(target);
+    }
+}
+
+/// Says how to get the facts that only root may read, where there are any.
+pub(crate) fn advise_root(context: &Context, host: &Host) {
+    let hidden = |drive: &Drive| {
+        matches!(drive.health, Fact::NeedsRoot) || matches!(drive.identify, Fact::NeedsRoot)
+    };
+    if !context.quiet && !context.is_captured() && host.drives.iter().any(hidden) {
+        note(&format!("Only root may read the drives' health. For all of it: {}", as_root()));
     }
 }
 

@@ -156,3 +156,20 @@ fn send(pid: u32, signal: &str) {
     let sent = std::process::Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
     assert!(sent.unwrap().success());
 }
+
+#[test]
+fn a_captured_machine_is_read_like_a_live_one() {
+    let world = World::new();
+    let capture = world.path("machine.json");
+    let capture = capture.to_str().unwrap();
+    status(&world.run(&["capture", capture, "--mask-serials"]), 0);
+    let live = json(&world.run(&["list", "--json"]).stdout);
+    let read = json(&world.run(&["list", "--json", "--sysroot", capture]).stdout);
+    validate(&read, "iodyno.list.1");
+    assert_eq!(read["host"]["kernel"], live["host"]["kernel"]);
+    assert_eq!(read["drives"].as_array().unwrap().len(), live["drives"].as_array().unwrap().len());
+    // Another machine's drives cannot be measured, only looked at.
+    status(&world.run(&["check", "--sysroot", capture]), 2);
+    let checked = world.run(&["check", "--no-load", "--json", "--sysroot", capture]);
+    validate(&json(&checked.stdout), "iodyno.run.1");
+}

@@ -178,9 +178,7 @@ impl TargetError {
             ),
             Self::TooSmall { .. } => "name a device or file that holds data".into(),
             Self::Refused { .. } => "name a device, or a directory on a disk".into(),
-            Self::NoPermission { .. } => {
-                sudo_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned()))
-            }
+            Self::NoPermission { .. } => as_root(),
             Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
             Self::Interrupted { .. } => "repeat when there is time".into(),
@@ -196,6 +194,11 @@ impl TargetError {
             },
         }
     }
+}
+
+/// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.
+pub fn as_root() -> String {
+    sudo_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned()))
 }
 
 /// The command line that does the same as root. A bare program name becomes

@@ -22,7 +22,7 @@ mod target;
 mod testing;
 
 pub use clearance::{ReadClearance, TargetKind};
-pub use error::TargetError;
+pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use resolve::{every_drive, resolve, resolve_all};

@@ -1,4 +1,4 @@
-//! `iodyno capture`: writes what this machine says of itself into a folder.
+//! `iodyno capture`: writes what this machine says of itself into a folder or file.
 
 use anyhow::Result;
 
@@ -9,7 +9,7 @@ use crate::terminal;
 pub(crate) fn run(context: &Context, arguments: &Capture) -> Result<u8> {
     let directory = &arguments.directory;
     if directory.exists() {
-        let text = format!("{} exists already: name a new folder", directory.display());
+        let text = format!("{} exists already: name a new one", directory.display());
         return Err(Usage(text).into());
     }
     iodyno_host::capture(context.source()?.as_ref(), directory, arguments.mask_serials)?;

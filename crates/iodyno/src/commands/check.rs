@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     );
     display.finish();
     let record = store.load(&outcome?)?;
-    show::judge_and_print(
+    let status = show::judge_and_print(
         context,
         &mut store,
         &record,
@@ -89,7 +89,9 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             accept_unjudged: arguments.accept_unjudged,
             table: &arguments.table,
         },
-    )
+    )?;
+    terminal::advise_root(context, &host);
+    Ok(status)
 }
 
 /// What to check: what was named, else every NVMe drive, else the current

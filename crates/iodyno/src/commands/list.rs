@@ -18,5 +18,6 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
         format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
     };
     terminal::print(&text)?;
+    terminal::advise_root(context, &host);
     Ok(0)
 }
