@@ -39,6 +39,8 @@ pub struct Options {
     pub busy: bool,
     /// Measure nothing: links, health and inventory only.
     pub no_load: bool,
+    /// What was asked for and cannot even become a target, and why.
+    pub unusable: Vec<Skipped>,
     /// Where the numbers come from.
     pub origin: Origin,
 }
@@ -100,7 +102,7 @@ pub fn carry_out(
         options,
         budget,
         run_id: run.id.clone(),
-        skipped: Vec::new(),
+        skipped: options.unusable.clone(),
         phase: 0,
         failed: false,
         spent_ns: 0,

@@ -62,6 +62,7 @@ impl Stage {
             max_ns: None,
             busy: true,
             no_load: false,
+            unusable: Vec::new(),
             origin: Origin::Simulated,
         };
         let mut tools =

@@ -7,6 +7,7 @@ use iodyno_model::{
     Severity, Validity, Verdict,
 };
 
+use crate::asked::Asked;
 use crate::compare::Compared;
 use crate::facts::{Facts, Question};
 use crate::place::names;
@@ -22,6 +23,7 @@ const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", 
 /// Judges a run. Pure and deterministic.
 pub fn assess(question: &Question<'_>) -> Assessment {
     let facts = Facts::gather(question);
+    let asked = Asked::of(&facts);
     let reports: Vec<RuleReport> = rules().iter().map(|rule| rule.check(&facts)).collect();
     let mut findings: Vec<Finding> = reports
         .iter()
@@ -31,13 +33,15 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         })
         .flatten()
         .cloned()
+        .map(|finding| asked.weigh(finding))
         .collect();
     // Stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
         .map(|measurement| judge_measurement(&facts, measurement))
         .collect();
-    let subjects = subjects(&facts, &measurements, &findings, &reports);
+    let mut subjects = subjects(&facts, &measurements, &findings, &reports);
+    subjects.retain(|(name, _)| asked.has(name));
     let verdict = whole(&facts, &measurements, &findings, &subjects);
     Assessment {
         ruleset: RULESET.to_owned(),
@@ -227,6 +231,30 @@ mod tests {
         assert!(order.windows(2).all(|pair| pair[0] >= pair[1]), "{order:?}");
         let stored = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<Assessment>(&stored).unwrap(), all);
+    }
+
+    #[test]
+    fn what_others_have_is_told_and_weighs_nothing() {
+        let bench = Bench::new(3).measured().drive(1, |drive| drive.state = known("dead".into()));
+        let mut record = bench.record();
+        assert_eq!(judged(&record).verdict, Verdict::Fail);
+        // The same machine, and only the first drive was named.
+        record.run.targets = vec!["nvme0n1".into()];
+        record.measurements.retain(|of| of.targets == ["nvme0n1"]);
+        let named = judged(&record);
+        assert_eq!(named.verdict, Verdict::Pass, "{:?}", named.findings);
+        assert_eq!(named.subjects, [("nvme0".to_owned(), Verdict::Pass)]);
+        let told = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
+        assert_eq!(told.severity, Severity::Info);
+        assert!(told.what.starts_with("Not among what was named"), "{}", told.what);
+        // Named itself, it fails, though it could not become a target.
+        record.run.skipped.push(Skipped {
+            target: "nvme1".into(),
+            step: None,
+            why: "its state is dead".into(),
+            next: String::new(),
+        });
+        assert_eq!(judged(&record).verdict, Verdict::Fail);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
 
 mod against_claim;
+mod asked;
 mod assess;
 mod ceiling;
 mod claims;

@@ -9,7 +9,7 @@ use iodyno_campaign::{Options, Plan, Tools, carry_out};
 use iodyno_host::Depth;
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord};
+use iodyno_model::{Host, Origin, RunRecord, Skipped};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Target, TargetError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     };
     let source = context.source()?;
     let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-    let targets = targets(context, &host, arguments)?;
+    let (targets, unusable) = targets(context, &host, arguments)?;
     let mut store = context.store()?;
     let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
 
@@ -57,6 +57,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         max_ns: arguments.max_time,
         busy: arguments.busy || arguments.generator == Generator::Simulated,
         no_load: arguments.no_load,
+        unusable,
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
@@ -97,36 +98,53 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
 /// What to check: what was named, else every NVMe drive, else the current
 /// directory. Drives that cannot be measured since something is wrong with
 /// them are told and left to the rules: they are findings, not mistakes.
-fn targets(context: &Context, host: &Host, arguments: &Check) -> Result<Vec<Target>> {
+fn targets(
+    context: &Context,
+    host: &Host,
+    arguments: &Check,
+) -> Result<(Vec<Target>, Vec<Skipped>)> {
     let (found, unusable) = if arguments.targets.is_empty() {
-        iodyno_target::every_drive(host)
+        let (found, unusable) = iodyno_target::every_drive(host);
+        (found, unusable.into_iter().map(|error| (String::new(), error)).collect())
     } else {
         named(host, &arguments.targets)?
     };
     if !context.quiet {
-        for error in &unusable {
+        for (_, error) in &unusable {
             terminal::note(&error.to_string());
             terminal::advise(error);
         }
     }
+    if !arguments.targets.is_empty() {
+        let skipped = unusable.into_iter().map(|(target, error)| Skipped {
+            target,
+            step: None,
+            why: error.to_string(),
+            next: error.next_step(),
+        });
+        return Ok((found, skipped.collect()));
+    }
     let nothing = found.is_empty() && unusable.is_empty() && host.drives.is_empty();
-    if !nothing || arguments.no_load || !arguments.targets.is_empty() {
-        return Ok(found);
+    if !nothing || arguments.no_load {
+        return Ok((found, Vec::new()));
     }
     if !context.quiet {
         terminal::note("There is no NVMe drive here, so the current directory is checked.");
     }
-    Ok(iodyno_target::resolve_all(host, &[".".to_owned()])?)
+    Ok((iodyno_target::resolve_all(host, &[".".to_owned()])?, Vec::new()))
 }
 
+/// Names of drives that cannot be measured, with what is wrong with them.
+type Unusable = Vec<(String, TargetError)>;
+
 /// The targets of these names, and what is wrong with drives among them.
-fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Vec<TargetError>)> {
+fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
     let mut unusable = Vec::new();
     let mut usable = Vec::new();
     for name in names {
         match iodyno_target::resolve(host, name) {
             Ok(_) => usable.push(name.clone()),
-            Err(error) if error.is_of_the_drive() => unusable.push(error),
+            Err(error) if error.is_of_the_drive() => unusable.push((name.clone(), error)),
             Err(error) => return Err(error.into()),
         }
     }
