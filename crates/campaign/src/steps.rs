@@ -50,9 +50,10 @@ impl Campaign<'_, '_> {
                     // All at once: what sufficed alone, on a fair share of the CPUs.
                     Some((_, found)) => (*found, ready.cpu_count().min(all_cpus / 2).max(1)),
                     None => {
-                        tried = self.search(step, search, ready)?;
-                        let found = tried_found(&tried, search);
+                        let depths = self.search(step, search, ready);
+                        let found = depths.found();
                         ready.found.push((step.name.clone(), found));
+                        tried = depths.history().to_vec();
                         (found, ready.cpu_count())
                     }
                 };
@@ -62,7 +63,6 @@ impl Campaign<'_, '_> {
         if self.is_interrupted() {
             return Ok(());
         }
-        let rule = self.rule();
         let jobs: Vec<ClearedJob<'_>> = present
             .iter()
             .zip(&shapes)
@@ -83,11 +83,7 @@ impl Campaign<'_, '_> {
                 present.iter().flat_map(|ready| ready.remarks.clone()).collect();
             conditions.scratch = present.iter().all(|ready| ready.scratch);
         }
-        let drives: Vec<String> = present.iter().filter_map(|r| r.drive.clone()).collect();
-        let bottoms: Vec<(Vec<String>, Option<u64>)> =
-            present.iter().map(|r| (r.bottom.clone(), r.largest_bytes)).collect();
-        let (measurement, failures) =
-            self.take(step, rule, &jobs, conditions, &drives, &bottoms, look)?;
+        let (measurement, failures) = self.take(step, &jobs, &present, conditions, look)?;
         drop(jobs);
         for (ready, failure) in present.iter_mut().zip(failures) {
             ready.lost = failure;
@@ -97,17 +93,14 @@ impl Campaign<'_, '_> {
         Ok(())
     }
 
-    /// Runs one phase and commits what came of it. Also returns, for each job,
-    /// why it could not go on.
-    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only rename them")]
+    /// Runs one phase, a job for each target on the bench, and commits what
+    /// came of it. Also returns, for each job, why it could not go on.
     fn take(
         &mut self,
         step: &Step,
-        rule: Rule,
         jobs: &[ClearedJob<'_>],
+        bench: &[&mut Ready<'_>],
         conditions: Conditions,
-        drives: &[String],
-        bottoms: &[(Vec<String>, Option<u64>)],
         look: bool,
     ) -> Result<(Measurement, Vec<Option<String>>), CampaignError> {
         self.phase += 1;
@@ -127,17 +120,15 @@ impl Campaign<'_, '_> {
             if !reads_temperature {
                 return None;
             }
-            drives
-                .iter()
-                .filter_map(|drive| iodyno_host::temperature_c(source, drive))
-                .reduce(f32::max)
+            let drives = bench.iter().filter_map(|ready| ready.drive.as_deref());
+            drives.filter_map(|drive| iodyno_host::temperature_c(source, drive)).reduce(f32::max)
         };
         let progress = self.progress(&target, &step.name, None);
         let started_ns = now_ns();
         let stats_before = iodyno_host::disk_stats(source);
         let clock = Instant::now();
         let mut watch = PhaseWatch::new(
-            Stopper::new(rule),
+            Stopper::new(self.rule()),
             self.tools.watcher,
             self.tools.interrupted,
             progress,
@@ -174,7 +165,7 @@ impl Campaign<'_, '_> {
                 not_measured(step, self.phase, jobs, started_ns, conditions, error.to_string())
             }
         };
-        let other = others(&measurement, &stats_before, &stats_after, seconds, bottoms);
+        let other = others(&measurement, &stats_before, &stats_after, seconds, bench);
         measurement.conditions.other_iops = other.map(|other| other.iops);
         measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
         if let Some(host) = under_load {
@@ -189,12 +180,7 @@ impl Campaign<'_, '_> {
     }
 
     /// Doubles the outstanding I/Os until the rate grows little.
-    fn search(
-        &mut self,
-        step: &Step,
-        search: Search,
-        ready: &Ready<'_>,
-    ) -> Result<Vec<(u32, f64)>, CampaignError> {
+    fn search(&mut self, step: &Step, search: Search, ready: &Ready<'_>) -> DepthSearch {
         let mut depths = DepthSearch::new(search, ready.queue_depth);
         let trial_ns = (self.budget.stop.max_ns / 10).max(200_000_000);
         while let Some(outstanding) = depths.next() {
@@ -232,7 +218,7 @@ impl Campaign<'_, '_> {
             }
             depths.tried(outstanding, ios as f64 * 1e9 / ns as f64);
         }
-        Ok(depths.history().to_vec())
+        depths
     }
 
     fn rule(&self) -> Rule {
@@ -262,19 +248,13 @@ impl Campaign<'_, '_> {
     }
 }
 
-fn tried_found(tried: &[(u32, f64)], search: Search) -> u32 {
-    let mut depths = DepthSearch::new(search, u32::MAX);
-    tried.iter().for_each(|(depth, iops)| depths.tried(*depth, *iops));
-    depths.found()
-}
-
 /// The most that any device under the targets did for others.
 fn others(
     measurement: &Measurement,
     before: &[DiskStats],
     after: &[DiskStats],
     seconds: f64,
-    bottoms: &[(Vec<String>, Option<u64>)],
+    bench: &[&mut Ready<'_>],
 ) -> Option<OtherIo> {
     let whole = |n: usize| {
         let results = match measurement.parts.get(n) {
@@ -286,13 +266,14 @@ fn others(
             bytes: sum.bytes + result.whole_bytes,
         })
     };
-    bottoms
+    bench
         .iter()
         .enumerate()
         // Over several devices it is not known which got how much.
-        .filter_map(|(n, (devices, largest))| match devices.as_slice() {
+        .filter_map(|(n, ready)| match ready.bottom.as_slice() {
             [device] => {
-                other_io(find(before, device)?, find(after, device)?, seconds, whole(n), *largest)
+                let (before, after) = (find(before, device)?, find(after, device)?);
+                other_io(before, after, seconds, whole(n), ready.largest_bytes)
             }
             _ => None,
         })

@@ -1,6 +1,6 @@
 //! Block devices: what they are, what they stand on, their queues.
 
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Host, Queue, Use};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use};
 
 use crate::read;
 use crate::source::Source;
@@ -13,11 +13,6 @@ pub(crate) struct Block {
     pub(crate) device: BlockDevice,
     /// Path without links: says which PCI function, which bus.
     pub(crate) real: String,
-}
-
-/// The block device with this number; `None` for an anonymous one (major 0).
-pub fn find_block_by_dev(host: &Host, major: u32, minor: u32) -> Option<&BlockDevice> {
-    host.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
 }
 
 /// All block devices, disks each followed by their partitions, in natural

@@ -27,7 +27,6 @@ mod system;
 mod temperature;
 mod virtual_disk;
 
-pub use block::find_block_by_dev;
 pub use capture::capture;
 pub use captured::Captured;
 pub use disk_stats::disk_stats;

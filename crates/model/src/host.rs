@@ -197,6 +197,11 @@ impl Host {
         self.blocks.iter().find(|block| block.name == name)
     }
 
+    /// The block device with this number; `None` for an anonymous one (major 0).
+    pub fn block_by_number(&self, major: u32, minor: u32) -> Option<&BlockDevice> {
+        self.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
+    }
+
     /// The link whose device end has this PCI address.
     pub fn link(&self, device_address: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.device.address == device_address)

@@ -115,8 +115,7 @@ fn device_under<'h>(
 
 /// The block device of this number.
 pub(crate) fn block_of(host: &Host, number: Dev) -> Option<&BlockDevice> {
-    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-    host.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
+    host.block_by_number(rustix::fs::major(number), rustix::fs::minor(number))
 }
 
 impl Target {

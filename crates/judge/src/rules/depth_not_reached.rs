@@ -2,7 +2,7 @@
 
 use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 use crate::limiter;
 
@@ -22,28 +22,16 @@ impl Rule for DepthNotReached {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let why = match limiter::depth_short(of) {
-                Ok(why) => why,
-                Err(missing) => {
-                    tally.unknown(of.title(), missing);
-                    continue;
-                }
-            };
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(of.title(), evidence(facts, of, &why), facts.subjects(of));
-        }
-        affected.tell(
-            &mut tally,
-            self,
+        let look = |of: &Measurement| {
+            let why = limiter::depth_short(of)?;
+            Ok(why.map(|why| evidence(facts, of, &why)))
+        };
+        let words = [
             "fewer I/Os were in flight than the drive can use or than were asked for",
             "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
             "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

@@ -2,7 +2,7 @@
 
 use iodyno_model::{EndReason, Measurement, Metric, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::compare::percent;
 use crate::facts::Facts;
 use crate::facts::metric;
@@ -23,30 +23,18 @@ impl Rule for IntervalTooWide {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(why) = width(of) else {
-                tally
-                    .unknown(of.title(), "its interval or the precision asked for is not recorded");
-                continue;
-            };
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(
-                of.title(),
-                format!("± {}, asked ± {}", percent(why.0), percent(why.1)),
-                facts.subjects(of),
-            );
-        }
-        affected.tell(
-            &mut tally,
-            self,
+        let look = |of: &Measurement| match width(of) {
+            None => Err("its interval or the precision asked for is not recorded".into()),
+            Some(wide) => Ok(wide.map(|(reached, asked)| {
+                format!("± {}, asked ± {}", percent(reached), percent(asked))
+            })),
+        };
+        let words = [
             "the interval is wider than asked for",
             "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
             "Measure longer: iodyno check --max-time 60",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

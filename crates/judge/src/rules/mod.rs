@@ -37,7 +37,7 @@ mod unlike_peers;
 mod virtual_disk;
 mod worn_out;
 
-pub(crate) use tally::{Affected, Tally, finding, severity_of};
+pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
 /// A named check of evidence.
 pub trait Rule: Sync {

@@ -1,8 +1,8 @@
 //! Others' I/O on the devices that were measured.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 use crate::limiter;
 
@@ -22,25 +22,15 @@ impl Rule for OtherIo {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(why) = limiter::other_io(of) else {
-                tally.unknown(of.title(), "disk statistics around it are not recorded");
-                continue;
-            };
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(of.title(), why, facts.subjects(of));
-        }
-        affected.tell(
-            &mut tally,
-            self,
+        let look = |of: &Measurement| {
+            limiter::other_io(of).ok_or_else(|| "disk statistics around it are not recorded".into())
+        };
+        let words = [
             "somebody else used the device",
             "The drive shared its time between us and somebody else, so its figures are too low.",
             "See who it is (iotop -o, or lsof on the device), and repeat when it is quiet.",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

@@ -1,8 +1,8 @@
 //! I/O that kernel threads ran.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 
 pub(super) struct Punted;
@@ -21,27 +21,19 @@ impl Rule for Punted {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
+        let look = |of: &Measurement| {
             let Some(punted) = of.conditions.punted else {
-                tally.unknown(of.title(), "whether kernel threads ran the I/O is not recorded");
-                continue;
+                return Err("whether kernel threads ran the I/O is not recorded".into());
             };
-            let why =
-                punted.then(|| of.workload.ioengine.clone().unwrap_or_else(|| "unknown".into()));
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(of.title(), why, facts.subjects(of));
-        }
-        affected.tell(
-            &mut tally,
-            self,
+            let engine = || of.workload.ioengine.clone().unwrap_or_else(|| "unknown".into());
+            Ok(punted.then(engine))
+        };
+        let words = [
             "the kernel handed the I/O to worker threads",
             "Such targets cannot take I/O without waiting (NOWAIT); each I/O costs a thread switch, so latencies are higher and rates lower.",
             "Measure the device below directly, or compare with another engine.",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

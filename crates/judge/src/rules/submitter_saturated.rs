@@ -1,8 +1,8 @@
 //! Submitting threads without CPU time left.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::compare::percent;
 use crate::facts::Facts;
 use crate::limiter;
@@ -23,34 +23,21 @@ impl Rule for SubmitterSaturated {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
+        let look = |of: &Measurement| {
             let Some(saturated) = limiter::saturated(of) else {
-                tally.unknown(of.title(), "CPU time of the submitting threads is not recorded");
-                continue;
+                return Err("CPU time of the submitting threads is not recorded".into());
             };
-            let why = of.cpu.filter(|_| saturated);
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(
-                of.title(),
-                format!(
-                    "busiest of {} threads {} of a CPU",
-                    of.conditions.threads.unwrap_or(1),
-                    percent(why.busiest_thread)
-                ),
-                facts.subjects(of),
-            );
-        }
-        affected.tell(
-            &mut tally,
-            self,
+            let threads = of.conditions.threads.unwrap_or(1);
+            Ok(of.cpu.filter(|_| saturated).map(|cpu| {
+                format!("busiest of {threads} threads {} of a CPU", percent(cpu.busiest_thread))
+            }))
+        };
+        let words = [
             "a submitting thread had no CPU time left",
             "The figure is what this CPU can submit; the drive may be able to do more.",
             "Look for what else the CPUs do and at their governor; more threads (numjobs) or larger blocks ask less of each.",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

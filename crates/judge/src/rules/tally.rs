@@ -1,8 +1,11 @@
 //! What a rule gathers while it looks.
 
-use iodyno_model::{Evidence, Fact, Finding, RuleOutcome, RuleReport, Severity, Verdict};
+use iodyno_model::{
+    Evidence, Fact, Finding, Measurement, RuleOutcome, RuleReport, Severity, Verdict,
+};
 
 use super::Rule;
+use crate::facts::Facts;
 
 /// A rule's findings so far, what it looked at, and what it could not see.
 pub(crate) struct Tally {
@@ -72,6 +75,32 @@ impl Tally {
         let outcome = RuleOutcome::CannotTell("the run holds no snapshot of the host".into());
         RuleReport { rule: rule.id().to_owned(), outcome, cannot_tell: Vec::new() }
     }
+}
+
+/// Applies a rule that qualifies measurements to each that was finished. `look`
+/// gives the figure that one is affected by, `None` where it is not, or what is
+/// missing to tell. All that are affected make one finding: `what`, `why`, `next`.
+pub(crate) fn qualify(
+    rule: &dyn Rule,
+    facts: &Facts<'_>,
+    look: impl Fn(&Measurement) -> Result<Option<String>, String>,
+    [what, why, next]: [&str; 3],
+) -> RuleReport {
+    let mut tally = Tally::new(rule);
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        match look(of) {
+            Err(missing) => tally.unknown(of.title(), missing),
+            Ok(figure) => {
+                tally.looked();
+                if let Some(figure) = figure {
+                    affected.add(of.title(), figure, facts.subjects(of));
+                }
+            }
+        }
+    }
+    affected.tell(&mut tally, rule, what, why, next);
+    tally.report()
 }
 
 /// Measurements that a rule has the same reservation about: one finding for

@@ -1,8 +1,8 @@
 //! Targets that are not quite storage.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 
 pub(super) struct TargetQualified;
@@ -21,23 +21,16 @@ impl Rule for TargetQualified {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
+        let look = |of: &Measurement| {
             let remarks = &of.conditions.target_remarks;
-            let why = (!remarks.is_empty()).then_some(remarks);
-            tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(of.title(), why.join("; "), facts.subjects(of));
-        }
-        affected.tell(
-            &mut tally,
-            self,
+            Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
+        };
+        let words = [
             "the target is not quite a drive",
             "Something between the target and the drive answers I/O by itself or changes it.",
             "Measure a directory on a plain file system, or the device itself: sudo iodyno check /dev/…",
-        );
-        tally.report()
+        ];
+        qualify(self, facts, look, words)
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
