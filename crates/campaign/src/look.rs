@@ -30,6 +30,18 @@ impl OtherIo {
     }
 }
 
+/// What all targets together issued to `device`; each is given with the
+/// devices at the bottom of it. Two files on one disk are not strangers.
+pub(crate) fn issued_to<'t>(
+    device: &str,
+    targets: impl IntoIterator<Item = (&'t [String], Issued)>,
+) -> Issued {
+    targets.into_iter().filter(|(bottom, _)| *bottom == [device]).fold(
+        Issued::default(),
+        |sum, (_, own)| Issued { ios: sum.ios + own.ios, bytes: sum.bytes + own.bytes },
+    )
+}
+
 /// What was done on a device between two readings of its counters, less what
 /// was `issued`; `None` where the counters did not move forward in time. An
 /// I/O larger than `largest_bytes`, the queue's limit, counts as several.
@@ -73,6 +85,15 @@ mod tests {
         assert!(!other.is_busy());
         assert!(OtherIo { iops: 101.0, bytes_per_s: 0.0 }.is_busy());
         assert!(OtherIo { iops: 0.0, bytes_per_s: 1.1e7 }.is_busy());
+    }
+
+    #[test]
+    fn targets_on_one_device_issue_together() {
+        let (disk, other) = (["sda".to_owned()], ["sdb".to_owned()]);
+        let own = |ios| Issued { ios, bytes: ios * 4096 };
+        let targets = [(&disk[..], own(3)), (&other[..], own(5)), (&disk[..], own(4))];
+        assert_eq!(issued_to("sda", targets), own(7));
+        assert_eq!(issued_to("sdc", targets), Issued::default());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::adaptive::{DepthSearch, spread};
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, find, now_ns};
-use crate::look::{Issued, OtherIo, other_io};
+use crate::look::{Issued, OtherIo, issued_to, other_io};
 use crate::measure::Taken;
 use crate::plan::{Search, Step};
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
@@ -266,14 +266,15 @@ fn others(
             bytes: sum.bytes + result.whole_bytes,
         })
     };
+    let targets = bench.iter().enumerate().map(|(n, ready)| (ready.bottom.as_slice(), whole(n)));
     bench
         .iter()
-        .enumerate()
         // Over several devices it is not known which got how much.
-        .filter_map(|(n, ready)| match ready.bottom.as_slice() {
+        .filter_map(|ready| match ready.bottom.as_slice() {
             [device] => {
                 let (before, after) = (find(before, device)?, find(after, device)?);
-                other_io(before, after, seconds, whole(n), ready.largest_bytes)
+                let issued = issued_to(device, targets.clone());
+                other_io(before, after, seconds, issued, ready.largest_bytes)
             }
             _ => None,
         })
