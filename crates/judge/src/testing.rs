@@ -301,20 +301,30 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             whole_ios: 1000,
             whole_bytes: 1000 * bs,
             errors: 0,
+            short_ios: 0,
             iops: estimate(iops),
             bandwidth: estimate(iops * bs as f64),
             latency_mean: Some(estimate(80_000.0)),
             latency: Histogram::default(),
+
+            split: None,
             series: RateSeries::default(),
             steady: Some(true),
         }
     };
-    let parts = |target: &String| Part { target: target.clone(), results: vec![result(1)] };
+    let parts = |target: &String| Part {
+        target: target.clone(),
+        clone: None,
+        results: vec![result(1)],
+        account: None,
+    };
     let count = targets.len();
     let depth = depth * count as u32;
     Measurement {
         name: step.into(),
         phase,
+
+        group: 0,
         targets: targets.to_vec(),
         workload: Workload {
             rw: Some(rw.into()),
@@ -350,6 +360,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             ..Conditions::default()
         },
         cpu: Some(CpuUse { user: 0.2, system: 0.3, busiest_thread: 0.5 }),
+
+        account: None,
         end: EndReason::Precision,
         before: None,
         under_load: None,

@@ -1,20 +1,33 @@
 //! What a load generator is.
 
 use iodyno_job::Job;
-use iodyno_model::CpuUse;
-use iodyno_target::ReadClearance;
+use iodyno_model::{Account, CpuUse, Each, SplitLatency};
+use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
 
 use crate::{Flow, Interval, ProbeSample};
 
-/// A job with the clearance of its target. `Job::extents` must lie within the
-/// target; empty means all of it.
+/// A job with the clearances of its files and devices, in the order of
+/// `job.files.paths`.
 #[derive(Debug, Clone)]
 pub struct ClearedJob<'a> {
     /// What is to be done.
     pub job: Job,
-    /// Where.
-    pub target: &'a ReadClearance,
+    /// Where; at least one.
+    pub files: Vec<Access<'a>>,
+}
+
+impl<'a> ClearedJob<'a> {
+    /// A job that reads one target.
+    pub fn reading(job: Job, target: &'a ReadClearance) -> Self {
+        Self { job, files: vec![Access::Read(target)] }
+    }
+
+    /// The name of its target; of several, joined by `:` as in fio's `filename`.
+    pub fn target(&self) -> String {
+        let names: Vec<&str> = self.files.iter().map(|file| file.read().name()).collect();
+        names.join(":")
+    }
 }
 
 /// Watches a phase on the control thread.
@@ -85,16 +98,29 @@ pub struct JobReport {
     pub iodepth: u32,
     /// Shortfalls, each a sentence.
     pub shortfalls: Vec<String>,
-    /// I/Os completed in all.
-    pub whole_ios: u64,
-    /// Bytes moved in all.
-    pub whole_bytes: u64,
-    /// I/Os that failed, in all.
-    pub errors: u64,
+    /// In all, for each direction.
+    pub whole: Each<Whole>,
+    /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
+    pub split: Each<Option<SplitLatency>>,
+    /// What else it did.
+    pub account: Account,
     /// The first error: what and at which offset.
     pub first_error: Option<String>,
     /// Why the job could not go on.
     pub failure: Option<String>,
+}
+
+/// What a job did in one direction in all, ramp and drain included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// I/Os that moved fewer bytes than they were asked to.
+    pub short_ios: u64,
 }
 
 /// Why a phase could not be run.

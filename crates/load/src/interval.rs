@@ -1,6 +1,6 @@
 //! What a generator reports while it runs.
 
-use iodyno_model::Histogram;
+use iodyno_model::{Direction, Each, Histogram};
 
 /// What was completed in one stretch of time, for each job of the phase.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct Interval {
     /// No new I/O was submitted any more: what was in flight came back, at a
     /// rate that says nothing of the workload's.
     pub draining: bool,
+    /// What should be told while it goes on: an I/O without an answer.
+    pub warnings: Vec<String>,
     /// For each job, in the phase's order.
     pub jobs: Vec<JobInterval>,
 }
@@ -19,12 +21,59 @@ pub struct Interval {
 /// What one job (all of its threads) completed in an interval.
 #[derive(Debug, Clone, Default)]
 pub struct JobInterval {
+    /// How long of it the job ran, ns: not before its start, not after its last I/O.
+    pub active_ns: u64,
+    /// It ran in its ramp (fio's `ramp_time`): what it did is not to be counted.
+    pub ramping: bool,
+    /// For each direction.
+    pub directions: Each<DirectionInterval>,
+    /// Latencies of fsync and fdatasync.
+    pub sync: Histogram,
+    /// A row for each I/O, of jobs that log every one of them.
+    pub rows: Vec<IoRow>,
+}
+
+/// An I/O, as a log has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoRow {
+    /// When it was done, ns since its thread began.
+    pub ended_ns: u64,
+    /// Total latency, ns.
+    pub latency_ns: u64,
+    /// Of that, until the submitting system call was done, where that is known.
+    pub submission_ns: Option<u64>,
+    /// Direction.
+    pub direction: Direction,
+    /// Offset, bytes.
+    pub offset: u64,
+    /// Length, bytes.
+    pub length: u32,
+}
+
+/// What one job completed in one direction in an interval.
+#[derive(Debug, Clone, Default)]
+pub struct DirectionInterval {
+    /// I/Os that succeeded.
+    pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// Total latencies (submission to completion) of the I/Os that ended in it.
+    /// Total latencies (submission to completion) of the I/Os that ended in
+    /// it; empty where nobody stamps them (fio's `gtod_reduce`).
     pub latency: Histogram,
+}
+
+impl JobInterval {
+    /// I/Os that succeeded, over all directions.
+    pub fn ios(&self) -> u64 {
+        self.directions.iter().map(|(_, one)| one.ios).sum()
+    }
+
+    /// Bytes moved, over all directions.
+    pub fn bytes(&self) -> u64 {
+        self.directions.iter().map(|(_, one)| one.bytes).sum()
+    }
 }
 
 /// What the observer answers.

@@ -9,8 +9,10 @@ mod probe;
 mod recorder;
 mod simulated;
 
-pub use generator::{ClearedJob, JobReport, LoadError, LoadGenerator, Observer, PhaseReport};
-pub use interval::{Flow, Interval, JobInterval};
+pub use generator::{
+    ClearedJob, JobReport, LoadError, LoadGenerator, Observer, PhaseReport, Whole,
+};
+pub use interval::{DirectionInterval, Flow, Interval, IoRow, JobInterval};
 pub use probe::{BlockContent, ProbeSample};
-pub use recorder::{Counted, JobRecord, Recorder};
+pub use recorder::{Counted, Counting, DirectionRecord, JobRecord, Recorder};
 pub use simulated::{Noise, SimulatedDrive, SimulatedGenerator};

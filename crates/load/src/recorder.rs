@@ -1,21 +1,45 @@
 //! Gathers a phase's intervals into what a measurement keeps: rates and
 //! latencies, in constant memory.
 
-use iodyno_model::{Histogram, RateSeries, Window};
+use iodyno_model::{Each, Histogram, RateSeries, Window};
 
-use crate::Interval;
+use crate::{DirectionInterval, Interval};
 
 /// Histograms held at most: one for each interval at first, so that warm-up can
 /// be cut off exactly where the rates say; then neighbours merge.
 const SLICES: usize = 1024;
 
+/// What of a phase is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counting {
+    /// Rates under full load: not what drains after the stop. Latencies are
+    /// kept by time, so that a warm-up can be cut off afterwards.
+    #[default]
+    Steady,
+    /// Every I/O from the end of the ramp to the last, as fio counts.
+    Whole,
+}
+
+/// Records every interval for each job.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder {
+    /// For each job, in the phase's order.
+    pub jobs: Vec<JobRecord>,
+    counting: Counting,
+}
+
 /// What was recorded of one job.
 #[derive(Debug, Clone, Default)]
 pub struct JobRecord {
+    /// For each direction.
+    pub directions: Each<DirectionRecord>,
+}
+
+/// What was recorded of one direction of a job.
+#[derive(Debug, Clone, Default)]
+pub struct DirectionRecord {
     /// Rates over time.
     pub series: RateSeries,
-    /// I/Os that failed.
-    pub errors: u64,
     slices: Vec<Slice>,
     /// Slices are gathered until they are this long, ns; 0 = each for itself.
     slice_ns: u64,
@@ -26,6 +50,7 @@ pub struct JobRecord {
 struct Slice {
     start_ns: u64,
     end_ns: u64,
+    ios: u64,
     bytes: u64,
     latency: Histogram,
 }
@@ -38,48 +63,60 @@ pub struct Counted {
     pub start_ns: u64,
     /// Its length, ns.
     pub duration_ns: u64,
+    /// I/Os that succeeded.
+    pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies; their count is the number of I/Os.
+    /// Latencies of all of them, or of none.
     pub latency: Histogram,
 }
 
-/// Records every interval for each job.
-#[derive(Debug, Clone, Default)]
-pub struct Recorder {
-    /// For each job, in the phase's order.
-    pub jobs: Vec<JobRecord>,
-}
-
 impl Recorder {
-    /// Adds an interval; `temperature_c` is the hottest drive's, where it was
-    /// read. Of a draining one only the errors count.
+    /// A recorder that counts so.
+    pub fn counting(counting: Counting) -> Self {
+        Self { jobs: Vec::new(), counting }
+    }
+
+    /// Adds an interval; `temperature_c` is the hottest drive's, where it was read.
     pub fn record(&mut self, interval: &Interval, temperature_c: Option<f32>) {
         self.jobs.resize_with(interval.jobs.len().max(self.jobs.len()), JobRecord::default);
+        let whole = self.counting == Counting::Whole;
+        if interval.draining && !whole {
+            return;
+        }
         for (record, job) in self.jobs.iter_mut().zip(&interval.jobs) {
-            record.errors += job.errors;
-            if interval.draining {
+            if job.active_ns == 0 {
                 continue;
             }
-            record.series.push(Window {
-                start_ns: interval.start_ns,
-                duration_ns: interval.duration_ns,
-                ios: job.latency.count(),
-                bytes: job.bytes,
-                latency_sum_ns: job.latency.sum_ns(),
-                temperature_c,
-            });
-            let end_ns = interval.start_ns + interval.duration_ns;
-            record.add_slice(interval.start_ns, end_ns, job.bytes, &job.latency);
+            for (direction, one) in job.directions.iter() {
+                let record = record.directions.of_mut(direction);
+                record.series.push(Window {
+                    start_ns: interval.start_ns,
+                    duration_ns: job.active_ns,
+                    ios: one.ios,
+                    bytes: one.bytes,
+                    latency_sum_ns: one.latency.sum_ns(),
+                    temperature_c,
+                });
+                if job.ramping {
+                    continue;
+                }
+                if whole {
+                    record.slice_ns = u64::MAX;
+                }
+                record.add_slice(interval.start_ns, interval.start_ns + job.active_ns, one);
+            }
         }
     }
 }
 
-impl JobRecord {
-    fn add_slice(&mut self, start_ns: u64, end_ns: u64, bytes: u64, latency: &Histogram) {
+impl DirectionRecord {
+    fn add_slice(&mut self, start_ns: u64, end_ns: u64, interval: &DirectionInterval) {
+        let DirectionInterval { ios, bytes, latency, .. } = interval;
         match self.slices.last_mut() {
             Some(last) if end_ns - last.start_ns <= self.slice_ns => {
                 last.end_ns = end_ns;
+                last.ios += ios;
                 last.bytes += bytes;
                 last.latency.merge(latency);
             }
@@ -87,7 +124,8 @@ impl JobRecord {
                 if self.slices.len() == SLICES {
                     self.halve();
                 }
-                self.slices.push(Slice { start_ns, end_ns, bytes, latency: latency.clone() });
+                let latency = latency.clone();
+                self.slices.push(Slice { start_ns, end_ns, ios: *ios, bytes: *bytes, latency });
             }
         }
     }
@@ -100,6 +138,7 @@ impl JobRecord {
             match merged.last_mut() {
                 Some(last) if n % 2 == 1 => {
                     last.end_ns = slice.end_ns;
+                    last.ios += slice.ios;
                     last.bytes += slice.bytes;
                     last.latency.merge(&slice.latency);
                 }
@@ -123,6 +162,7 @@ impl JobRecord {
                 counted.start_ns = slice.start_ns;
             }
             counted.duration_ns = slice.end_ns - counted.start_ns;
+            counted.ios += slice.ios;
             counted.bytes += slice.bytes;
             counted.latency.merge(&slice.latency);
         }
@@ -133,7 +173,7 @@ impl JobRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::JobInterval;
+    use crate::{DirectionInterval, JobInterval};
 
     fn interval(n: u64) -> Interval {
         let mut latency = Histogram::default();
@@ -142,7 +182,21 @@ mod tests {
             start_ns: n * 100_000_000,
             duration_ns: 100_000_000,
             draining: false,
-            jobs: vec![JobInterval { bytes: 4096 * latency.count(), errors: 0, latency }],
+            warnings: Vec::new(),
+            jobs: vec![JobInterval {
+                active_ns: 100_000_000,
+                ramping: n < 3,
+                directions: Each {
+                    read: DirectionInterval {
+                        ios: latency.count(),
+                        bytes: 4096 * latency.count(),
+                        errors: 0,
+                        latency,
+                    },
+                    ..Each::default()
+                },
+                ..JobInterval::default()
+            }],
         }
     }
 
@@ -150,7 +204,7 @@ mod tests {
     fn the_count_after_warm_up_is_what_the_intervals_held() {
         let mut recorder = Recorder::default();
         (0..57).for_each(|n| recorder.record(&interval(n), None));
-        let counted = recorder.jobs[0].counted_from(1_500_000_000);
+        let counted = recorder.jobs[0].directions.read.counted_from(1_500_000_000);
         assert_eq!(counted.start_ns, 1_500_000_000);
         assert_eq!(counted.duration_ns, 4_200_000_000);
         let ios: u64 = (15..57).map(|n| n % 7 + 1).sum();
@@ -163,10 +217,23 @@ mod tests {
         let mut recorder = Recorder::default();
         let n = 25_000;
         (0..n).for_each(|i| recorder.record(&interval(i), None));
-        let record = &recorder.jobs[0];
+        let record = &recorder.jobs[0].directions.read;
         assert!(record.slices.len() <= SLICES);
         assert!(record.series.windows().len() <= RateSeries::LIMIT);
-        let all: u64 = (0..n).map(|i| i % 7 + 1).sum();
+        // But for the ramp.
+        let all: u64 = (3..n).map(|i| i % 7 + 1).sum();
         assert_eq!(record.counted_from(0).latency.count(), all);
+    }
+
+    #[test]
+    fn all_from_the_ramp_to_the_drain_is_counted_as_one() {
+        let mut recorder = Recorder::counting(Counting::Whole);
+        (0..20).for_each(|n| recorder.record(&interval(n), None));
+        recorder.record(&Interval { draining: true, ..interval(20) }, None);
+        let record = &recorder.jobs[0].directions.read;
+        assert_eq!(record.slices.len(), 1);
+        let counted = record.counted_from(0);
+        assert_eq!((counted.start_ns, counted.duration_ns), (300_000_000, 1_800_000_000));
+        assert_eq!(counted.latency.count(), (3..21).map(|i| i % 7 + 1).sum::<u64>());
     }
 }

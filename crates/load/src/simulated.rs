@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{CpuUse, Histogram};
+use iodyno_model::{CpuUse, Direction, Each, Histogram};
 use iodyno_target::ReadClearance;
 
 use crate::{
-    BlockContent, ClearedJob, Flow, Interval, JobInterval, JobReport, LoadError, LoadGenerator,
-    Observer, PhaseReport, ProbeSample,
+    BlockContent, ClearedJob, DirectionInterval, Flow, Interval, JobInterval, JobReport, LoadError,
+    LoadGenerator, Observer, PhaseReport, ProbeSample,
 };
 
 const INTERVAL_NS: u64 = 100_000_000;
@@ -135,21 +135,24 @@ impl LoadGenerator for SimulatedGenerator {
         observer: &mut dyn Observer,
     ) -> Result<PhaseReport, LoadError> {
         let mut rng = self.next_rng();
-        let mut streams: Vec<Stream> = jobs
-            .iter()
-            .map(|job| Stream::new(self.drive(job.target.name()), job, &mut rng))
-            .collect();
+        let mut streams: Vec<Stream> =
+            jobs.iter().map(|job| Stream::new(self.drive(&job.target()), job, &mut rng)).collect();
         // A shared link divides what all would move.
         let wanted: f64 = streams.iter().map(|s| s.mean_iops * s.bs as f64).sum();
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
             streams.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
         }
-        let end_ns = jobs.iter().map(|job| job.job.runtime_ns.unwrap_or(u64::MAX)).max();
+        let end_ns = jobs.iter().map(|job| job.job.time.runtime_ns.unwrap_or(u64::MAX)).max();
         let mut now_ns = 0;
         while now_ns < end_ns.unwrap_or(0) {
             let jobs = streams.iter_mut().map(|stream| stream.advance(now_ns, &mut rng)).collect();
-            let interval =
-                Interval { start_ns: now_ns, duration_ns: INTERVAL_NS, draining: false, jobs };
+            let interval = Interval {
+                start_ns: now_ns,
+                duration_ns: INTERVAL_NS,
+                draining: false,
+                warnings: Vec::new(),
+                jobs,
+            };
             now_ns += INTERVAL_NS;
             let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
             if observer.observe(&interval) == Flow::Stop || all_failed {
@@ -199,6 +202,7 @@ impl LoadGenerator for SimulatedGenerator {
 struct Stream {
     drive: SimulatedDrive,
     bs: u64,
+    direction: Direction,
     outstanding: u32,
     mean_iops: f64,
     bad_share: f64,
@@ -209,21 +213,23 @@ struct Stream {
 impl Stream {
     fn new(drive: SimulatedDrive, job: &ClearedJob<'_>, rng: &mut Rng) -> Self {
         let outstanding = job.job.outstanding();
-        let size = job.target.size_bytes() as f64;
+        let size = job.files.first().map_or(0, |file| file.read().size_bytes()) as f64;
+        let bs = job.job.largest_block();
         let bad_share = drive.bad_from.map_or(0.0, |bad| (1.0 - bad as f64 / size).max(0.0));
-        let mut mean_iops = drive.truth_iops(job.job.bs, outstanding);
-        if job.job.extents.is_empty() && drive.written_share < 1.0 {
+        let mut mean_iops = drive.truth_iops(bs, outstanding);
+        if job.job.space.extents.is_empty() && drive.written_share < 1.0 {
             mean_iops /=
                 drive.written_share + (1.0 - drive.written_share) / drive.unwritten_speedup;
         }
         let report = JobReport {
             engine: "simulated".into(),
-            threads: job.job.numjobs,
-            iodepth: job.job.iodepth,
+            threads: job.job.threads.shared_by,
+            iodepth: job.job.depth.iodepth,
             ..JobReport::default()
         };
         let noise = NoiseState::new(drive.noise, rng);
-        Self { bs: job.job.bs, outstanding, mean_iops, bad_share, noise, report, drive }
+        let direction = job.job.pattern.rw.direction();
+        Self { bs, direction, outstanding, mean_iops, bad_share, noise, report, drive }
     }
 
     fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {
@@ -252,14 +258,17 @@ impl Stream {
             add(&mut latency, high, slow);
         }
         let bytes = ios * self.bs;
-        self.report.whole_ios += ios;
-        self.report.whole_bytes += bytes;
-        self.report.errors += errors;
+        let whole = self.report.whole.of_mut(self.direction);
+        whole.ios += ios;
+        whole.bytes += bytes;
+        whole.errors += errors;
         if errors > 0 && self.report.first_error.is_none() {
             let at = self.drive.bad_from.unwrap_or(0);
             self.report.first_error = Some(format!("EIO at offset {at}"));
         }
-        JobInterval { bytes, errors, latency }
+        let mut directions = Each::default();
+        *directions.of_mut(self.direction) = DirectionInterval { ios, bytes, errors, latency };
+        JobInterval { active_ns: INTERVAL_NS, directions, ..JobInterval::default() }
     }
 }
 

@@ -8,6 +8,7 @@
 mod assessment;
 mod claim;
 mod drive;
+mod each;
 mod estimate;
 mod fact;
 mod finding;
@@ -26,6 +27,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
 };
+pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
@@ -36,7 +38,8 @@ pub use host::{
 pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Link, LinkEnd, LinkState};
 pub use measurement::{
-    Conditions, CpuUse, DirectionResult, EndReason, Measurement, Part, WrittenShare, WrittenState,
+    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
+    SplitLatency, WrittenShare, WrittenState,
 };
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{RateSeries, Window};

@@ -13,6 +13,9 @@ pub struct Measurement {
     pub name: String,
     /// Phase within the run: equal phase means at the same time.
     pub phase: u32,
+    /// fio's reporting group: with `group_reporting` what is reported as one.
+    #[serde(default)]
+    pub group: u32,
     /// Targets, by block device name or path.
     pub targets: Vec<String>,
     /// What is known of the I/O that was made.
@@ -33,6 +36,9 @@ pub struct Measurement {
     pub conditions: Conditions,
     /// CPU time.
     pub cpu: Option<CpuUse>,
+    /// What else its jobs did, over all of them; `None` where nobody counted.
+    #[serde(default)]
+    pub account: Option<Account>,
     /// Why it ended.
     pub end: EndReason,
     /// Snapshot before it, an index into the run's snapshots.
@@ -43,13 +49,19 @@ pub struct Measurement {
     pub after: Option<usize>,
 }
 
-/// Results of one target of several.
+/// Results of one target of several, or of one clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Target, as in `Measurement::targets`.
+    /// Target, as in `Measurement::targets`; of a clone with several, joined by `:`.
     pub target: String,
+    /// Which clone of the job (fio's `numjobs`), from 0; `None` where the parts are targets.
+    #[serde(default)]
+    pub clone: Option<u32>,
     /// Its results.
     pub results: Vec<DirectionResult>,
+    /// What else it did; `None` where nobody counted.
+    #[serde(default)]
+    pub account: Option<Account>,
 }
 
 /// Results of one direction.
@@ -67,6 +79,9 @@ pub struct DirectionResult {
     pub whole_bytes: u64,
     /// I/Os that failed, in all.
     pub errors: u64,
+    /// I/Os that moved fewer bytes than they were asked to, in all.
+    #[serde(default)]
+    pub short_ios: u64,
     /// I/Os per second.
     pub iops: Estimate,
     /// Bytes per second.
@@ -75,11 +90,80 @@ pub struct DirectionResult {
     pub latency_mean: Option<Estimate>,
     /// Total latencies in the measured window.
     pub latency: Histogram,
+    /// Its parts up to the end of the submitting system call, and from there
+    /// to the completion (fio's slat and clat), where each I/O was stamped for it.
+    #[serde(default)]
+    pub split: Option<SplitLatency>,
     /// Rates over time, warm-up included.
     pub series: RateSeries,
     /// The rate neither grew nor fell over the measured window, as far as that
     /// can be told; `None` where it cannot.
     pub steady: Option<bool>,
+}
+
+/// Latency in two parts (fio's slat and clat).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SplitLatency {
+    /// Until the submitting system call returned.
+    pub submission: Histogram,
+    /// From there to the completion.
+    pub completion: Histogram,
+}
+
+/// What a job, or all clones of one, did besides moving data.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Account {
+    /// Start, ns since 1970 UTC.
+    pub started_ns: i64,
+    /// From its start to its end, ramp included, ns.
+    pub elapsed_ns: u64,
+    /// Of that, what is counted, ns.
+    pub counted_ns: u64,
+    /// Why it ended early: errno and what happened; errno 0 where it did not.
+    pub error: i32,
+    /// As a sentence.
+    pub failure: Option<String>,
+    /// I/Os that failed, by errno.
+    pub errors: Vec<ErrorCount>,
+    /// Blocks that were verified, and those that were not what was written.
+    pub verified: u64,
+    /// Blocks that were not what was written.
+    pub mismatches: u64,
+    /// CPU time of its threads.
+    pub cpu: CpuUse,
+    /// Context switches of its threads.
+    pub switches: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+    /// I/Os that were submitted while 1, 2, 4, 8, 16, 32, 64 or more were
+    /// outstanding (that one included).
+    pub depth_levels: [u64; 7],
+    /// System calls that submitted 0, 1-4, 5-8, 9-16, 17-32, 33-64, more.
+    pub submit_levels: [u64; 7],
+    /// Times that 0, 1-4, 5-8, 9-16, 17-32, 33-64, more completions were seen.
+    pub complete_levels: [u64; 7],
+    /// Latencies of fsync and fdatasync, ns.
+    pub sync: Histogram,
+    /// What `latency_target` found: the depth that keeps it.
+    pub latency_target_depth: Option<u32>,
+    /// What `steadystate` found.
+    pub steadystate_attained: Option<bool>,
+}
+
+/// I/Os that failed in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Errno.
+    pub errno: i32,
+    /// In which direction.
+    pub direction: Direction,
+    /// How many.
+    pub count: u64,
+    /// The first offsets, bytes, at most eight.
+    pub offsets: Vec<u64>,
 }
 
 /// What a measurement was taken under, as far as it was in effect or known.

@@ -34,10 +34,13 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
         whole_ios: ios + ios / 10,
         whole_bytes: (ios + ios / 10) * bs,
         errors: 0,
+        short_ios: 0,
         iops: within(iops, 0.0021),
         bandwidth: within(iops * bs as f64, 0.0021),
         latency_mean: latency.mean_ns().map(|mean| within(mean, 0.003)),
         latency,
+
+        split: None,
         series: RateSeries::default(),
         steady: Some(true),
     }
@@ -68,12 +71,19 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
         _ => targets
             .iter()
             .zip(results)
-            .map(|(target, result)| Part { target: target.to_string(), results: vec![result] })
+            .map(|(target, result)| Part {
+                target: target.to_string(),
+                clone: None,
+                results: vec![result],
+                account: None,
+            })
             .collect(),
     };
     Measurement {
         name: name.into(),
         phase,
+
+        group: 0,
         targets: targets.iter().map(ToString::to_string).collect(),
         workload: Workload {
             rw: Some(rw.into()),
@@ -108,6 +118,8 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
             ..Conditions::default()
         },
         cpu: Some(CpuUse { user: 0.2, system: 0.5, busiest_thread: 0.7 }),
+
+        account: None,
         end: EndReason::Precision,
         before: Some(0),
         under_load: None,

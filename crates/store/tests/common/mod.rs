@@ -56,6 +56,8 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
     Measurement {
         name: name.into(),
         phase: 0,
+
+        group: 0,
         targets: vec!["nvme0n1".into()],
         workload: Workload { rw: Some("randread".into()), bs: Some(4096), ..Workload::default() },
         source: "simulated".into(),
@@ -69,16 +71,21 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
             whole_ios: 4,
             whole_bytes: 4 * 4096,
             errors: 0,
+            short_ios: 0,
             iops: Estimate::confident(iops, iops - 1.0, iops + 1.0, 0.95),
             bandwidth: Estimate::bare(iops * 4096.0),
             latency_mean: Some(Estimate::bare(90_000.0)),
             latency,
+
+            split: None,
             series: RateSeries::default(),
             steady: Some(true),
         }],
         parts: Vec::new(),
         conditions: Conditions::default(),
         cpu: None,
+
+        account: None,
         end: EndReason::Precision,
         before: Some(0),
         under_load: None,
