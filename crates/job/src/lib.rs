@@ -1,13 +1,28 @@
-//! fio's options: one static table drives plans, and later job files, the
-//! command line and the option reference; and the orders of offsets that jobs
-//! ask for.
+//! fio's options: one static table drives job files, the command line, plans
+//! and the option reference; and what I/O a job makes, in which order.
 
 mod job;
-mod offsets;
 mod options;
+mod reference;
+pub mod script;
+mod stream;
+pub mod syntax;
 mod value;
 
-pub use job::{IoEngine, Job, Pattern};
-pub use offsets::{Extent, Offsets};
-pub use options::{OPTIONS, OptionSpec, apply, nearest};
-pub use value::{JobError, parse_list, parse_seconds, parse_size};
+pub use job::{
+    AccessPattern, Amount, BlockSize, CommandType, Contents, ContinueOn, CpuPolicy, DedupeMode,
+    Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate, FileService, Files, Flush,
+    IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace, Pattern, PatternPart, Percentiles,
+    Priority, RandomGenerator, RateProcess, Report, Sequencer, Space, SteadyKind, SteadyState,
+    Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
+};
+pub use options::{
+    GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, nearest, notes,
+    options,
+};
+pub use reference::reference;
+pub use stream::{Planned, Region, Request, Room, Stream};
+pub use value::{
+    JobError, TimeUnit, Units, parse_list, parse_seconds, parse_signed, parse_size, parse_size_in,
+    parse_time,
+};

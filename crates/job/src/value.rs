@@ -1,9 +1,11 @@
-//! Values of options: sizes, times and lists in fio's notation.
+//! Values of options: numbers, sizes, times and lists in fio's notation.
+
+mod expression;
 
 use thiserror::Error;
 
 /// What is wrong with an option or its value.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum JobError {
     /// No such option.
     #[error("there is no option `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
@@ -23,32 +25,195 @@ pub enum JobError {
         /// What it takes.
         expected: String,
     },
+    /// An option without a value that needs one.
+    #[error("`{option}` needs a value: {takes}")]
+    NoValue {
+        /// The option.
+        option: &'static str,
+        /// What it takes.
+        takes: String,
+    },
+    /// fio knows it, the native generator does not do it.
+    #[error(
+        "`{option}={value}` is not supported by the native generator: {reason}; run it with `--generator fio`"
+    )]
+    NotNative {
+        /// The option.
+        option: &'static str,
+        /// As it was written.
+        value: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Options that contradict each other.
+    #[error("{0}")]
+    Conflict(String),
 }
 
-/// A size in fio's notation with kb_base=1024: `4k`, `256KiB`, `1m`, `1g`, `512`.
-/// fio's rule: with `kb_base=1024` both `k` and `KiB` are 1024, and `kB` is 1000.
+impl JobError {
+    /// The option that it is about, where it is one that exists.
+    pub const fn option(&self) -> Option<&'static str> {
+        match self {
+            Self::BadValue { option, .. }
+            | Self::NoValue { option, .. }
+            | Self::NotNative { option, .. } => Some(option),
+            Self::UnknownOption { .. } | Self::Conflict(_) => None,
+        }
+    }
+}
+
+/// How units of sizes are read; fio's `kb_base`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Units {
+    /// 1024: `k` and `kB` are 1024 bytes, and `KiB` is 1000, "the opposite of
+    /// SI and IEC, for compatibility with old scripts" (HOWTO, "Parameter
+    /// types"); 1000: `k` and `kB` are 1000, and `KiB` is 1024.
+    pub kb_base: u64,
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Self { kb_base: 1024 }
+    }
+}
+
+impl Units {
+    /// The factor of a unit of size, or nothing where it is none.
+    fn factor(self, unit: &str) -> Option<i128> {
+        let unit = unit.to_ascii_lowercase();
+        let (letter, rest) = unit.split_at_checked(1)?;
+        if letter == "b" {
+            return rest.is_empty().then_some(1);
+        }
+        let power = "kmgtp".find(letter)? as u32 + 1;
+        let base: i128 = match rest {
+            "" | "b" | "i" => self.kb_base.into(),
+            "ib" if self.kb_base == 1000 => 1024,
+            "ib" => 1000,
+            _ => return None,
+        };
+        Some(base.pow(power))
+    }
+}
+
+/// The unit of a time that is written without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+}
+
+impl TimeUnit {
+    /// In ns.
+    pub const fn ns(self) -> u64 {
+        match self {
+            Self::Seconds => 1_000_000_000,
+            Self::Milliseconds => 1_000_000,
+            Self::Microseconds => 1000,
+        }
+    }
+
+    /// Its sign: `s`, `ms` or `us`.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Milliseconds => "ms",
+            Self::Microseconds => "us",
+        }
+    }
+}
+
+/// A whole number, maybe negative, with units of size and arithmetic: `-8k`,
+/// `0x1f`, `(2*4k)+1`, `10*10*1000*7`.
+///
+/// # Errors
+/// A sentence that says what is expected.
+pub fn parse_signed(text: &str, units: Units) -> Result<i64, String> {
+    expression::evaluate(text, &|unit| units.factor(unit))
+        .and_then(|value| i64::try_from(value).ok())
+        .ok_or_else(|| size_expected(text))
+}
+
+/// A size or number, bytes where it is one: `4k`, `256k`, `1m`, `512`, `0x200`,
+/// `(2*4k)`.
+///
+/// # Errors
+/// A sentence that says what is expected.
+pub fn parse_size_in(text: &str, units: Units) -> Result<u64, String> {
+    let value = expression::evaluate(text, &|unit| units.factor(unit))
+        .ok_or_else(|| size_expected(text))?;
+    if value < 0 {
+        return Err(size_expected(text));
+    }
+    u64::try_from(value).map_err(|_| format!("`{text}` is more than 2^64"))
+}
+
+fn size_expected(text: &str) -> String {
+    if text.contains('.') {
+        return format!(
+            "fio cuts `{text}` at its point: write it in a smaller unit, such as 1536m"
+        );
+    }
+    format!("a whole number or a size such as 4k, 256k or 1m was expected, not `{text}`")
+}
+
+/// A size with `kb_base=1024`: `k` and `kB` are 1024 bytes, `KiB` is 1000, as fio has it.
 ///
 /// # Errors
 /// A sentence that says what is expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let expected = || format!("a size such as 4k, 256KiB or 1m was expected, not `{text}`");
+    parse_size_in(text, Units::default())
+}
+
+/// A time, as ns: `10` in `unit`, `10s`, `500ms`, `20us`, `2m`, `1h`, `1d`.
+///
+/// # Errors
+/// A sentence that says what is expected.
+pub fn parse_time(text: &str, unit: TimeUnit) -> Result<u64, String> {
+    let expected = || format!("a time such as 10, 10s, 500ms or 2m was expected, not `{text}`");
     let text = text.trim();
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let number: u64 = text[..digits].parse().map_err(|_| expected())?;
-    let unit = text[digits..].trim();
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "t" | "tib" => 1 << 40,
-        "kb" => 1000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        _ => return Err(expected()),
+    if let Some((number, sign)) = fraction(text) {
+        let factor = factor_of_time(sign, unit).ok_or_else(expected)?;
+        let ns = number * factor as f64;
+        return if ns < u64::MAX as f64 { Ok(ns as u64) } else { Err(expected()) };
+    }
+    let has_unit = std::cell::Cell::new(false);
+    let factor = |sign: &str| {
+        has_unit.set(true);
+        factor_of_time(sign, unit)
     };
-    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is more than 2^64 bytes"))
+    expression::evaluate(text, &factor)
+        .and_then(
+            |value| if has_unit.get() { Some(value) } else { value.checked_mul(unit.ns().into()) },
+        )
+        .and_then(|value| u64::try_from(value).ok())
+        .ok_or_else(expected)
+}
+
+/// A number with a point, and what stands behind it.
+fn fraction(text: &str) -> Option<(f64, &str)> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let number = &text[..split];
+    let number = number.contains('.').then(|| number.parse().ok()).flatten()?;
+    Some((number, text[split..].trim()))
+}
+
+fn factor_of_time(sign: &str, unit: TimeUnit) -> Option<i128> {
+    let seconds = 1_000_000_000;
+    Some(match sign.to_ascii_lowercase().as_str() {
+        "" => unit.ns().into(),
+        "us" | "usec" => 1000,
+        "ms" | "msec" => 1_000_000,
+        "s" => seconds,
+        "m" => 60 * seconds,
+        "h" => 3600 * seconds,
+        "d" => 86_400 * seconds,
+        _ => return None,
+    })
 }
 
 /// A time in seconds in fio's notation, as ns: `10`, `10s`, `500ms`, `2m`, `1h`.
@@ -56,21 +221,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence that says what is expected.
 pub fn parse_seconds(text: &str) -> Result<u64, String> {
-    let expected = || format!("a time such as 10, 10s, 500ms or 2m was expected, not `{text}`");
-    let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let number: f64 = text[..split].parse().map_err(|_| expected())?;
-    let factor = match text[split..].trim() {
-        "" | "s" => 1e9,
-        "ms" => 1e6,
-        "us" => 1e3,
-        "m" => 60e9,
-        "h" => 3600e9,
-        "d" => 86_400e9,
-        _ => return Err(expected()),
-    };
-    let ns = number * factor;
-    if ns.is_finite() && ns < u64::MAX as f64 { Ok(ns as u64) } else { Err(expected()) }
+    parse_time(text, TimeUnit::Seconds)
 }
 
 /// A list of numbers in the kernel's and fio's notation: `0-3,8`.
@@ -98,24 +249,73 @@ mod tests {
 
     use super::*;
 
+    /// Sizes as `fio --kb_base=… --bs=…` 3.33 printed them.
     #[test]
-    fn sizes_and_times_and_lists() {
-        assert_eq!(parse_size("4k"), Ok(4096));
-        assert_eq!(parse_size("256KiB"), Ok(262_144));
-        assert_eq!(parse_size("1MB"), Ok(1_000_000));
-        assert!(parse_size("four").unwrap_err().contains("256KiB"));
-        assert!(parse_size("99999999999t").is_err());
+    fn units_are_what_fio_takes_them_for() {
+        for (text, in_1024, in_1000) in [
+            ("4k", 4096, 4000),
+            ("4kb", 4096, 4000),
+            ("4KiB", 4000, 4096),
+            ("1M", 1 << 20, 1_000_000),
+            ("1mib", 1_000_000, 1 << 20),
+            ("2g", 2 << 30, 2_000_000_000),
+            ("512", 512, 512),
+            ("512b", 512, 512),
+            ("0x1000", 4096, 4096),
+            ("(2*4k)+1", 8193, 8001),
+            ("10*10*1000*7", 700_000, 700_000),
+        ] {
+            assert_eq!(parse_size(text), Ok(in_1024), "{text}");
+            assert_eq!(parse_size_in(text, Units { kb_base: 1000 }), Ok(in_1000), "{text}");
+        }
+        assert_eq!(parse_signed("-8k", Units::default()), Ok(-8192));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in
+            ["", "four", "4x", "1G foo", "1 G foo", "100g offset=100g", "-1", "4k4k", "k", "(1"]
+        {
+            assert!(parse_size(text).unwrap_err().contains("256k"), "{text}");
+        }
+        assert!(parse_size("1.5g").unwrap_err().contains("smaller unit"));
+        assert!(parse_size("99999999999t").unwrap_err().contains("2^64"));
+        assert!(parse_size("1/0").is_err());
+    }
+
+    #[test]
+    fn times() {
         assert_eq!(parse_seconds("500ms"), Ok(500_000_000));
         assert_eq!(parse_seconds("2m"), Ok(120_000_000_000));
-        assert!(parse_seconds("-1").is_err());
+        assert_eq!(parse_seconds("5M"), Ok(300_000_000_000));
+        assert_eq!(parse_seconds("0.5"), Ok(500_000_000));
+        assert_eq!(parse_seconds("1.5s"), Ok(1_500_000_000));
+        assert_eq!(parse_seconds("(2*30)"), Ok(60_000_000_000));
+        assert_eq!(parse_time("50", TimeUnit::Microseconds), Ok(50_000));
+        assert_eq!(parse_time("50ms", TimeUnit::Microseconds), Ok(50_000_000));
+        for text in ["-1", "30sec", "", "ten", "1s foo", "99999999999999d"] {
+            assert!(parse_seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists() {
         assert_eq!(parse_list("0-2,8"), Ok(vec![0, 1, 2, 8]));
         assert!(parse_list("3-1").is_err());
+        assert!(parse_list("0;1").is_err());
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(text: String) {
-            let _ = (parse_size(&text), parse_seconds(&text), parse_list(&text));
+        fn nothing_panics(text: String, kb_base in prop_oneof![Just(1000_u64), Just(1024)]) {
+            let units = Units { kb_base };
+            let _ = (parse_size_in(&text, units), parse_signed(&text, units));
+            let _ = (parse_seconds(&text), parse_list(&text));
+        }
+
+        #[test]
+        fn arithmetic_never_panics(text in "[0-9kmgx(){}*/%+^. -]{0,40}") {
+            let _ = (parse_size(&text), parse_seconds(&text));
         }
     }
 }

@@ -1,0 +1,130 @@
+//! How a job talks to the kernel.
+
+/// fio's `ioengine`, and `auto`: the best that works on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IoEngine {
+    /// io_uring if its set-up and a probing read succeed, else libaio, else psync.
+    Auto,
+    /// io_uring.
+    IoUring,
+    /// io_uring passthrough to an NVMe character device.
+    IoUringCmd,
+    /// Linux native asynchronous I/O.
+    Libaio,
+    /// pread and pwrite, one at a time; fio's default.
+    #[default]
+    Psync,
+    /// preadv2 and pwritev2.
+    Pvsync2,
+    /// lseek, read and write.
+    Sync,
+    /// Memory mapping.
+    Mmap,
+}
+
+/// fio's `sync`: flags of open(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sync {
+    /// `none`, 0.
+    #[default]
+    None,
+    /// `sync`, 1: O_SYNC.
+    Sync,
+    /// `dsync`: O_DSYNC.
+    Dsync,
+}
+
+/// fio's `cmd_type` of io_uring_cmd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommandType {
+    /// `nvme`.
+    #[default]
+    Nvme,
+}
+
+/// How a job talks to the kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Engine {
+    /// `ioengine`.
+    pub ioengine: IoEngine,
+    /// `direct`, and the opposite of `buffered`: past the page cache.
+    pub direct: bool,
+    /// `sync`.
+    pub sync: Sync,
+    /// `hipri`: polled completions.
+    pub hipri: bool,
+    /// `fixedbufs`: ours are registered wherever the kernel lets us, with or without it.
+    pub fixedbufs: bool,
+    /// `registerfiles`: as `fixedbufs`.
+    pub registerfiles: bool,
+    /// `sqthread_poll`: a kernel thread submits.
+    pub sqthread_poll: bool,
+    /// `sqthread_poll_cpu`.
+    pub sqthread_poll_cpu: Option<u32>,
+    /// `nonvectored`: ours never use vectors.
+    pub nonvectored: bool,
+    /// `force_async`: every so many I/Os are given to kernel threads.
+    pub force_async: Option<u32>,
+    /// `nowait`: RWF_NOWAIT.
+    pub nowait: bool,
+    /// `uncached`: RWF_DONTCACHE.
+    pub uncached: bool,
+    /// `cmd_type`.
+    pub cmd_type: CommandType,
+    /// `readfua`.
+    pub readfua: bool,
+    /// `writefua`.
+    pub writefua: bool,
+    /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
+    pub huge_pages: bool,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            ioengine: IoEngine::default(),
+            direct: false,
+            sync: Sync::default(),
+            hipri: false,
+            fixedbufs: true,
+            registerfiles: true,
+            sqthread_poll: false,
+            sqthread_poll_cpu: None,
+            nonvectored: true,
+            force_async: None,
+            nowait: false,
+            uncached: false,
+            cmd_type: CommandType::default(),
+            readfua: false,
+            writefua: false,
+            huge_pages: false,
+        }
+    }
+}
+
+impl IoEngine {
+    /// All, with fio's names.
+    pub const ALL: [(&'static str, Self); 10] = [
+        ("auto", Self::Auto),
+        ("io_uring", Self::IoUring),
+        ("io_uring_cmd", Self::IoUringCmd),
+        ("libaio", Self::Libaio),
+        ("psync", Self::Psync),
+        ("pvsync2", Self::Pvsync2),
+        ("pvsync", Self::Pvsync2),
+        ("vsync", Self::Pvsync2),
+        ("sync", Self::Sync),
+        ("mmap", Self::Mmap),
+    ];
+
+    /// fio's name of it.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.into_iter().find(|(_, engine)| *engine == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// It makes one I/O at a time, whatever the depth.
+    pub const fn is_synchronous(self) -> bool {
+        matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)
+    }
+}

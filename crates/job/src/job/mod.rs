@@ -1,0 +1,120 @@
+//! A job: what is to be made, every option resolved.
+//!
+//! Its options stand in one module for each group of them; the rows of the
+//! option table that read and print them in `options/`, in files of the same
+//! names.
+
+mod contents;
+mod depth;
+mod engine;
+mod errors;
+mod files;
+mod flush;
+mod pace;
+mod pattern;
+mod report;
+mod space;
+mod threads;
+mod time;
+mod verify;
+
+use iodyno_model::{Direction, Workload};
+
+pub use contents::{Contents, DedupeMode};
+pub use depth::Depth;
+pub use engine::{CommandType, Engine, IoEngine, Sync};
+pub use errors::{ContinueOn, Errors};
+pub use files::{Fallocate, FileService, Files};
+pub use flush::Flush;
+pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
+pub use pattern::{
+    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Zone, ZoneMode,
+};
+pub use report::{Log, Logs, Percentiles, Report, Unified};
+pub use space::{Amount, Extent, Space};
+pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
+pub use time::{SteadyKind, SteadyState, Time};
+pub use verify::{PatternPart, Verify, VerifyMethod};
+
+/// A job: every option resolved, units included. A clone of `numjobs` is a job
+/// of its own, as in fio.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Job {
+    /// Name: its section's.
+    pub name: String,
+    /// fio's `description`.
+    pub description: Option<String>,
+    /// Where: files and devices.
+    pub files: Files,
+    /// How much of them.
+    pub space: Space,
+    /// In which directions, blocks and order.
+    pub pattern: AccessPattern,
+    /// How it talks to the kernel.
+    pub engine: Engine,
+    /// How many I/Os at once.
+    pub depth: Depth,
+    /// Threads, and when they run.
+    pub threads: Threads,
+    /// For how long.
+    pub time: Time,
+    /// How fast at most.
+    pub pace: Pace,
+    /// When what was written is made durable.
+    pub flush: Flush,
+    /// What is written.
+    pub contents: Contents,
+    /// How what was written is verified.
+    pub verify: Verify,
+    /// What becomes of errors.
+    pub errors: Errors,
+    /// What is reported and logged.
+    pub report: Report,
+}
+
+impl Job {
+    /// A job as we measure drives with: past the page cache, by the best
+    /// engine that works on this machine, until somebody stops it, bad blocks
+    /// or not. `Job::default()` has fio's defaults.
+    pub fn direct() -> Self {
+        let mut job = Self::default();
+        job.time.time_based = true;
+        job.errors.continue_on_error = ContinueOn { read: true, write: true, verify: true };
+        job.engine.direct = true;
+        job.engine.ioengine = IoEngine::Auto;
+        job
+    }
+
+    /// Outstanding I/Os over all of its threads.
+    pub const fn outstanding(&self) -> u32 {
+        self.depth.iodepth.saturating_mul(self.threads.shared_by)
+    }
+
+    /// Whether it changes its targets: a trim does, too.
+    pub fn writes(&self) -> bool {
+        self.pattern.rw.has(Direction::Write) || self.pattern.rw.has(Direction::Trim)
+    }
+
+    /// The largest block of any of its directions, bytes.
+    pub fn largest_block(&self) -> u64 {
+        let rw = self.pattern.rw;
+        let sizes = self.pattern.bs.iter().filter(|(direction, _)| rw.has(*direction));
+        sizes.map(|(_, bs)| bs.largest()).max().unwrap_or(0)
+    }
+
+    /// What is known of the workload, with the engine that was in effect.
+    pub fn workload(&self, engine: Option<&str>) -> Workload {
+        let rw = self.pattern.rw;
+        let first = self.pattern.bs.iter().find(|(direction, _)| rw.has(*direction));
+        Workload {
+            rw: Some(rw.name().into()),
+            bs: first.and_then(|(_, bs)| bs.fixed()),
+            iodepth: Some(self.depth.iodepth),
+            numjobs: Some(self.threads.numjobs.max(self.threads.shared_by)),
+            ioengine: engine.map(Into::into),
+            direct: Some(self.engine.direct),
+            size: None,
+            options: std::collections::BTreeMap::new(),
+        }
+    }
+}

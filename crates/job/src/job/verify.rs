@@ -1,0 +1,127 @@
+//! How what was written is verified.
+
+/// fio's `verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VerifyMethod {
+    /// `none`, `0`.
+    #[default]
+    None,
+    /// `null`: blocks are read again, and not looked at.
+    Null,
+    /// `md5`.
+    Md5,
+    /// `crc16`.
+    Crc16,
+    /// `crc32`.
+    Crc32,
+    /// `crc32c`, `crc32c-intel`.
+    Crc32c,
+    /// `crc64`.
+    Crc64,
+    /// `crc7`.
+    Crc7,
+    /// `sha1`.
+    Sha1,
+    /// `sha256`.
+    Sha256,
+    /// `sha512`.
+    Sha512,
+    /// `sha3-224`.
+    Sha3_224,
+    /// `sha3-256`.
+    Sha3_256,
+    /// `sha3-384`.
+    Sha3_384,
+    /// `sha3-512`.
+    Sha3_512,
+    /// `xxhash`.
+    Xxhash,
+    /// `meta`: offset and number only; today part of every method.
+    Meta,
+    /// `pattern_hdr`, and `verify_pattern` without `verify`: the pattern, with a
+    /// header in each interval.
+    PatternHeader,
+    /// `pattern`: the pattern alone, without header.
+    Pattern,
+}
+
+/// How what was written is verified.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verify {
+    /// `verify`.
+    pub method: VerifyMethod,
+    /// `do_verify`: reads again what the job wrote.
+    pub do_verify: bool,
+    /// `verify_only`.
+    pub verify_only: bool,
+    /// `verifysort`.
+    pub sort: bool,
+    /// `verify_offset`: where the header is in its interval, bytes.
+    pub offset: u32,
+    /// `verify_interval`, bytes; `None`: a block.
+    pub interval: Option<u32>,
+    /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
+    pub pattern: Vec<PatternPart>,
+    /// `verify_fatal`: ends at the first that is wrong.
+    pub fatal: bool,
+    /// `verify_dump`: writes what was expected and found into files.
+    pub dump: bool,
+    /// `verify_backlog`: verifies after so many writes; 0: at the end.
+    pub backlog: u64,
+    /// `verify_backlog_batch`.
+    pub backlog_batch: u64,
+    /// `verify_async`: threads that verify; ours do it where they read.
+    pub asynchronous: u32,
+    /// `verify_state_save`.
+    pub state_save: bool,
+    /// `verify_write_sequence`: headers hold the number of the write, which is checked.
+    pub write_sequence: bool,
+    /// `verify_header_seed`: headers hold the seed of the contents, which is checked.
+    pub header_seed: bool,
+    /// `experimental_verify`.
+    pub experimental: bool,
+    /// `trim_percentage`, of written blocks that are trimmed before they are verified.
+    pub trim_percentage: u32,
+    /// `trim_verify_zero`.
+    pub trim_verify_zero: bool,
+    /// `trim_backlog`.
+    pub trim_backlog: u64,
+    /// `trim_backlog_batch`.
+    pub trim_backlog_batch: u64,
+}
+
+/// A part of a `verify_pattern`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatternPart {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// The offset of the block, 8 bytes, little endian (`%o`).
+    Offset,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self {
+            method: VerifyMethod::default(),
+            do_verify: true,
+            verify_only: false,
+            sort: true,
+            offset: 0,
+            interval: None,
+            pattern: Vec::new(),
+            fatal: false,
+            dump: false,
+            backlog: 0,
+            backlog_batch: 0,
+            asynchronous: 0,
+            state_save: true,
+            write_sequence: true,
+            header_seed: true,
+            experimental: false,
+            trim_percentage: 0,
+            trim_verify_zero: true,
+            trim_backlog: 0,
+            trim_backlog_batch: 0,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Sizes of blocks: one, a range, or a mix.
+//!
+//! As in fio a mix counts whatever else is given for its direction, and a
+//! range counts against one size, in whatever order they stand.
+
+use iodyno_model::Each;
+
+use super::codecs::print_size;
+use super::value::{Taken, Value, print_directions};
+use super::{Kind, OptionSpec, Support};
+use crate::{BlockSize, Job};
+
+/// Largest block: what Linux moves in one system call is a little less than 2 GiB.
+const LARGEST: u64 = 1 << 30;
+
+fn size(value: Value<'_>) -> Taken<u64> {
+    let size = value.number()?;
+    if (1..=LARGEST).contains(&size) { Ok(size) } else { Err("1 byte to 1g was expected".into()) }
+}
+
+pub(super) const BS: OptionSpec = OptionSpec {
+    name: "bs",
+    aliases: &["blocksize"],
+    default: "4096",
+    support: Support::Native,
+    harmless: &[],
+    examples: &["4k", "8k,4k", "8k,", ",1m,", "4k,8k,16k", "4k:8k"],
+    help: "bytes of each I/O",
+    kind: || Kind::Directions(Box::new(Kind::Size)),
+    parse: |job, value| {
+        for (direction, part) in value.directions(true)? {
+            let size = size(part)?;
+            if let BlockSize::Fixed(bs) = job.pattern.bs.of_mut(direction) {
+                *bs = size;
+            }
+        }
+        Ok(())
+    },
+    print: |job| print(job, |bs| bs.fixed().map(print_size)),
+};
+
+pub(super) const BSRANGE: OptionSpec = OptionSpec {
+    name: "bsrange",
+    aliases: &["blocksize_range"],
+    default: "",
+    support: Support::Native,
+    harmless: &[],
+    examples: &["4k-64k", "512:1m", "4k-8k,16k-32k", ",1k-4k,"],
+    help: "bytes of I/Os: by chance from one size to another, in multiples of the smaller",
+    kind: || Kind::Directions(Box::new(Kind::Range)),
+    parse: |job, value| {
+        for (direction, part) in value.directions(false)? {
+            let ends = part.text.split_once(['-', ':']);
+            let (first, last) = ends.ok_or("a range such as 4k-64k was expected")?;
+            let (first, last) = (size(part.with(first))?, size(part.with(last))?);
+            let bs = job.pattern.bs.of_mut(direction);
+            if !matches!(bs, BlockSize::Split(_)) {
+                *bs = BlockSize::Range { low: first.min(last), high: first.max(last) };
+            }
+        }
+        Ok(())
+    },
+    print: |job| {
+        print(job, |bs| match bs {
+            BlockSize::Range { low, high } => Some(format!("{low}-{high}")),
+            _ => None,
+        })
+    },
+};
+
+pub(super) const BSSPLIT: OptionSpec = OptionSpec {
+    name: "bssplit",
+    aliases: &[],
+    default: "",
+    support: Support::Native,
+    harmless: &[],
+    examples: &[
+        "4k/10:64k/50:32k/40",
+        "4k/50:1k/:32k/",
+        "64k/40:1m/60,1m/100",
+        "4k",
+        "512/4:4k/67",
+    ],
+    help: "bytes of I/Os: sizes with percent; those without share what is left",
+    kind: || Kind::Directions(Box::new(Kind::Text)),
+    parse: |job, value| {
+        for (direction, part) in value.directions(false)? {
+            *job.pattern.bs.of_mut(direction) = BlockSize::Split(split(part)?);
+        }
+        Ok(())
+    },
+    print: |job| {
+        print(job, |bs| match bs {
+            BlockSize::Split(sizes) => {
+                let parts = sizes.iter().map(|(size, percent)| format!("{size}/{percent}"));
+                Some(parts.collect::<Vec<_>>().join(":"))
+            }
+            _ => None,
+        })
+    },
+};
+
+fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {
+    let parts: Each<Option<String>> = job.pattern.bs.map(part);
+    print_directions(&parts)
+}
+
+/// Sizes with their percents, which sum to 100, the rarest first. fio's rules
+/// (options.c, `bssplit_ddir`; io_u.c, `get_next_buflen`): no percent, or 0,
+/// is an equal part of what is left, in whole percent; what is missing of 100
+/// goes to the last, what is too much is cut off.
+fn split(value: Value<'_>) -> Taken<Vec<(u64, f64)>> {
+    let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();
+    for entry in value.text.split(':').take_while(|entry| !entry.trim().is_empty()) {
+        let (bytes, percent) = entry.split_once('/').unwrap_or((entry, ""));
+        let percent = match percent.trim() {
+            "" => 0,
+            text => text.parse().map_err(|_| "percent were expected, such as 4k/60:64k/40")?,
+        };
+        sizes.push((size(value.with(bytes))?, Some(percent).filter(|percent| *percent > 0)));
+    }
+    let given = sizes.iter().filter_map(|(_, percent)| *percent).fold(0, u32::saturating_add);
+    let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
+    if sizes.is_empty() || (given > 100 && open > 1) {
+        return Err("sizes with percent that sum to 100 were expected".into());
+    }
+    let share = 100_u32.saturating_sub(given).checked_div(open).unwrap_or(0);
+    let mut filled: Vec<_> = sizes
+        .into_iter()
+        .map(|(size, percent)| (size, percent.unwrap_or(share).min(100)))
+        .collect();
+    filled.sort_by_key(|(_, percent)| *percent);
+    let mut left = 100;
+    for (_, percent) in &mut filled {
+        *percent = (*percent).min(left);
+        left -= *percent;
+    }
+    if let Some((_, percent)) = filled.last_mut() {
+        *percent += left;
+    }
+    filled.retain(|(_, percent)| *percent > 0);
+    filled.sort_by_key(|(_, percent)| *percent);
+    Ok(filled.into_iter().map(|(size, percent)| (size, percent.into())).collect())
+}

@@ -1,0 +1,259 @@
+//! Options of jobs that only fio does.
+
+use super::{by_fio, taken_out};
+use crate::options::{Kind, OptionSpec};
+
+pub(in crate::options) static ROWS: &[OptionSpec] = &[
+    by_fio!(
+        "lockfile",
+        Kind::Words(vec!["none", "exclusive", "readwrite"]),
+        "none",
+        ["none"],
+        "files are not locked",
+        "files are locked while I/O is made"
+    ),
+    by_fio!(
+        "opendir",
+        Kind::Text,
+        "",
+        [],
+        "files are named one by one",
+        "all files below a directory"
+    ),
+    by_fio!(
+        "sprandom",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "it is a preconditioning of fio's own",
+        "SanDisk's pseudo-random preconditioning"
+    ),
+    by_fio!(
+        "random_sequence_stride",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "it belongs to random_distribution=sequence",
+        "a sequence of offsets in strides"
+    ),
+    by_fio!(
+        "write_barrier",
+        Kind::Number,
+        "0",
+        ["0"],
+        "Linux has no barrier writes any more",
+        "each so-manieth write is a barrier"
+    ),
+    by_fio!(
+        "sync_file_range",
+        Kind::Text,
+        "",
+        [],
+        "sync_file_range(2) is not called",
+        "writes out after so many writes"
+    ),
+    by_fio!(
+        "ramp_size",
+        Kind::Size,
+        "",
+        ["0"],
+        "a warm-up is a time, or found",
+        "bytes before anything is counted"
+    ),
+    by_fio!(
+        "iomem_align" | "mem_align",
+        Kind::Size,
+        "0",
+        ["0", "512", "4096", "4k", "4K"],
+        "buffers begin at pages",
+        "distance of buffers from a page's beginning"
+    ),
+    by_fio!(
+        "hugepage-size",
+        Kind::Size,
+        "2m",
+        ["0", "2m", "2M", "2097152", "2048k"],
+        "huge pages are of 2 MiB",
+        "size of huge pages"
+    ),
+    by_fio!(
+        "verify_policy",
+        Kind::Words(vec!["completed", "fsynced"]),
+        "completed",
+        ["completed"],
+        "all writes that completed are verified",
+        "which writes are verified"
+    ),
+    by_fio!(
+        "verify_pattern_interval",
+        Kind::Size,
+        "0",
+        ["0"],
+        "a pattern begins with its block",
+        "bytes after which the pattern begins again"
+    ),
+    by_fio!(
+        "verify_state_load",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "fio's state files are not read",
+        "goes on with the state that another run saved"
+    ),
+    by_fio!(
+        "verify_async_cpus",
+        Kind::List,
+        "",
+        [],
+        "there are no verifying threads",
+        "CPUs of the threads that verify"
+    ),
+    by_fio!(
+        "write_iolog",
+        Kind::Text,
+        "",
+        [],
+        "I/Os are not logged one by one",
+        "I/Os are logged, to be made again"
+    ),
+    by_fio!(
+        "read_iolog",
+        Kind::Text,
+        "",
+        [],
+        "logged I/Os are not made again",
+        "makes the I/Os of a log again"
+    ),
+    by_fio!(
+        "merge_blktrace_file",
+        Kind::Text,
+        "",
+        [],
+        "it is a tool on traces",
+        "merges traces into one"
+    ),
+    by_fio!(
+        "ioscheduler",
+        Kind::Text,
+        "",
+        [],
+        "the machine is measured as it is set up",
+        "sets the devices' I/O scheduler"
+    ),
+    by_fio!(
+        "lockmem",
+        Kind::Size,
+        "0",
+        ["0"],
+        "memory is not taken away",
+        "pins memory, so that caches have less"
+    ),
+    by_fio!(
+        "thinkcycles",
+        Kind::Number,
+        "0",
+        ["0"],
+        "pauses are times, not cycles",
+        "spins for so many cycles between I/Os"
+    ),
+    by_fio!(
+        "io_submit_mode",
+        Kind::Words(vec!["inline", "offload"]),
+        "inline",
+        ["inline"],
+        "each thread submits its own I/O",
+        "other threads submit"
+    ),
+    by_fio!(
+        "end_syncfs",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "files are synced one by one",
+        "syncfs(2) when the job is done"
+    ),
+    by_fio!(
+        "log_compression",
+        Kind::Size,
+        "",
+        ["0"],
+        "logs are plain text",
+        "logs are compressed in memory"
+    ),
+    by_fio!(
+        "log_store_compressed",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "logs are plain text",
+        "logs are written compressed"
+    ),
+    by_fio!(
+        "block_error_percentiles",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "errors are counted by errno, not by block",
+        "histogram of the errors of trimmed blocks"
+    ),
+    by_fio!(
+        "stats",
+        Kind::Bool,
+        "1",
+        ["1"],
+        "what runs is measured",
+        "0: nothing of the job is reported"
+    ),
+    by_fio!(
+        "job_start_clock_id",
+        Kind::Number,
+        "",
+        ["0"],
+        "the start is Unix time",
+        "clock of the job's start in fio's JSON"
+    ),
+    by_fio!(
+        "dedupe_global",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "jobs do not share blocks",
+        "blocks are like those of other jobs, too"
+    ),
+    by_fio!(
+        "profile",
+        Kind::Text,
+        "",
+        [],
+        "it is a test of fio's own",
+        "one of fio's built-in tests"
+    ),
+    by_fio!(
+        "cgroup",
+        Kind::Text,
+        "",
+        [],
+        "jobs stay in their control group",
+        "runs in this control group"
+    ),
+    by_fio!(
+        "cgroup_weight",
+        Kind::Number,
+        "",
+        [],
+        "jobs stay in their control group",
+        "its weight"
+    ),
+    by_fio!("uid", Kind::Number, "", [], "jobs run as who started them", "runs as this user"),
+    by_fio!("gid", Kind::Number, "", [], "jobs run as who started them", "runs as this group"),
+    by_fio!(
+        "flow",
+        Kind::Number,
+        "0",
+        ["0"],
+        "jobs do not wait for each other's I/O",
+        "share of the job in a common rate"
+    ),
+    taken_out!("rwmixcycle", "ms of each direction in a mix"),
+    taken_out!("percentage_sequential", "the opposite of percentage_random"),
+];

@@ -1,0 +1,88 @@
+//! What fio alone does: known here, so that a job file is refused by the name
+//! and with the reason, and not as if it were misspelt.
+
+mod commands;
+mod engines;
+mod jobs;
+mod parts;
+
+pub(super) use commands::ROWS as COMMANDS;
+pub(super) use engines::ROWS as ENGINES;
+pub(super) use jobs::ROWS as JOBS;
+pub(super) use parts::ROWS as PARTS;
+
+/// A row that is refused, but for values with which it changes nothing.
+macro_rules! by_fio {
+    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $harmless:expr,
+     $reason:literal, $help:literal) => {
+        crate::options::OptionSpec {
+            name: $name,
+            aliases: &[$($alias),*],
+            default: $default,
+            support: crate::options::Support::ByFio($reason),
+            harmless: &$harmless,
+            examples: &$harmless,
+            help: $help,
+            kind: || $kind,
+            parse: |_, _| Ok(()),
+            print: |_| String::new(),
+        }
+    };
+}
+
+/// A row that only a row above looks at.
+macro_rules! part {
+    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $reason:literal,
+     $help:literal) => {
+        crate::options::OptionSpec {
+            name: $name,
+            aliases: &[$($alias),*],
+            default: $default,
+            support: crate::options::Support::Ignored($reason),
+            harmless: &[],
+            examples: &[],
+            help: $help,
+            kind: || $kind,
+            parse: |_, _| Ok(()),
+            print: |_| String::new(),
+        }
+    };
+}
+
+/// fio refuses it, too.
+macro_rules! taken_out {
+    ($name:literal, $help:literal) => {
+        crate::options::OptionSpec {
+            name: $name,
+            aliases: &[],
+            default: "",
+            support: crate::options::Support::Gone,
+            harmless: &[],
+            examples: &[],
+            help: $help,
+            kind: || Kind::Number,
+            parse: |_, _| Err("fio took this option out, and refuses it: remove it".into()),
+            print: |_| String::new(),
+        }
+    };
+}
+
+/// A row of an engine that only fio has.
+macro_rules! of {
+    ($engines:literal, $name:literal $(| $alias:literal)*, $kind:expr) => {
+        crate::options::OptionSpec {
+            name: $name,
+            aliases: &[$($alias),*],
+            default: "",
+            support: crate::options::Support::ByFio(concat!("it belongs to fio's I/O engine ", $engines)),
+            harmless: &[],
+            examples: &[],
+            help: concat!("see fio's manual, I/O engine ", $engines),
+            kind: || $kind,
+            parse: |_, _| Ok(()),
+            print: |_| String::new(),
+        }
+    };
+}
+
+use {by_fio, of, part, taken_out};

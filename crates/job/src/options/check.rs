@@ -1,0 +1,172 @@
+//! Options that contradict each other, and what a user should be told.
+
+use iodyno_model::Direction;
+
+use super::{Support, find};
+use crate::value::JobError;
+use crate::{Amount, IoEngine, Job, ZoneMode};
+
+/// fio's `struct verify_header`, bytes.
+const VERIFY_HEADER: u64 = 48;
+/// Smallest unit of O_DIRECT on any device, bytes.
+const SECTOR: u64 = 512;
+
+/// What contradicts itself in a job; empty where nothing does. The first nine
+/// are fio's own (init.c, `fixup_options`).
+pub fn check(job: &Job) -> Vec<JobError> {
+    let mut errors = Vec::new();
+    let mut wrong = |is_wrong: bool, text: String| {
+        if is_wrong {
+            errors.push(JobError::Conflict(text));
+        }
+    };
+    let (pattern, pace) = (&job.pattern, &job.pace);
+    let rates =
+        |each: &iodyno_model::Each<Option<u64>>| each.iter().any(|(_, rate)| rate.is_some());
+    wrong(
+        (rates(&pace.rate) && rates(&pace.rate_iops))
+            || (rates(&pace.rate_min) && rates(&pace.rate_iops_min)),
+        "rate and rate_iops exclude each other: give one of them".into(),
+    );
+    for (greatest, least, name) in
+        [(&pace.rate, &pace.rate_min, "rate"), (&pace.rate_iops, &pace.rate_iops_min, "rate_iops")]
+    {
+        let above = |(direction, least): (Direction, &Option<u64>)| matches!((greatest.of(direction), least), (Some(most), Some(least)) if most < least);
+        wrong(least.iter().any(above), format!("{name}_min is above {name}"));
+    }
+    wrong(
+        pattern.zonemode == ZoneMode::Strided && pattern.zonesize.is_none(),
+        "zonemode=strided needs a zonesize".into(),
+    );
+    wrong(
+        pattern.zonemode == ZoneMode::None && pattern.zonesize.is_some(),
+        "zonemode=none and zonesize exclude each other".into(),
+    );
+    let used = || pattern.bs.iter().filter(|(direction, _)| pattern.rw.has(*direction));
+    let smallest = used().map(|(_, bs)| bs.smallest()).min().unwrap_or(0);
+    if let Some(Amount::Bytes(size)) = job.space.size {
+        wrong(size < smallest, format!("size={size} is less than a block of {smallest} bytes"));
+    }
+    let files = &job.files;
+    wrong(
+        pattern.rw.has(Direction::Trim)
+            && (!files.directory.is_empty()
+                || (files.filename.is_empty() && files.paths.is_empty())),
+        format!("rw={} needs a block device as filename", pattern.rw.name()),
+    );
+    verify(job, &mut wrong);
+    if let Some(state) = job.time.steadystate {
+        let second = 1_000_000_000;
+        wrong(
+            state.check_interval_ns < second,
+            "steadystate_check_interval is less than 1s".into(),
+        );
+        wrong(
+            state.check_interval_ns > 0
+                && (!state.duration_ns.is_multiple_of(state.check_interval_ns)
+                    || state.duration_ns <= state.check_interval_ns),
+            "steadystate_duration is not a multiple of steadystate_check_interval".into(),
+        );
+    }
+    wrong(
+        job.depth.batch_complete_min > job.depth.iodepth,
+        "iodepth_batch_complete_min is above iodepth: so many are never complete".into(),
+    );
+    wrong(
+        pace.latency_target.is_some() && (rates(&pace.rate) || rates(&pace.rate_iops)),
+        "latency_target and a rate exclude each other: each chooses how many I/Os are made".into(),
+    );
+    if job.engine.direct && !pattern.bs_unaligned {
+        let uneven = used().find(|(_, bs)| bs.smallest() % SECTOR != 0);
+        if let Some((direction, bs)) = uneven {
+            let size = bs.smallest();
+            wrong(
+                true,
+                format!(
+                    "{direction:?} blocks of {size} bytes cannot be made with direct=1: multiples of {SECTOR} can \
+                 (in sizes KiB is 1000 as in fio, k is 1024)",
+                ),
+            );
+        }
+    }
+    errors
+}
+
+fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
+    use crate::VerifyMethod::{None as Nothing, Null, Pattern};
+
+    let verify = &job.verify;
+    if !matches!(verify.method, Nothing | Null | Pattern) {
+        let interval = verify.interval.map_or(job.pattern.bs.write.smallest(), u64::from);
+        wrong(
+            u64::from(verify.offset) + VERIFY_HEADER > interval,
+            format!(
+                "verify needs {VERIFY_HEADER} bytes for its header, behind verify_offset, in every {interval} bytes: \
+                 larger blocks or a larger verify_interval are needed"
+            ),
+        );
+    }
+    let needs = matches!(verify.method, Pattern | crate::VerifyMethod::PatternHeader);
+    wrong(needs && verify.pattern.is_empty(), "verify=pattern needs a verify_pattern".into());
+}
+
+/// What only io_uring and its commands look at.
+const OF_IO_URING: [&str; 9] = [
+    "cmd_type",
+    "fixedbufs",
+    "force_async",
+    "nonvectored",
+    "readfua",
+    "registerfiles",
+    "sqthread_poll",
+    "sqthread_poll_cpu",
+    "writefua",
+];
+
+/// What a user should be told of the options as given: those that change
+/// nothing here, and those that do less than they seem to.
+pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
+    let engine = job.engine.ioengine;
+    let mut notes = Vec::new();
+    for (name, value) in entries {
+        let (Some(spec), value) = (find(name), value.unwrap_or_default()) else { continue };
+        let ours = matches!(engine, IoEngine::Auto | IoEngine::IoUring | IoEngine::IoUringCmd);
+        if let Support::Ignored(reason) = spec.support {
+            notes.push(format!("{name} changes nothing here: {reason}"));
+        } else if OF_IO_URING.contains(&spec.name) && !ours {
+            notes.push(format!("{name} has no effect with ioengine={}", engine.name()));
+        } else if spec.name == "ioengine" && matches!(value, "pvsync" | "vsync") {
+            notes.push(format!("ioengine={value} is run as pvsync2"));
+        } else if spec.kind().is_of_sizes() && value.to_ascii_lowercase().contains("ib") {
+            let (binary, decimal) =
+                if job.report.kb_base == 1000 { (1024, 1000) } else { (1000, 1024) };
+            notes.push(format!(
+                "{name}={value}: as in fio with kb_base={}, KiB is {binary} bytes and k is {decimal}",
+                job.report.kb_base
+            ));
+        }
+    }
+    let given = |wanted: &str| {
+        entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
+    };
+    if engine.is_synchronous() && job.depth.iodepth > 1 {
+        notes.push(format!(
+            "iodepth={} has no effect: {} makes one I/O at a time; raise numjobs, or take io_uring or libaio",
+            job.depth.iodepth,
+            engine.name(),
+        ));
+    }
+    let block = |name: &&String| name.starts_with("/dev/nvme");
+    if let (IoEngine::IoUringCmd, Some(name)) = (engine, job.files.filename.iter().find(block)) {
+        notes.push(format!(
+            "ioengine=io_uring_cmd needs a character device such as /dev/ng0n1, and {name} is a block device"
+        ));
+    }
+    if given("time_based") && job.time.runtime_ns.is_none() {
+        notes.push("time_based has no effect without runtime".into());
+    }
+    if given("steadystate") && job.time.steadystate.is_none() {
+        notes.push("steadystate has no effect without steadystate_duration".into());
+    }
+    notes
+}

@@ -1,0 +1,82 @@
+//! What is written.
+
+use super::codecs::{Bool, Flag, Maybe, Percent, Size, Words};
+use super::{Kind, OptionSpec, Support, pattern_bytes, row};
+use crate::{DedupeMode, PatternPart};
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!("zero_buffers", contents.zero_buffers, Flag, "0", ["1"], "zeros are written"),
+    row!(
+        "refill_buffers",
+        contents.refill_buffers,
+        Flag,
+        "0",
+        ["1"],
+        "new random contents for every write"
+    ),
+    row!(
+        "scramble_buffers",
+        contents.scramble_buffers,
+        Bool,
+        "1",
+        ["0"],
+        "contents are slightly changed for every write, so that no two blocks are alike"
+    ),
+    OptionSpec {
+        name: "buffer_pattern",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0xdeadbeef", "\"aaaa\"", "255"],
+        help: "bytes that are repeated",
+        kind: || Kind::Text,
+        parse: |job, value| {
+            job.contents.buffer_pattern = pattern_bytes::parse_bytes(value.text)?;
+            Ok(())
+        },
+        print: |job| {
+            pattern_bytes::print(&[PatternPart::Bytes(job.contents.buffer_pattern.clone())])
+        },
+    },
+    row!(
+        "buffer_compress_percentage",
+        contents.buffer_compress_percentage,
+        Maybe(Percent),
+        "",
+        ["50", "100", "0"],
+        "how far contents can be compressed"
+    ),
+    row!(
+        "buffer_compress_chunk",
+        contents.buffer_compress_chunk,
+        Size(1, 1 << 30),
+        "512",
+        ["4k"],
+        "in pieces of this size"
+    ),
+    row!(
+        "dedupe_percentage",
+        contents.dedupe_percentage,
+        Percent,
+        "",
+        ["50"],
+        "of the blocks that are like others"
+    ),
+    row!(
+        "dedupe_mode",
+        contents.dedupe_mode,
+        Words(&[("repeat", DedupeMode::Repeat), ("working_set", DedupeMode::WorkingSet)]),
+        "repeat",
+        ["working_set"],
+        "like the block before, or like one of a set"
+    ),
+    row!(
+        "dedupe_working_set_percentage",
+        contents.dedupe_working_set_percentage,
+        Percent,
+        "5",
+        ["10"],
+        "size of that set, of the file or device"
+    ),
+];

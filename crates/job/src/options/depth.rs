@@ -1,0 +1,58 @@
+//! How many I/Os are outstanding.
+
+use super::codecs::{Bool, Count, OrZero};
+use super::{OptionSpec, row};
+
+/// Greatest depth: io_uring's and libaio's queues go to 32768 and beyond, fio's `iodepth` to 2^31.
+const DEEPEST: u32 = 65_536;
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "iodepth",
+        depth.iodepth,
+        Count(1, DEEPEST),
+        "1",
+        ["1", "128"],
+        "outstanding I/Os of each job"
+    ),
+    row!(
+        "iodepth_batch" | "iodepth_batch_submit",
+        depth.batch,
+        OrZero(Count(0, DEEPEST)),
+        "1",
+        ["1", "16"],
+        "handed over at once at most; without it, or 0, as many as are free"
+    ),
+    row!(
+        "iodepth_batch_complete_min" | "iodepth_batch_complete",
+        depth.batch_complete_min,
+        Count(0, DEEPEST),
+        "1",
+        ["0", "16"],
+        "waits until this many are complete"
+    ),
+    row!(
+        "iodepth_batch_complete_max",
+        depth.batch_complete_max,
+        OrZero(Count(0, DEEPEST)),
+        "",
+        ["32"],
+        "reaps at most this many at once"
+    ),
+    row!(
+        "iodepth_low",
+        depth.low,
+        OrZero(Count(0, DEEPEST)),
+        "",
+        ["8"],
+        "refills only when as few are outstanding"
+    ),
+    row!(
+        "serialize_overlap",
+        depth.serialize_overlap,
+        Bool,
+        "0",
+        ["1"],
+        "no two outstanding I/Os touch the same blocks"
+    ),
+];

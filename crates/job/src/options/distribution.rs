@@ -1,0 +1,158 @@
+//! fio's `random_distribution`.
+
+use iodyno_model::Each;
+
+use super::value::{Refusal, Taken, Value, print_directions};
+use super::{Kind, OptionSpec, Support};
+use crate::{Distribution, Zone};
+
+const WORDS: [&str; 7] = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
+
+pub(super) const ROW: OptionSpec = OptionSpec {
+    name: "random_distribution",
+    aliases: &[],
+    default: "random",
+    support: Support::Native,
+    harmless: &[],
+    examples: &[
+        "random",
+        "zipf",
+        "zipf:1.2",
+        "zipf:1.2:0.5",
+        "pareto:0.2",
+        "normal:10:0.25",
+        "zoned:50/5:30/15:20/",
+        "zoned:60/10:40/90,100/100",
+        "zoned_abs:60/20g:40/100g",
+    ],
+    help: "how random offsets are spread over the range: zipf:THETA[:CENTER], pareto:H[:CENTER], \
+           normal:PERCENT[:CENTER], zoned:ACCESS/SIZE:… in percent, zoned_abs with sizes (sequence: by fio)",
+    kind: || Kind::Words(WORDS.to_vec()),
+    parse: |job, value| {
+        job.pattern.random_distribution = distribution(value)?;
+        Ok(())
+    },
+    print: |job| {
+        let each = &job.pattern.random_distribution;
+        match &each.read {
+            one if one == &each.write && one == &each.trim => print(one),
+            _ => print_zoned(each),
+        }
+    },
+};
+
+fn distribution(value: Value<'_>) -> Taken<Each<Distribution>> {
+    let (word, rest) = value.text.split_once(':').unwrap_or((value.text, ""));
+    Ok(match word {
+        "random" if rest.is_empty() => Each::default(),
+        "zipf" => {
+            let (theta, center) = numbers(value.with(rest), 1.1)?;
+            if theta == 1.0 || theta < 0.0 {
+                return Err("a theta of 0 or more, but not 1, was expected".into());
+            }
+            Each::all(Distribution::Zipf { theta, center })
+        }
+        "pareto" => {
+            let (h, center) = numbers(value.with(rest), 0.2)?;
+            if h <= 0.0 || h >= 1.0 {
+                return Err("more than 0 and less than 1 was expected".into());
+            }
+            Each::all(Distribution::Pareto { h, center })
+        }
+        "normal" => {
+            let (deviation, center) = numbers(value.with(rest), 0.0)?;
+            if !(0.0..100.0).contains(&deviation) {
+                return Err("a deviation from 0 to less than 100 percent was expected".into());
+            }
+            Each::all(Distribution::Normal { deviation, center })
+        }
+        "zoned" | "zoned_abs" => {
+            let mut each = Each::default();
+            for (direction, part) in value.with(rest).directions(false)? {
+                *each.of_mut(direction) = match word {
+                    "zoned" => Distribution::Zoned(zones(part, false)?),
+                    _ => Distribution::ZonedAbsolute(zones(part, true)?),
+                };
+            }
+            each
+        }
+        "sequence" => return Err(Refusal::ByFio("offsets in a sequence of one's own".into())),
+        _ => return Err(format!("one of {} was expected", WORDS.join(", ")).into()),
+    })
+}
+
+/// A parameter and a center of 0 to 1.
+fn numbers(value: Value<'_>, default: f64) -> Taken<(f64, Option<f64>)> {
+    if value.text.is_empty() {
+        return Ok((default, None));
+    }
+    let (first, center) = match value.text.split_once(':') {
+        Some((first, center)) => (first, Some(value.with(center).float()?)),
+        None => (value.text, None),
+    };
+    if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
+        return Err("a center from 0 to 1 was expected".into());
+    }
+    Ok((value.with(first).float()?, center))
+}
+
+/// fio's rules (options.c, `zone_split_ddir`): shares of I/Os sum to 100;
+/// sizes that are left out, or 0, share what is left of 100 percent.
+fn zones(value: Value<'_>, absolute: bool) -> Taken<Vec<Zone>> {
+    let mut zones = Vec::new();
+    for entry in value.text.split(':').take_while(|entry| !entry.trim().is_empty()) {
+        let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
+        let access_percent = value.with(access).number_within(0, 100)? as f64;
+        let size = match size.trim() {
+            "" => 0,
+            text if absolute => value.with(text).number()?,
+            text => value.with(text).number_within(0, 100)?,
+        };
+        zones.push(Zone { access_percent, size: size as f64 });
+    }
+    if zones.iter().map(|zone| zone.access_percent).sum::<f64>() != 100.0 {
+        return Err("shares of the I/Os that sum to 100 percent were expected".into());
+    }
+    if !absolute {
+        let left = 100.0 - zones.iter().map(|zone| zone.size).sum::<f64>();
+        if left < 0.0 {
+            return Err("sizes that sum to 100 percent at most were expected".into());
+        }
+        let open = zones.iter().filter(|zone| zone.size == 0.0).count();
+        for zone in zones.iter_mut().filter(|zone| zone.size == 0.0) {
+            zone.size = (left / open as f64).trunc();
+        }
+    }
+    Ok(zones)
+}
+
+fn print(distribution: &Distribution) -> String {
+    let numbers = |word: &str, first: f64, center: Option<f64>| {
+        let center = center.map_or(String::new(), |center| format!(":{center}"));
+        format!("{word}:{first}{center}")
+    };
+    match distribution {
+        Distribution::Random => "random".into(),
+        Distribution::Zipf { theta, center } => numbers("zipf", *theta, *center),
+        Distribution::Pareto { h, center } => numbers("pareto", *h, *center),
+        Distribution::Normal { deviation, center } => numbers("normal", *deviation, *center),
+        Distribution::Zoned(zones) => format!("zoned:{}", print_zones(zones)),
+        Distribution::ZonedAbsolute(zones) => format!("zoned_abs:{}", print_zones(zones)),
+    }
+}
+
+/// Directions differ in their zones only, or have none.
+fn print_zoned(each: &Each<Distribution>) -> String {
+    let absolute = each.iter().any(|(_, d)| matches!(d, Distribution::ZonedAbsolute(_)));
+    let parts = each.map(|distribution| match distribution {
+        Distribution::Zoned(zones) | Distribution::ZonedAbsolute(zones) => Some(print_zones(zones)),
+        _ => None,
+    });
+    let word = if absolute { "zoned_abs" } else { "zoned" };
+    format!("{word}:{}", print_directions(&parts))
+}
+
+fn print_zones(zones: &[Zone]) -> String {
+    let parts = zones.iter().map(|zone| format!("{}/{}", zone.access_percent, zone.size));
+    parts.collect::<Vec<_>>().join(":")
+}

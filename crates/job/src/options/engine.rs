@@ -1,0 +1,271 @@
+//! How a job talks to the kernel.
+
+use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
+use super::value::Refusal;
+use super::{Kind, OptionSpec, Support, ignored, row};
+use crate::{CommandType, IoEngine, Sync};
+
+/// fio's other I/O engines, as its manual lists them.
+const OTHERS: &[&str] = &[
+    "posixaio",
+    "solarisaio",
+    "windowsaio",
+    "splice",
+    "net",
+    "netsplice",
+    "cpuio",
+    "rdma",
+    "falloc",
+    "ftruncate",
+    "e4defrag",
+    "rados",
+    "rbd",
+    "http",
+    "gfapi",
+    "gfapi_async",
+    "libhdfs",
+    "mtd",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "filesetxattr",
+    "filelistxattr",
+    "libpmem",
+    "pmemblk",
+    "dev-dax",
+    "null",
+    "cpp_null",
+    "sg",
+    "libiscsi",
+    "nbd",
+    "libcufile",
+    "libhipfile",
+    "libblkio",
+    "libzbc",
+    "nfs",
+    "exec",
+    "xnvme",
+    "ime_psync",
+    "ime_psyncv",
+    "ime_aio",
+    "dfs",
+    "librpma_apm_client",
+    "librpma_apm_server",
+    "librpma_gpspm_client",
+    "librpma_gpspm_server",
+    "guasi",
+    "syslet-rw",
+    "sheepdog",
+    "page_fault",
+    "external",
+    "spdk",
+    "spdk_bdev",
+];
+
+const SYNC: &[(&str, Sync)] = &[
+    ("none", Sync::None),
+    ("sync", Sync::Sync),
+    ("dsync", Sync::Dsync),
+    ("0", Sync::None),
+    ("1", Sync::Sync),
+];
+
+const MEMORY: [(&str, Option<bool>); 7] = [
+    ("malloc", Some(false)),
+    ("mmaphuge", Some(true)),
+    ("shm", Some(false)),
+    ("mmap", Some(false)),
+    ("mmapshared", Some(false)),
+    ("shmhuge", Some(true)),
+    ("cudamalloc", None),
+];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "ioengine",
+        aliases: &[],
+        default: "psync",
+        support: Support::Native,
+        harmless: &[],
+        examples: &[
+            "auto",
+            "io_uring",
+            "io_uring_cmd",
+            "libaio",
+            "psync",
+            "pvsync2",
+            "sync",
+            "mmap",
+        ],
+        help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
+               pvsync and vsync are run as pvsync2",
+        kind: || Kind::Words(IoEngine::ALL.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            let engine = IoEngine::ALL.into_iter().find(|(name, _)| *name == value.text);
+            if let Some((_, engine)) = engine {
+                job.engine.ioengine = engine;
+                return Ok(());
+            }
+            let word = value.text.split(':').next().unwrap_or_default();
+            if OTHERS.contains(&word) || word.contains('/') {
+                return Err(Refusal::ByFio("it is an I/O engine of fio's own".into()));
+            }
+            let names = IoEngine::ALL.map(|(name, _)| name).join(", ");
+            Err(format!("one of {names} was expected").into())
+        },
+        print: |job| job.engine.ioengine.name().into(),
+    },
+    row!("direct", engine.direct, Bool, "0", ["1"], "past the page cache (O_DIRECT)"),
+    OptionSpec {
+        name: "buffered",
+        aliases: &[],
+        default: "1",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0", "1"],
+        help: "through the page cache: the opposite of direct",
+        kind: || Kind::Bool,
+        parse: |job, value| {
+            use super::codecs::Codec;
+            let mut buffered = true;
+            Bool.set(value, &mut buffered)?;
+            job.engine.direct = !buffered;
+            Ok(())
+        },
+        print: |_| String::new(),
+    },
+    row!(
+        "sync",
+        engine.sync,
+        Words(SYNC),
+        "none",
+        ["sync", "dsync", "1"],
+        "files are opened with O_SYNC or O_DSYNC"
+    ),
+    row!("hipri", engine.hipri, Flag, "0", ["1"], "completions are polled for (io_uring, pvsync2)"),
+    row!(
+        "fixedbufs",
+        engine.fixedbufs,
+        Flag,
+        "0",
+        ["1", "0"],
+        "buffers are registered with the kernel; here wherever that works"
+    ),
+    row!(
+        "registerfiles",
+        engine.registerfiles,
+        Flag,
+        "0",
+        ["1", "0"],
+        "files are registered with the kernel; here wherever that works"
+    ),
+    row!(
+        "sqthread_poll",
+        engine.sqthread_poll,
+        Flag,
+        "0",
+        ["1"],
+        "a kernel thread submits (io_uring)"
+    ),
+    row!(
+        "sqthread_poll_cpu",
+        engine.sqthread_poll_cpu,
+        Maybe(Count(0, 65_535)),
+        "",
+        ["3"],
+        "CPU of that thread"
+    ),
+    OptionSpec {
+        name: "nonvectored",
+        aliases: &[],
+        default: "-1",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["1", "-1", "0"],
+        help: "I/O of one buffer each, without vectors; here always",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            job.engine.nonvectored = value.text != "0" && {
+                crate::value::parse_signed(value.text, value.units)?;
+                true
+            };
+            Ok(())
+        },
+        print: |job| u8::from(job.engine.nonvectored).to_string(),
+    },
+    row!(
+        "force_async",
+        engine.force_async,
+        OrZero(Count(0, u32::MAX)),
+        "",
+        ["4"],
+        "each so-manieth I/O is given to kernel threads (io_uring)"
+    ),
+    row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fails rather than waits"),
+    row!("uncached", engine.uncached, Flag, "0", ["1"], "RWF_DONTCACHE"),
+    OptionSpec {
+        name: "cmd_type",
+        aliases: &[],
+        default: "nvme",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["nvme"],
+        help: "commands of io_uring_cmd (bsg: by fio)",
+        kind: || Kind::Words(vec!["nvme", "bsg"]),
+        parse: |job, value| {
+            let kind = value.word(&[("nvme", Some(CommandType::Nvme)), ("bsg", None)])?;
+            job.engine.cmd_type =
+                kind.ok_or_else(|| Refusal::ByFio("bsg is SCSI, and commands are NVMe's".into()))?;
+            Ok(())
+        },
+        print: |job| match job.engine.cmd_type {
+            CommandType::Nvme => "nvme".into(),
+        },
+    },
+    row!("readfua", engine.readfua, Bool, "0", ["1"], "reads force unit access (io_uring_cmd)"),
+    row!("writefua", engine.writefua, Bool, "0", ["1"], "writes force unit access (io_uring_cmd)"),
+    OptionSpec {
+        name: "mem",
+        aliases: &["iomem"],
+        default: "malloc",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["malloc", "shm", "mmap", "mmaphuge"],
+        help: "where buffers are; those with `huge` are in huge pages, the others are alike (cudamalloc: by fio)",
+        kind: || Kind::Words(MEMORY.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            let huge = value.word(&MEMORY)?;
+            job.engine.huge_pages =
+                huge.ok_or_else(|| Refusal::ByFio("buffers are in the host's memory".into()))?;
+            Ok(())
+        },
+        print: |job| if job.engine.huge_pages { "mmaphuge" } else { "malloc" }.into(),
+    },
+    ignored!(
+        "userspace_reap",
+        Flag,
+        "0",
+        ["1"],
+        "completions are picked up without a system call wherever they can be",
+        "libaio's completions are read from its ring"
+    ),
+    ignored!(
+        "clocksource",
+        Words(&[("gettimeofday", 0), ("clock_gettime", 1), ("cpu", 2)]),
+        "",
+        ["gettimeofday", "clock_gettime", "cpu"],
+        "time is taken from the CPU's counter, checked against the kernel's clock",
+        "where fio takes its time from"
+    ),
+    ignored!(
+        "gtod_cpu",
+        Count(0, 65_535),
+        "",
+        ["0"],
+        "reading the time costs less than what this would spare",
+        "a thread on this CPU keeps the time"
+    ),
+];

@@ -1,0 +1,105 @@
+//! What becomes of errors.
+
+use iodyno_model::Each;
+
+use super::codecs::{Bool, Directions, OrZero, Time};
+use super::value::{Taken, Value};
+use super::{Kind, OptionSpec, Support, errno, row};
+use crate::value::TimeUnit;
+use crate::{ContinueOn, Errors};
+
+const fn on(read: bool, write: bool, verify: bool) -> ContinueOn {
+    ContinueOn { read, write, verify }
+}
+
+const WORDS: [(&str, ContinueOn); 8] = [
+    ("none", on(false, false, false)),
+    ("read", on(true, false, false)),
+    ("write", on(false, true, false)),
+    ("io", on(true, true, false)),
+    ("verify", on(false, false, true)),
+    ("all", on(true, true, true)),
+    ("0", on(false, false, false)),
+    ("1", on(true, true, true)),
+];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "continue_on_error",
+        aliases: &[],
+        default: "none",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["read", "io", "all", "verify"],
+        help: "errors after which the job goes on",
+        kind: || Kind::Words(WORDS.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            job.errors.continue_on_error = value.word(&WORDS)?;
+            Ok(())
+        },
+        print: |job| print_continue(&job.errors),
+    },
+    OptionSpec {
+        name: "ignore_error",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["EIO:ENOSPC", ",ENOSPC", "EIO,28,EILSEQ"],
+        help: "errors that are none, of reads, writes and verifying, by name or number",
+        kind: || Kind::Directions(Box::new(Kind::Names)),
+        parse: |job, value| {
+            let mut parts = value.text.split(',');
+            let mut next = || numbers(value.with(parts.next().unwrap_or_default().trim()));
+            job.errors.ignore_error = Each { read: next()?, write: next()?, trim: next()? };
+            if parts.next().is_some() {
+                return Err("at most three lists were expected: of reads, writes, verifying".into());
+            }
+            Ok(())
+        },
+        print: |job| {
+            let list = |list: &Vec<i32>| {
+                list.iter().map(|number| errno::name(*number)).collect::<Vec<_>>().join(":")
+            };
+            let Each { read, write, trim } = &job.errors.ignore_error;
+            let text = [read, write, trim].map(list).join(",");
+            text.trim_end_matches(',').into()
+        },
+    },
+    row!("error_dump", errors.error_dump, Bool, "0", ["1"], "each error is told"),
+    row!(
+        "max_latency",
+        errors.max_latency_ns,
+        Directions(OrZero(Time(TimeUnit::Microseconds))),
+        "0",
+        ["500ms", "1000,2s"],
+        "an I/O that takes longer ends the job; 0: no bound"
+    ),
+];
+
+fn numbers(value: Value<'_>) -> Taken<Vec<i32>> {
+    let entry = |text: &str| {
+        let number = errno::number(text).map(i64::from);
+        let number = number.or_else(|| value.with(text).number().ok()?.try_into().ok());
+        let number = number.and_then(|number| i32::try_from(number).ok()).filter(|n| *n > 0);
+        number.ok_or_else(|| format!("an error such as EIO or 5 was expected, not `{text}`").into())
+    };
+    value.text.split(':').filter(|text| !text.is_empty()).map(entry).collect()
+}
+
+/// The word for what is not already said by `ignore_error`.
+fn print_continue(errors: &Errors) -> String {
+    let wanted = errors.continue_on_error;
+    let ignored = &errors.ignore_error;
+    let said = on(!ignored.read.is_empty(), !ignored.write.is_empty(), !ignored.trim.is_empty());
+    let fits = |word: ContinueOn| {
+        let one =
+            |wanted: bool, said: bool, word: bool| wanted == word || (wanted && said && !word);
+        one(wanted.read, said.read, word.read)
+            && one(wanted.write, said.write, word.write)
+            && one(wanted.verify, said.verify, word.verify)
+    };
+    let exact = WORDS.iter().find(|(_, word)| *word == wanted);
+    let word = exact.or_else(|| WORDS.iter().find(|(_, word)| fits(*word)));
+    word.map_or(String::new(), |(word, _)| (*word).into())
+}

@@ -1,0 +1,212 @@
+//! Which files and devices a job uses.
+
+use super::codecs::{Bool, Count, Maybe, Names, OrZero, Text, Words};
+use super::value::Refusal;
+use super::{Kind, OptionSpec, Support, ignored, row};
+use crate::{Fallocate, FileService};
+
+const SERVICES: [(&str, Option<FileService>); 7] = [
+    ("roundrobin", Some(FileService::RoundRobin)),
+    ("random", Some(FileService::Random)),
+    ("sequential", Some(FileService::Sequential)),
+    ("zipf", None),
+    ("pareto", None),
+    ("normal", None),
+    ("gauss", None),
+];
+
+const FALLOCATE: &[(&str, Fallocate)] = &[
+    ("none", Fallocate::None),
+    ("native", Fallocate::Native),
+    ("posix", Fallocate::Posix),
+    ("keep", Fallocate::Keep),
+    ("truncate", Fallocate::Truncate),
+    ("0", Fallocate::None),
+    ("1", Fallocate::Posix),
+];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!("name", name, Text, "", ["seq-read"], "name of the job"),
+    row!("description", description, Maybe(Text), "", ["\"fill\""], "text about the job"),
+    row!(
+        "filename",
+        files.filename,
+        Names,
+        "",
+        ["/dev/nvme0n1", "a:b:c", "disk\\:1"],
+        "files or devices; \\: stands for a colon in a name"
+    ),
+    row!(
+        "directory",
+        files.directory,
+        Names,
+        "",
+        ["/mnt/a", "/mnt/a:/mnt/b"],
+        "where files are; clones take the directories in turn"
+    ),
+    row!(
+        "filename_format",
+        files.filename_format,
+        Maybe(Text),
+        "$jobname.$jobnum.$filenum",
+        ["$jobname.$filenum", "shared"],
+        "names of files that `filename` does not name"
+    ),
+    row!(
+        "unique_filename",
+        files.unique_filename,
+        Bool,
+        "1",
+        ["0"],
+        "clients of a server put their address in front of names"
+    ),
+    row!("nrfiles" | "nr_files", files.nrfiles, Count(1, 1 << 20), "1", ["16"], "files of a job"),
+    row!(
+        "openfiles",
+        files.openfiles,
+        OrZero(Count(0, 1 << 20)),
+        "",
+        ["4"],
+        "files that are open at the same time; without it all"
+    ),
+    OptionSpec {
+        name: "file_service_type",
+        aliases: &[],
+        default: "roundrobin",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["random", "sequential", "roundrobin:8"],
+        help: "which file comes next, and after how many I/Os (zipf, pareto, normal, gauss: by fio)",
+        kind: || Kind::Words(SERVICES.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            let service = value.word(&SERVICES)?;
+            let service = service.ok_or_else(|| {
+                Refusal::ByFio("files are chosen in turn, at random or in sequence".into())
+            })?;
+            let mut ios = 1;
+            if let Some((_, text)) = value.text.split_once(':') {
+                ios = value.with(text).number_within(1, u32::MAX.into())? as u32;
+            }
+            (job.files.file_service_type, job.files.file_service_ios) = (service, ios);
+            Ok(())
+        },
+        print: |job| {
+            let wanted = Some(job.files.file_service_type);
+            let found = SERVICES.iter().find(|(_, service)| *service == wanted);
+            let word = found.map_or("", |(word, _)| word);
+            match job.files.file_service_ios {
+                1 => word.into(),
+                ios => format!("{word}:{ios}"),
+            }
+        },
+    },
+    row!(
+        "allow_file_create",
+        files.allow_file_create,
+        Bool,
+        "1",
+        ["0"],
+        "files that are missing are made"
+    ),
+    row!(
+        "create_serialize",
+        files.create_serialize,
+        Bool,
+        "1",
+        ["0"],
+        "jobs lay their files out one after the other"
+    ),
+    row!("create_fsync", files.create_fsync, Bool, "1", ["0"], "files are synced once laid out"),
+    row!(
+        "create_on_open",
+        files.create_on_open,
+        Bool,
+        "0",
+        ["1"],
+        "files are made when the job opens them"
+    ),
+    row!(
+        "create_only",
+        files.create_only,
+        Bool,
+        "0",
+        ["1"],
+        "files are laid out, and no I/O is made"
+    ),
+    row!(
+        "fallocate",
+        files.fallocate,
+        Words(FALLOCATE),
+        "native",
+        ["none", "keep", "posix", "truncate"],
+        "how room is made for files"
+    ),
+    row!(
+        "overwrite",
+        files.overwrite,
+        Bool,
+        "0",
+        ["1"],
+        "files are laid out before they are written"
+    ),
+    row!("unlink", files.unlink, Bool, "0", ["1"], "files are removed when the job is done"),
+    row!(
+        "unlink_each_loop",
+        files.unlink_each_loop,
+        Bool,
+        "0",
+        ["1"],
+        "files are removed after each loop"
+    ),
+    row!(
+        "invalidate",
+        files.invalidate,
+        Bool,
+        "1",
+        ["0"],
+        "what the page cache holds of the files is dropped first"
+    ),
+    row!("pre_read", files.pre_read, Bool, "0", ["1"], "files are read into the page cache first"),
+    OptionSpec {
+        name: "fadvise_hint",
+        aliases: &[],
+        default: "1",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0"],
+        help: "the kernel is told whether I/O is sequential or random (words: by fio)",
+        kind: || Kind::Words(vec!["0", "1", "random", "sequential", "noreuse"]),
+        parse: |job, value| {
+            let words = [
+                ("0", Some(false)),
+                ("1", Some(true)),
+                ("random", None),
+                ("sequential", None),
+                ("noreuse", None),
+            ];
+            let hint = value.word(&words)?;
+            job.files.fadvise_hint = hint.ok_or_else(|| {
+                Refusal::ByFio("the hint follows the pattern, or is left out".into())
+            })?;
+            Ok(())
+        },
+        print: |job| u8::from(job.files.fadvise_hint).to_string(),
+    },
+    row!("fsync_on_close", files.fsync_on_close, Bool, "0", ["1"], "files are synced when closed"),
+    ignored!(
+        "filetype",
+        Words(&[("none", 0), ("file", 1), ("block", 2), ("char", 3)]),
+        "none",
+        ["none", "file", "block", "char"],
+        "what a name stands for is always looked at",
+        "kind of all files of the job"
+    ),
+    ignored!(
+        "allow_mounted_write",
+        Bool,
+        "0",
+        ["0", "1"],
+        "what is in use is never written to, whatever it says",
+        "fio writes to mounted devices"
+    ),
+];

@@ -1,0 +1,24 @@
+//! When what was written is made durable.
+
+use super::codecs::{Bool, Count};
+use super::{OptionSpec, row};
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "fsync",
+        flush.fsync,
+        Count(0, u32::MAX),
+        "0",
+        ["1", "32"],
+        "fsync(2) after so many writes"
+    ),
+    row!(
+        "fdatasync",
+        flush.fdatasync,
+        Count(0, u32::MAX),
+        "0",
+        ["1", "128"],
+        "fdatasync(2) after so many writes"
+    ),
+    row!("end_fsync", flush.end_fsync, Bool, "0", ["1"], "fsync(2) when the job is done"),
+];

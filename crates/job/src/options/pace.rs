@@ -1,0 +1,183 @@
+//! How fast a job goes at most.
+
+use super::codecs::{
+    Bool, Codec, Count, Directions, Number, OrZero, PlainMilliseconds, Size, Time, Words,
+};
+use super::{Kind, OptionSpec, Support, row};
+use crate::value::TimeUnit::{Microseconds, Seconds};
+use crate::{Job, LatencyTarget, RateProcess, ThinkBlocks};
+
+fn target(job: &mut Job) -> &mut LatencyTarget {
+    job.pace.latency_target.get_or_insert(LatencyTarget {
+        target_ns: 0,
+        window_ns: 0,
+        percentile: 100.0,
+        run: false,
+    })
+}
+
+/// A row for one of the fields of the latency target.
+macro_rules! target_row {
+    ($name:literal, $field:ident, $codec:expr, $default:literal, $examples:expr, $help:literal) => {
+        OptionSpec {
+            name: $name,
+            aliases: &[],
+            default: $default,
+            support: Support::Native,
+            harmless: &[],
+            examples: &$examples,
+            help: $help,
+            kind: || $codec.kind(),
+            parse: |job, value| $codec.set(value, &mut target(job).$field),
+            print: |job| {
+                let target = job.pace.latency_target;
+                target.map_or(String::new(), |target| $codec.print(&target.$field))
+            },
+        }
+    };
+}
+
+/// Percent with a point.
+struct Percentile;
+
+impl Codec for Percentile {
+    type Of = f64;
+    fn kind(&self) -> Kind {
+        Kind::Percent
+    }
+    fn set(&self, value: super::value::Value<'_>, of: &mut f64) -> super::value::Taken {
+        let percentile = value.float()?;
+        if !(0.0..=100.0).contains(&percentile) {
+            return Err("percent from 0 to 100 were expected".into());
+        }
+        *of = percentile;
+        Ok(())
+    }
+    fn print(&self, of: &f64) -> String {
+        of.to_string()
+    }
+}
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "rate",
+        pace.rate,
+        Directions(OrZero(Size(0, u64::MAX))),
+        "",
+        ["100m", "1m,500k", ",2275,", "300,300,300"],
+        "bytes per second at most; 0: no bound"
+    ),
+    row!(
+        "rate_min" | "ratemin",
+        pace.rate_min,
+        Directions(OrZero(Size(0, u64::MAX))),
+        "",
+        ["10m", "10m,5m"],
+        "ends with an error below as many bytes per second"
+    ),
+    row!(
+        "rate_iops",
+        pace.rate_iops,
+        Directions(OrZero(Number(0, u32::MAX as u64))),
+        "",
+        ["13251", "100,50", "10k"],
+        "I/Os per second at most; 0: no bound"
+    ),
+    row!(
+        "rate_iops_min",
+        pace.rate_iops_min,
+        Directions(OrZero(Number(0, u32::MAX as u64))),
+        "",
+        ["1000"],
+        "ends with an error below as many I/Os per second"
+    ),
+    row!(
+        "rate_process",
+        pace.rate_process,
+        Words(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
+        "linear",
+        ["poisson"],
+        "evenly, or as independent users would"
+    ),
+    row!(
+        "rate_cycle" | "ratecycle",
+        pace.rate_cycle_ns,
+        PlainMilliseconds,
+        "1000",
+        ["500"],
+        "time over which minimum rates are looked at"
+    ),
+    row!(
+        "rate_ignore_thinktime",
+        pace.rate_ignore_thinktime,
+        Bool,
+        "0",
+        ["1"],
+        "what a pause cost is caught up with"
+    ),
+    row!(
+        "thinktime",
+        pace.thinktime_ns,
+        Time(Microseconds),
+        "0",
+        ["2000", "30s", "5ms"],
+        "pause between I/Os"
+    ),
+    row!(
+        "thinktime_spin",
+        pace.thinktime_spin_ns,
+        Time(Microseconds),
+        "0",
+        ["100"],
+        "so much of it is spent computing"
+    ),
+    row!(
+        "thinktime_blocks",
+        pace.thinktime_blocks,
+        Count(0, u32::MAX),
+        "1",
+        ["32"],
+        "a pause after so many I/Os"
+    ),
+    row!(
+        "thinktime_blocks_type",
+        pace.thinktime_blocks_type,
+        Words(&[("complete", ThinkBlocks::Complete), ("issue", ThinkBlocks::Issue)]),
+        "complete",
+        ["issue"],
+        "I/Os that are complete, or issued"
+    ),
+    row!(
+        "thinktime_iotime",
+        pace.thinktime_iotime_ns,
+        Time(Seconds),
+        "0",
+        ["9", "250ms"],
+        "a pause after so long instead"
+    ),
+    target_row!(
+        "latency_target",
+        target_ns,
+        Time(Microseconds),
+        "",
+        ["500000", "10ms"],
+        "searches for the greatest depth with this latency"
+    ),
+    target_row!(
+        "latency_window",
+        window_ns,
+        Time(Microseconds),
+        "",
+        ["5000000", "2s"],
+        "time that a depth must keep it"
+    ),
+    target_row!(
+        "latency_percentile",
+        percentile,
+        Percentile,
+        "100",
+        ["99.9"],
+        "percent of the I/Os that must be within it"
+    ),
+    target_row!("latency_run", run, Bool, "0", ["1"], "goes on with the depth that was found"),
+];

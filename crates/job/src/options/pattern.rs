@@ -1,0 +1,240 @@
+//! In which directions, blocks and order I/O is made.
+
+use iodyno_model::Each;
+
+use super::codecs::{Bool, Codec, Directions, Flag, OrZero, Percent, Share, Size, Words};
+use super::value::Refusal;
+use super::{Kind, OptionSpec, Support, row};
+use crate::value::parse_signed;
+use crate::{Amount, Pattern, RandomGenerator, Sequencer, ZoneMode};
+
+const GENERATORS: &[(&str, RandomGenerator)] = &[
+    ("tausworthe", RandomGenerator::Tausworthe),
+    ("tausworthe64", RandomGenerator::Tausworthe64),
+    ("lfsr", RandomGenerator::Lfsr),
+];
+
+fn words_of_rw() -> Kind {
+    Kind::Words(Pattern::ALL.map(|(word, _)| word).to_vec())
+}
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "rw",
+        aliases: &["readwrite"],
+        default: "read",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["randread", "rw", "randwrite:8", "read:-8k", "write:4k", "trimwrite"],
+        help: "direction and order; behind a colon I/Os before the next random offset, or bytes \
+               between two blocks in sequence",
+        kind: words_of_rw,
+        parse: |job, value| {
+            let pattern = value.word(&Pattern::ALL)?;
+            let mut step = None;
+            if let Some((_, text)) = value.text.split_once(':') {
+                let number = parse_signed(text, value.units)?;
+                if pattern.is_random() && !(1..=i64::from(u32::MAX)).contains(&number) {
+                    return Err("at least 1 I/O before the next random offset was expected".into());
+                }
+                step = Some(number);
+            }
+            (job.pattern.rw, job.pattern.rw_step) = (pattern, step);
+            Ok(())
+        },
+        print: |job| match (job.pattern.rw.name(), job.pattern.rw_step) {
+            (word, Some(step)) => format!("{word}:{step}"),
+            (word, None) => word.into(),
+        },
+    },
+    row!(
+        "rw_sequencer",
+        pattern.rw_sequencer,
+        Words(&[("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)]),
+        "sequential",
+        ["identical"],
+        "between two new offsets of rw=rand…:N it goes on in sequence, or stays"
+    ),
+    super::blocks::BS,
+    super::blocks::BSRANGE,
+    super::blocks::BSSPLIT,
+    row!(
+        "bs_unaligned" | "blocksize_unaligned",
+        pattern.bs_unaligned,
+        Flag,
+        "0",
+        ["1"],
+        "sizes of a range need not be multiples of its smallest"
+    ),
+    row!(
+        "bs_is_seq_rand",
+        pattern.bs_is_seq_rand,
+        Bool,
+        "0",
+        ["1"],
+        "block sizes of reads are for sequential, of writes for random I/O"
+    ),
+    OptionSpec {
+        name: "blockalign",
+        aliases: &["ba"],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["4k", "4k,8k", ",512,"],
+        help: "offsets of random I/O are multiples of it; without it of the block size",
+        kind: || Kind::Directions(Box::new(Kind::Size)),
+        parse: |job, value| {
+            let align = job.pattern.blockalign.get_or_insert_default();
+            Directions(Size(1, 1 << 40)).set(value, align)
+        },
+        print: |job| {
+            let print = |align: Each<u64>| {
+                let part = |align: &u64| (*align > 0).then(|| Size(1, 1 << 40).print(align));
+                super::value::print_directions(&align.map(part))
+            };
+            job.pattern.blockalign.map_or(String::new(), print)
+        },
+    },
+    row!(
+        "rwmixread",
+        pattern.rwmixread_percent,
+        Percent,
+        "50",
+        ["70"],
+        "percent of reads in a mix"
+    ),
+    OptionSpec {
+        name: "rwmixwrite",
+        aliases: &[],
+        default: "50",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["30", "0"],
+        help: "percent of writes in a mix",
+        kind: || Kind::Percent,
+        parse: |job, value| {
+            let mut writes = 0;
+            Percent.set(value, &mut writes)?;
+            job.pattern.rwmixread_percent = 100 - writes;
+            Ok(())
+        },
+        print: |_| String::new(),
+    },
+    row!(
+        "percentage_random",
+        pattern.percentage_random,
+        Directions(Percent),
+        "100",
+        ["85", "0,33,0", ",11,", "99,,"],
+        "percent of the offsets of random I/O that are random; the rest go on in sequence"
+    ),
+    super::distribution::ROW,
+    row!(
+        "norandommap",
+        pattern.norandommap,
+        Flag,
+        "0",
+        ["1"],
+        "blocks may come again before all were had"
+    ),
+    row!(
+        "softrandommap",
+        pattern.softrandommap,
+        Bool,
+        "0",
+        ["1"],
+        "norandommap where the map has no room in memory; ours needs none"
+    ),
+    row!(
+        "random_generator",
+        pattern.random_generator,
+        Words(GENERATORS),
+        "tausworthe",
+        ["lfsr", "tausworthe64"],
+        "how random offsets are drawn; ours is a permutation, as lfsr's"
+    ),
+    OptionSpec {
+        name: "randseed",
+        aliases: &[],
+        default: "137",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["42", "0xdeadbeef"],
+        help: "seed of all that is random",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            job.pattern.randseed = value.number()?;
+            Ok(())
+        },
+        print: |job| job.pattern.randseed.to_string(),
+    },
+    row!("randrepeat", pattern.randrepeat, Bool, "1", ["0"], "the same random numbers in each run"),
+    row!(
+        "allrandrepeat",
+        pattern.allrandrepeat,
+        Bool,
+        "0",
+        ["1"],
+        "the same, for all that is random"
+    ),
+    OptionSpec {
+        name: "zonemode",
+        aliases: &[],
+        default: "none",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["none", "strided"],
+        help: "I/O in zones of zonesize bytes in each zonerange, zoneskip apart (zbd: by fio)",
+        kind: || Kind::Words(vec!["none", "strided", "zbd"]),
+        parse: |job, value| {
+            let modes = [
+                ("none", Some(ZoneMode::None)),
+                ("strided", Some(ZoneMode::Strided)),
+                ("zbd", None),
+            ];
+            let mode = value.word(&modes)?;
+            job.pattern.zonemode = mode
+                .ok_or_else(|| Refusal::ByFio("zones of zoned devices are not looked at".into()))?;
+            Ok(())
+        },
+        print: |job| match job.pattern.zonemode {
+            ZoneMode::NotGiven => String::new(),
+            ZoneMode::None => "none".into(),
+            ZoneMode::Strided => "strided".into(),
+        },
+    },
+    row!(
+        "zonesize",
+        pattern.zonesize,
+        OrZero(Size(0, u64::MAX)),
+        "0",
+        ["256m"],
+        "bytes of I/O in each zone"
+    ),
+    row!(
+        "zonerange",
+        pattern.zonerange,
+        OrZero(Size(0, u64::MAX)),
+        "0",
+        ["1g"],
+        "size of a zone; without it zonesize"
+    ),
+    OptionSpec {
+        name: "zoneskip",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["2g"],
+        help: "bytes that are left out between zones",
+        kind: || Kind::Size,
+        parse: |job, value| {
+            let mut skip = Amount::Bytes(0);
+            Share.set(value, &mut skip)?;
+            let Amount::Bytes(bytes) = skip else { return Err("bytes were expected".into()) };
+            job.pattern.zoneskip = bytes;
+            Ok(())
+        },
+        print: |job| job.pattern.zoneskip.to_string(),
+    },
+];

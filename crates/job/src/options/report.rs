@@ -1,0 +1,271 @@
+//! What is reported and logged.
+
+use super::codecs::{Bool, Codec, Count, Number, Words};
+use super::value::{Taken, Value};
+use super::{Kind, OptionSpec, Support, ignored, row};
+use crate::{Job, Log, Unified};
+
+const UNIFIED: &[(&str, Unified)] = &[
+    ("none", Unified::None),
+    ("mixed", Unified::Mixed),
+    ("both", Unified::Both),
+    ("0", Unified::None),
+    ("1", Unified::Mixed),
+    ("2", Unified::Both),
+];
+
+/// (word, greatest value, mean value)
+const WINDOW: [(&str, (bool, bool)); 5] = [
+    ("avg", (false, true)),
+    ("max", (true, false)),
+    ("both", (true, true)),
+    ("0", (false, true)),
+    ("1", (true, false)),
+];
+
+/// A row of a log: its prefix, or none.
+macro_rules! log {
+    ($name:literal, $field:ident, $help:literal) => {
+        OptionSpec {
+            name: $name,
+            aliases: &[],
+            default: "",
+            support: Support::Native,
+            harmless: &[],
+            examples: &["out/randread"],
+            help: $help,
+            kind: || Kind::OptionalText,
+            parse: |job, value| {
+                job.report.logs.$field = Some(log(value.text));
+                Ok(())
+            },
+            print: |job| print_log(job, job.report.logs.$field.as_ref()),
+        }
+    };
+}
+
+fn log(prefix: &str) -> Log {
+    Log { prefix: (!prefix.is_empty()).then(|| prefix.into()) }
+}
+
+/// A log without a prefix has that of the job's name.
+fn print_log(job: &Job, log: Option<&Log>) -> String {
+    let Some(log) = log else { return String::new() };
+    let name = if job.name.is_empty() { "job" } else { &job.name };
+    log.prefix.as_deref().unwrap_or(name).into()
+}
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!("disable_lat", report.disable_lat, Bool, "0", ["1"], "no total latencies"),
+    row!("disable_clat", report.disable_clat, Bool, "0", ["1"], "no completion latencies"),
+    row!("disable_slat", report.disable_slat, Bool, "0", ["1"], "no submission latencies"),
+    row!(
+        "disable_bw_measurement" | "disable_bw",
+        report.disable_bw,
+        Bool,
+        "0",
+        ["1"],
+        "no bandwidth samples"
+    ),
+    row!("gtod_reduce", report.gtod_reduce, Bool, "0", ["1"], "no latencies, no bandwidth samples"),
+    row!(
+        "unified_rw_reporting",
+        report.unified,
+        Words(UNIFIED),
+        "none",
+        ["mixed", "both", "1"],
+        "directions together, or both ways"
+    ),
+    row!("clat_percentiles", report.percentiles.clat, Bool, "1", ["0"], "of completion latencies"),
+    row!("lat_percentiles", report.percentiles.lat, Bool, "0", ["1"], "of total latencies"),
+    row!("slat_percentiles", report.percentiles.slat, Bool, "0", ["1"], "of submission latencies"),
+    OptionSpec {
+        name: "percentile_list",
+        aliases: &[],
+        default: "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["50:99:99.9", "99.99"],
+        help: "percentiles that are reported, at most 20",
+        kind: || Kind::Floats,
+        parse: |job, value| {
+            job.report.percentiles.list = percentiles(value)?;
+            Ok(())
+        },
+        print: |job| {
+            let list = &job.report.percentiles.list;
+            list.iter().map(f64::to_string).collect::<Vec<_>>().join(":")
+        },
+    },
+    log!("write_bw_log", bandwidth, "bandwidths are logged in files with this prefix"),
+    log!("write_iops_log", iops, "rates are logged"),
+    log!("write_lat_log", latency, "latencies are logged: slat, clat and lat"),
+    log!("write_hist_log", histogram, "histograms of completion latencies are logged"),
+    row!("per_job_logs", report.logs.per_job, Bool, "1", ["0"], "a file for each job"),
+    row!(
+        "log_avg_msec",
+        report.logs.average_ms,
+        Number(0, u32::MAX as u64),
+        "0",
+        ["250"],
+        "a row for so many ms; 0: for each I/O"
+    ),
+    row!(
+        "log_hist_msec",
+        report.logs.histogram_ms,
+        Number(0, u32::MAX as u64),
+        "0",
+        ["1000"],
+        "a histogram for so many ms"
+    ),
+    row!(
+        "log_hist_coarseness",
+        report.logs.histogram_coarseness,
+        Count(0, 6),
+        "0",
+        ["2"],
+        "2 to the power of it fewer bins"
+    ),
+    OptionSpec {
+        name: "log_window_value",
+        aliases: &["log_max_value"],
+        default: "avg",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["max", "both", "1"],
+        help: "a row holds the mean or the greatest value of its time, or both",
+        kind: || Kind::Words(WINDOW.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            (job.report.logs.max, job.report.logs.mean) = value.word(&WINDOW)?;
+            Ok(())
+        },
+        print: |job| {
+            let wanted = (job.report.logs.max, job.report.logs.mean);
+            let found = WINDOW.iter().find(|(_, value)| *value == wanted);
+            found.map_or(String::new(), |(word, _)| (*word).into())
+        },
+    },
+    row!("log_offset", report.logs.offset, Bool, "0", ["1"], "rows hold the offset"),
+    row!("log_prio", report.logs.priority, Bool, "0", ["1"], "rows hold the I/O priority"),
+    row!("log_issue_time", report.logs.issue_time, Bool, "0", ["1"], "rows hold the time of issue"),
+    row!("log_unix_epoch", report.logs.unix_epoch, Bool, "0", ["1"], "rows hold Unix time"),
+    OptionSpec {
+        name: "log_alternate_epoch",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["1"],
+        help: "rows hold the time of log_alternate_epoch_clock_id",
+        kind: || Kind::Bool,
+        parse: |job, value| {
+            let mut wanted = false;
+            Bool.set(value, &mut wanted)?;
+            let clock = job.report.logs.alternate_epoch.unwrap_or(0);
+            job.report.logs.alternate_epoch = wanted.then_some(clock);
+            Ok(())
+        },
+        print: |job| u8::from(job.report.logs.alternate_epoch.is_some()).to_string(),
+    },
+    OptionSpec {
+        name: "log_alternate_epoch_clock_id",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0", "4"],
+        help: "a clock of clock_gettime(2)",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            job.report.logs.alternate_epoch = Some(value.number_within(0, 64)? as i32);
+            Ok(())
+        },
+        print: |job| {
+            job.report.logs.alternate_epoch.map_or(String::new(), |clock| clock.to_string())
+        },
+    },
+    row!(
+        "log_entries",
+        report.logs.entries,
+        Number(1, u32::MAX as u64),
+        "1024",
+        ["4096"],
+        "room for so many rows at first"
+    ),
+    OptionSpec {
+        name: "kb_base",
+        aliases: &[],
+        default: "1024",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["1000"],
+        help: "1024: k is 1024 and KiB is 1000; 1000: k is 1000 and KiB is 1024",
+        kind: || Kind::Words(vec!["1024", "1000"]),
+        parse: |job, value| {
+            job.report.kb_base = value.word(&[("1024", 1024), ("1000", 1000)])?;
+            Ok(())
+        },
+        print: |job| job.report.kb_base.to_string(),
+    },
+    OptionSpec {
+        name: "unit_base",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["8", "1"],
+        help: "fio's normal output: 8: bytes, 1: bits",
+        kind: || Kind::Words(vec!["0", "8", "1"]),
+        parse: |job, value| {
+            job.report.unit_base = value.word(&[("0", 0), ("8", 8), ("1", 1)])?;
+            Ok(())
+        },
+        print: |job| job.report.unit_base.to_string(),
+    },
+    row!(
+        "significant_figures",
+        report.significant_figures,
+        Count(1, 10),
+        "4",
+        ["6"],
+        "digits in fio's normal output"
+    ),
+    row!("disk_util", report.disk_util, Bool, "1", ["0"], "what the disks did is reported"),
+    OptionSpec {
+        support: Support::Own,
+        ..row!(
+            "strict_stamps",
+            report.strict,
+            Bool,
+            "0",
+            ["1"],
+            "a stamp before and after each submission, so that slat and clat are known apart"
+        )
+    },
+    ignored!(
+        "bwavgtime",
+        Count(0, u32::MAX),
+        "500",
+        ["500"],
+        "rates are taken every 100 ms",
+        "ms between two samples of the bandwidth"
+    ),
+    ignored!(
+        "iopsavgtime",
+        Count(0, u32::MAX),
+        "500",
+        ["500"],
+        "rates are taken every 100 ms",
+        "ms between two samples of the rate"
+    ),
+];
+
+fn percentiles(value: Value<'_>) -> Taken<Vec<f64>> {
+    let parts = value.text.split(':').filter(|part| !part.trim().is_empty());
+    let mut list = parts.map(|part| value.with(part).float()).collect::<Taken<Vec<f64>>>()?;
+    if list.is_empty() || list.len() > 20 || list.iter().any(|p| !(0.0..=100.0).contains(p)) {
+        return Err("one to 20 percentiles such as 50:99:99.9 were expected".into());
+    }
+    list.sort_by(f64::total_cmp);
+    Ok(list)
+}

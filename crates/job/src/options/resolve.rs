@@ -1,0 +1,157 @@
+//! What fio settles once all options of a job are known (its init.c,
+//! `fixup_options`, and the callbacks in options.c).
+
+use crate::{Amount, BlockSize, Distribution, Job, VerifyMethod, ZoneMode};
+
+/// Settles it; `given` are the names of the options that were given, which
+/// fio leaves as they are where it would choose otherwise.
+pub(super) fn resolve(job: &mut Job, given: &[&str]) {
+    let given = |name: &str| given.contains(&name);
+    time(job);
+    pattern(job);
+    depth(job);
+    if given("randseed") {
+        // fio: a seed overrides randrepeat; the numbers follow from the seed.
+        job.pattern.randrepeat = true;
+    }
+    if given("verify_pattern") && !given("verify") {
+        job.verify.method = VerifyMethod::PatternHeader;
+    }
+    contents(job, given("refill_buffers"));
+    if job.verify.method != VerifyMethod::None {
+        verify_interval(job);
+        verify_headers(job, given("verify_write_sequence"), given("verify_header_seed"));
+    }
+    if job.files.pre_read {
+        job.files.invalidate = false;
+    }
+    let errors = &mut job.errors;
+    errors.continue_on_error.read |= !errors.ignore_error.read.is_empty();
+    errors.continue_on_error.write |= !errors.ignore_error.write.is_empty();
+    errors.continue_on_error.verify |= !errors.ignore_error.trim.is_empty();
+    if !given("log_alternate_epoch") {
+        job.report.logs.alternate_epoch = None;
+    }
+    report(job);
+}
+
+fn time(job: &mut Job) {
+    if job.time.runtime_ns.is_none() {
+        job.time.time_based = false;
+    }
+    // Steady state is looked for once it has a duration.
+    job.time.steadystate = job.time.steadystate.filter(|state| state.duration_ns > 0);
+    let pace = &mut job.pace;
+    pace.latency_target = pace.latency_target.filter(|target| target.target_ns > 0);
+    pace.thinktime_spin_ns = pace.thinktime_spin_ns.min(pace.thinktime_ns);
+}
+
+fn pattern(job: &mut Job) {
+    let pattern = &mut job.pattern;
+    if pattern.zonemode == ZoneMode::NotGiven && pattern.zonesize.is_some() {
+        pattern.zonemode = ZoneMode::Strided;
+    }
+    if pattern.zonemode == ZoneMode::Strided && pattern.zonerange.is_none() {
+        pattern.zonerange = pattern.zonesize;
+    }
+    if let Some(align) = &mut pattern.blockalign {
+        let smallest = pattern.bs.map(BlockSize::smallest);
+        for (direction, smallest) in smallest.iter() {
+            let align = align.of_mut(direction);
+            *align = if *align == 0 { *smallest } else { *align };
+        }
+        // fio: "Any use of blockalign= turns off randommap".
+        pattern.norandommap |= pattern.rw.is_random() && *align != smallest;
+    }
+    let uneven = |distribution: &Distribution| *distribution != Distribution::Random;
+    pattern.norandommap |= pattern.random_distribution.iter().any(|(_, d)| uneven(d));
+}
+
+fn depth(job: &mut Job) {
+    let depth = &mut job.depth;
+    depth.batch = depth.batch.map(|batch| batch.min(depth.iodepth));
+    depth.low = depth.low.map(|low| low.min(depth.iodepth));
+    depth.batch_complete_max =
+        depth.batch_complete_max.map(|max| max.max(depth.batch_complete_min));
+}
+
+fn contents(job: &mut Job, refill_given: bool) {
+    let verifies = job.verify.method != VerifyMethod::None;
+    let reads = job.pattern.rw.has(iodyno_model::Direction::Read);
+    let contents = &mut job.contents;
+    match contents.buffer_compress_percentage {
+        Some(0) => contents.buffer_compress_percentage = None,
+        Some(100) => {
+            contents.buffer_compress_percentage = None;
+            contents.zero_buffers = true;
+        }
+        Some(_) if !refill_given => contents.refill_buffers = true,
+        _ => {}
+    }
+    if contents.dedupe_percentage > 0 || (verifies && !refill_given) {
+        contents.refill_buffers = true;
+    }
+    if !contents.buffer_pattern.is_empty() {
+        contents.scramble_buffers = false;
+        contents.zero_buffers = false;
+        // What was read into a buffer would be written from it.
+        contents.refill_buffers = reads || contents.buffer_compress_percentage.is_some();
+    }
+}
+
+/// The interval divides all blocks that are written, and is no larger than
+/// those that are read.
+fn verify_interval(job: &mut Job) {
+    let bs = &job.pattern.bs;
+    let (smallest, largest) = (bs.write.smallest(), bs.write.largest());
+    let mut interval = job.verify.interval.map_or(0, u64::from).min(smallest);
+    if interval == 0 && smallest != largest {
+        interval = smallest;
+    }
+    if interval == 0 || smallest % interval != 0 || largest % interval != 0 {
+        interval = gcd(smallest, largest);
+    }
+    job.verify.interval = u32::try_from(interval).ok();
+}
+
+/// What headers hold is not checked where blocks may have been written more
+/// than once, in an order that is not known, or by another job.
+fn verify_headers(job: &mut Job, sequence_given: bool, seed_given: bool) {
+    let pattern = &job.pattern;
+    let may_overlap = pattern.norandommap
+        || pattern.softrandommap
+        || pattern.rw_step.is_some_and(|step| step != i64::from(pattern.rw.is_random()));
+    let again = match (job.space.io_size, job.space.size) {
+        (Some(Amount::Bytes(io)), Some(Amount::Bytes(size))) => io > size,
+        _ => false,
+    };
+    let may_overlap = may_overlap || again;
+    let verify = &mut job.verify;
+    let reordered =
+        pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
+    if !sequence_given && (verify.verify_only || reordered || (verify.experimental && may_overlap))
+    {
+        verify.write_sequence = false;
+    }
+    let written = pattern.rw.has(iodyno_model::Direction::Write);
+    if !seed_given && (verify.verify_only || !written || verify.backlog > 0 || may_overlap) {
+        verify.header_seed = false;
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn report(job: &mut Job) {
+    let report = &mut job.report;
+    if report.gtod_reduce {
+        report.disable_lat = true;
+        report.disable_clat = true;
+        report.disable_slat = true;
+        report.disable_bw = true;
+    }
+    report.percentiles.lat &= !report.disable_lat;
+    report.percentiles.clat &= !report.disable_clat;
+    report.percentiles.slat &= !report.disable_slat;
+}

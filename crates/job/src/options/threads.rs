@@ -1,0 +1,235 @@
+//! Jobs, threads and CPUs.
+
+use super::codecs::{Count, Flag, List, Maybe, Text, Words, print_time};
+use super::{Kind, OptionSpec, Support, ignored, row};
+use crate::value::{TimeUnit, parse_list, parse_signed, parse_time};
+use crate::{CpuPolicy, ExitWhat, MemoryPolicy};
+
+const EXIT_WHAT: &[(&str, ExitWhat)] =
+    &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!("numjobs", threads.numjobs, Count(1, 4096), "1", ["16"], "clones of the job"),
+    row!(
+        "thread",
+        threads.thread,
+        Flag,
+        "0",
+        ["1"],
+        "threads instead of processes; here in any case"
+    ),
+    row!(
+        "group_reporting",
+        threads.group_reporting,
+        Flag,
+        "0",
+        ["1"],
+        "the jobs of a group are reported as one"
+    ),
+    row!("new_group", threads.new_group, Flag, "0", ["1"], "a reporting group begins here"),
+    row!(
+        "stonewall" | "wait_for_previous",
+        threads.stonewall,
+        Flag,
+        "0",
+        ["1"],
+        "begins when all jobs before it are done"
+    ),
+    row!(
+        "wait_for",
+        threads.wait_for,
+        Maybe(Text),
+        "",
+        ["writers"],
+        "begins when the job of this name is done"
+    ),
+    OptionSpec {
+        name: "startdelay",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["10", "500ms", "1-3"],
+        help: "begins so much later, or by chance between two times",
+        kind: || Kind::Time(TimeUnit::Seconds),
+        parse: |job, value| {
+            let (low, high) =
+                value.text.split_once(['-', ',', ':']).unwrap_or((value.text, value.text));
+            let (low, high) =
+                (parse_time(low, TimeUnit::Seconds)?, parse_time(high, TimeUnit::Seconds)?);
+            job.threads.startdelay_ns = (low.min(high), low.max(high));
+            Ok(())
+        },
+        print: |job| {
+            let (low, high) = job.threads.startdelay_ns;
+            let (first, last) = (print_time(low), print_time(high));
+            if low == high { first } else { format!("{first}-{last}") }
+        },
+    },
+    row!(
+        "exec_prerun",
+        threads.exec_prerun,
+        Maybe(Text),
+        "",
+        ["true"],
+        "command before the job; refused unless it was allowed"
+    ),
+    row!(
+        "exec_postrun",
+        threads.exec_postrun,
+        Maybe(Text),
+        "",
+        ["true"],
+        "command after the job; refused unless it was allowed"
+    ),
+    row!("exitall", threads.exitall, Flag, "0", ["1"], "its end ends others"),
+    row!(
+        "exit_what",
+        threads.exit_what,
+        Words(EXIT_WHAT),
+        "group",
+        ["stonewall", "all"],
+        "which others"
+    ),
+    row!(
+        "exitall_on_error",
+        threads.exitall_on_error,
+        Flag,
+        "0",
+        ["1"],
+        "its end by an error ends all others"
+    ),
+    row!(
+        "cpus_allowed",
+        threads.cpus_allowed,
+        List,
+        "",
+        ["0-3,8", "1"],
+        "CPUs that the job is kept on"
+    ),
+    OptionSpec {
+        name: "cpumask",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0x3"],
+        help: "the same as the bits of a number",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            let mask = value.number_within(1, u32::MAX.into())?;
+            job.threads.cpus_allowed = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
+            Ok(())
+        },
+        print: |_| String::new(),
+    },
+    row!(
+        "cpus_allowed_policy",
+        threads.cpus_allowed_policy,
+        Words(&[("shared", CpuPolicy::Shared), ("split", CpuPolicy::Split)]),
+        "shared",
+        ["split"],
+        "each clone on all of them, or on one"
+    ),
+    row!(
+        "numa_cpu_nodes",
+        threads.numa_cpu_nodes,
+        List,
+        "",
+        ["0-1"],
+        "NUMA nodes whose CPUs the job is kept on"
+    ),
+    OptionSpec {
+        name: "numa_mem_policy",
+        aliases: &[],
+        default: "default",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["local", "prefer:1", "bind:0,1", "interleave:0-1"],
+        help: "NUMA nodes of the buffers",
+        kind: || Kind::Words(vec!["default", "local", "prefer", "bind", "interleave"]),
+        parse: |job, value| {
+            let (word, nodes) = value.text.split_once(':').unwrap_or((value.text, ""));
+            let list = parse_list(nodes)?;
+            job.threads.numa_mem_policy = match (word, list.as_slice()) {
+                ("default", []) => MemoryPolicy::Default,
+                ("local", []) => MemoryPolicy::Local,
+                ("prefer", [node]) => MemoryPolicy::Prefer(*node),
+                ("bind", [_, ..]) => MemoryPolicy::Bind(list),
+                ("interleave", [_, ..]) => MemoryPolicy::Interleave(list),
+                _ => {
+                    let expected = "default, local, prefer:NODE, bind:NODES or interleave:NODES";
+                    return Err(format!("{expected} was expected").into());
+                }
+            };
+            Ok(())
+        },
+        print: |job| {
+            let nodes =
+                |list: &[u32]| list.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            match &job.threads.numa_mem_policy {
+                MemoryPolicy::Default => "default".into(),
+                MemoryPolicy::Local => "local".into(),
+                MemoryPolicy::Prefer(node) => format!("prefer:{node}"),
+                MemoryPolicy::Bind(list) => format!("bind:{}", nodes(list)),
+                MemoryPolicy::Interleave(list) => format!("interleave:{}", nodes(list)),
+            }
+        },
+    },
+    OptionSpec {
+        name: "nice",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["-5", "10"],
+        help: "of the job's threads, -20 to 19",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            let nice =
+                parse_signed(value.text, value.units).ok().filter(|n| (-20..=19).contains(n));
+            job.threads.nice = nice.ok_or("a number from -20 to 19 was expected")? as i32;
+            Ok(())
+        },
+        print: |job| job.threads.nice.to_string(),
+    },
+    OptionSpec {
+        name: "prioclass",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["1", "2", "3"],
+        help: "I/O priority: 1 real time, 2 best effort, 3 idle",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            let class = value.number_within(0, 3)? as u8;
+            job.threads.priority.class = (class > 0).then_some(class);
+            Ok(())
+        },
+        print: |job| job.threads.priority.class.map_or(String::new(), |class| class.to_string()),
+    },
+    OptionSpec {
+        name: "prio",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0", "7"],
+        help: "I/O priority in its class, 0 (highest) to 7",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            job.threads.priority.level = Some(value.number_within(0, 7)? as u8);
+            Ok(())
+        },
+        print: |job| job.threads.priority.level.map_or(String::new(), |level| level.to_string()),
+    },
+    ignored!(
+        "comm",
+        Text,
+        "",
+        ["reader"],
+        "a name in the list of processes changes no I/O",
+        "name of the job's process"
+    ),
+];

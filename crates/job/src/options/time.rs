@@ -1,0 +1,146 @@
+//! For how long a job runs.
+
+use super::codecs::{Flag, OrZero, Time, print_size, print_time};
+use super::value::Value;
+use super::{Kind, OptionSpec, Support, row};
+use crate::value::{TimeUnit, parse_size_in, parse_time};
+use crate::{Job, SteadyKind, SteadyState};
+
+const KINDS: [(&str, SteadyKind); 6] = [
+    ("iops", SteadyKind::Iops),
+    ("iops_slope", SteadyKind::IopsSlope),
+    ("bw", SteadyKind::Bandwidth),
+    ("bw_slope", SteadyKind::BandwidthSlope),
+    ("lat", SteadyKind::Latency),
+    ("lat_slope", SteadyKind::LatencySlope),
+];
+
+/// fio's default, which counts once a duration is given.
+const DEFAULT: SteadyState = SteadyState {
+    kind: SteadyKind::IopsSlope,
+    limit: 0.01,
+    percent: true,
+    duration_ns: 0,
+    ramp_ns: 0,
+    check_interval_ns: 1_000_000_000,
+};
+
+fn steady(job: &mut Job) -> &mut SteadyState {
+    job.time.steadystate.get_or_insert(DEFAULT)
+}
+
+fn seconds(value: Value<'_>) -> Result<u64, String> {
+    parse_time(value.text, TimeUnit::Seconds)
+}
+
+/// A row for one of its times.
+macro_rules! steady_time {
+    ($name:literal | $alias:literal, $field:ident, $default:literal, $help:literal) => {
+        OptionSpec {
+            name: $name,
+            aliases: &[$alias],
+            default: $default,
+            support: Support::Native,
+            harmless: &[],
+            examples: &["10", "30s"],
+            help: $help,
+            kind: || Kind::Time(TimeUnit::Seconds),
+            parse: |job, value| {
+                steady(job).$field = seconds(value)?;
+                Ok(())
+            },
+            print: |job| job.time.steadystate.map_or(String::new(), |s| print_time(s.$field)),
+        }
+    };
+}
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "runtime" | "timeout",
+        time.runtime_ns,
+        OrZero(Time(TimeUnit::Seconds)),
+        "0",
+        ["60", "30s", "1500ms", "5m"],
+        "ends after this long; 0: when its work is done"
+    ),
+    row!(
+        "time_based",
+        time.time_based,
+        Flag,
+        "0",
+        ["1"],
+        "begins again when its work is done before the run time is over"
+    ),
+    row!(
+        "ramp_time",
+        time.ramp_ns,
+        Time(TimeUnit::Seconds),
+        "0",
+        ["10", "2s"],
+        "runs this long before anything is counted"
+    ),
+    OptionSpec {
+        name: "steadystate",
+        aliases: &["ss"],
+        default: "iops_slope:0.01%",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["iops:10%", "iops:500", "bw_slope:1%", "bw:100m", "lat:5%", "lat_slope:20us"],
+        help: "ends when this stays within its limit for steadystate_duration",
+        kind: || Kind::Words(KINDS.map(|(word, _)| word).to_vec()),
+        parse: |job, value| {
+            let kind = value.word(&KINDS)?;
+            let limit = value.text.split_once(':').map(|(_, limit)| limit.trim());
+            let limit = limit.ok_or("a limit was expected, such as iops:10%")?;
+            let percent = limit.strip_suffix('%');
+            let number = match (percent, kind) {
+                (Some(number), _) => value.with(number).float()?,
+                (_, SteadyKind::Iops | SteadyKind::IopsSlope) => value.with(limit).float()?,
+                (_, SteadyKind::Bandwidth | SteadyKind::BandwidthSlope) => {
+                    parse_size_in(limit, value.units)? as f64
+                }
+                (_, SteadyKind::Latency | SteadyKind::LatencySlope) => {
+                    parse_time(limit, TimeUnit::Microseconds)? as f64
+                }
+            };
+            if number < 0.0 {
+                return Err("a limit of 0 or more was expected".into());
+            }
+            let state = steady(job);
+            (state.kind, state.limit, state.percent) = (kind, number, percent.is_some());
+            Ok(())
+        },
+        print: |job| {
+            let Some(state) = job.time.steadystate else { return String::new() };
+            let word =
+                KINDS.into_iter().find(|(_, kind)| *kind == state.kind).map_or("", |(w, _)| w);
+            let limit = match state.kind {
+                _ if state.percent => format!("{}%", state.limit),
+                SteadyKind::Iops | SteadyKind::IopsSlope => state.limit.to_string(),
+                SteadyKind::Bandwidth | SteadyKind::BandwidthSlope => {
+                    print_size(state.limit as u64)
+                }
+                SteadyKind::Latency | SteadyKind::LatencySlope => print_time(state.limit as u64),
+            };
+            format!("{word}:{limit}")
+        },
+    },
+    steady_time!(
+        "steadystate_duration" | "ss_dur",
+        duration_ns,
+        "0",
+        "how long it must stay so; 0: it is not looked at"
+    ),
+    steady_time!(
+        "steadystate_ramp_time" | "ss_ramp",
+        ramp_ns,
+        "0",
+        "looked at only after this long"
+    ),
+    steady_time!(
+        "steadystate_check_interval" | "ss_interval",
+        check_interval_ns,
+        "1",
+        "time between two looks"
+    ),
+];

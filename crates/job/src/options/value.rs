@@ -1,0 +1,135 @@
+//! A value of an option as it was written, and what can be read of it.
+
+use iodyno_model::{DIRECTIONS, Direction, Each};
+
+use crate::value::{Units, parse_size_in};
+
+/// Why a value is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// fio would not take it, either; what was expected.
+    Expected(String),
+    /// fio takes it, the native generator does not; why.
+    ByFio(String),
+}
+
+impl From<String> for Refusal {
+    fn from(expected: String) -> Self {
+        Self::Expected(expected)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(expected: &str) -> Self {
+        Self::Expected(expected.into())
+    }
+}
+
+pub(super) type Taken<T = ()> = Result<T, Refusal>;
+
+/// A value as it was written; empty: the option stood alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub(super) text: &'a str,
+    pub(super) units: Units,
+}
+
+impl<'a> Value<'a> {
+    pub(super) const fn with(self, text: &'a str) -> Self {
+        Self { text, units: self.units }
+    }
+
+    /// A whole number, units of size included.
+    pub(super) fn number(self) -> Taken<u64> {
+        Ok(parse_size_in(self.text, self.units)?)
+    }
+
+    /// A whole number from `low` to `high`.
+    pub(super) fn number_within(self, low: u64, high: u64) -> Taken<u64> {
+        let expected = || match high {
+            u64::MAX => format!("a number from {low} was expected"),
+            _ => format!("a number from {low} to {high} was expected"),
+        };
+        let number = parse_size_in(self.text, self.units).map_err(|_| expected())?;
+        if (low..=high).contains(&number) { Ok(number) } else { Err(expected().into()) }
+    }
+
+    /// A number with a point.
+    pub(super) fn float(self) -> Taken<f64> {
+        let number = self.text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        number.ok_or_else(|| format!("a number was expected, not `{}`", self.text).into())
+    }
+
+    /// One of `words`; what stands behind a colon is not looked at.
+    pub(super) fn word<T: Copy>(self, words: &[(&'static str, T)]) -> Taken<T> {
+        let word = self.text.split(':').next().unwrap_or_default().trim();
+        let found = words.iter().find(|(name, _)| *name == word);
+        let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| format!("one of {} was expected", names()).into())
+    }
+
+    /// fio's rules for values of directions: the value of reads, of writes, of
+    /// trims, separated by commas (where `other_separators`: colons or dashes
+    /// do, too; fio's parse.c, `handle_option`). The last one is taken for the
+    /// rest as well, unless a separator stands behind it; an empty one leaves
+    /// its direction as it is.
+    pub(super) fn directions(self, other_separators: bool) -> Taken<Vec<(Direction, Self)>> {
+        let mut parts = Vec::new();
+        let mut rest = self.text.trim();
+        let mut last = "";
+        while !rest.is_empty() {
+            let at = separator(rest, other_separators);
+            last = &rest[..at.unwrap_or(rest.len())];
+            parts.push(last.trim());
+            match at {
+                Some(at) if at + 1 == rest.len() => {
+                    last = "";
+                    break;
+                }
+                Some(at) => rest = &rest[at + 1..],
+                None => break,
+            }
+        }
+        if parts.is_empty() || parts.len() > DIRECTIONS.len() {
+            return Err("one to three values were expected: of reads, writes and trims".into());
+        }
+        while parts.len() < DIRECTIONS.len() && !last.is_empty() {
+            parts.push(last.trim());
+        }
+        let parts = DIRECTIONS.into_iter().zip(parts).filter(|(_, part)| !part.is_empty());
+        Ok(parts.map(|(direction, part)| (direction, self.with(part))).collect())
+    }
+}
+
+/// Where the first value ends. Parentheses are arithmetic, and a sign in front
+/// is none.
+fn separator(text: &str, other_separators: bool) -> Option<usize> {
+    let outside = |sign: char| {
+        let mut depth = 0_u32;
+        text.char_indices().skip(usize::from(sign == '-')).find_map(|(at, c)| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            (c == sign && depth == 0).then_some(at)
+        })
+    };
+    let others = || outside(':').or_else(|| outside('-'));
+    outside(',').or_else(|| other_separators.then(others).flatten())
+}
+
+/// The opposite of [`Value::directions`]; `None` leaves a direction as it is.
+pub(super) fn print_directions(parts: &Each<Option<String>>) -> String {
+    let Each { read, write, trim } = parts;
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    match (read, write, trim) {
+        (None, None, None) => String::new(),
+        (Some(_), None, None) => text(read) + ",",
+        (_, Some(_), None) => format!("{},{},", text(read), text(write)),
+        (read, write, Some(trim)) if read.as_ref() == Some(trim) && read == write => trim.clone(),
+        (_, _, Some(trim)) => format!("{},{},{trim}", text(read), text(write)),
+    }
+}

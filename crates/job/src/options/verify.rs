@@ -1,0 +1,179 @@
+//! How what was written is verified.
+
+use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
+use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
+use crate::VerifyMethod;
+
+const METHODS: &[(&str, VerifyMethod)] = &[
+    ("none", VerifyMethod::None),
+    ("0", VerifyMethod::None),
+    ("null", VerifyMethod::Null),
+    ("md5", VerifyMethod::Md5),
+    ("crc64", VerifyMethod::Crc64),
+    ("crc32", VerifyMethod::Crc32),
+    ("crc32c", VerifyMethod::Crc32c),
+    ("crc32c-intel", VerifyMethod::Crc32c),
+    ("crc16", VerifyMethod::Crc16),
+    ("crc7", VerifyMethod::Crc7),
+    ("sha1", VerifyMethod::Sha1),
+    ("sha256", VerifyMethod::Sha256),
+    ("sha512", VerifyMethod::Sha512),
+    ("sha3-224", VerifyMethod::Sha3_224),
+    ("sha3-256", VerifyMethod::Sha3_256),
+    ("sha3-384", VerifyMethod::Sha3_384),
+    ("sha3-512", VerifyMethod::Sha3_512),
+    ("xxhash", VerifyMethod::Xxhash),
+    ("meta", VerifyMethod::Meta),
+    ("pattern", VerifyMethod::Pattern),
+    ("pattern_hdr", VerifyMethod::PatternHeader),
+];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "verify",
+        verify.method,
+        Words(METHODS),
+        "0",
+        ["0", "crc32c", "md5", "sha256", "xxhash", "pattern", "crc32c-intel"],
+        "what is written is read again and looked at"
+    ),
+    row!("do_verify", verify.do_verify, Bool, "1", ["0"], "reads again what the job wrote"),
+    row!("verify_only", verify.verify_only, Flag, "0", ["1"], "writes nothing, only verifies"),
+    row!("verifysort", verify.sort, Bool, "1", ["0"], "in the order of offsets; fio took it out"),
+    ignored!(
+        "verifysort_nr",
+        Count(0, u32::MAX),
+        "",
+        ["1024"],
+        "fio itself took it out",
+        "as many were sorted at once"
+    ),
+    row!(
+        "verify_offset",
+        verify.offset,
+        Count(0, 1 << 30),
+        "0",
+        ["64"],
+        "where the header is in its interval, bytes"
+    ),
+    row!(
+        "verify_interval",
+        verify.interval,
+        OrZero(Count(0, 1 << 30)),
+        "",
+        ["4k", "512"],
+        "a header for so many bytes; without it a block"
+    ),
+    OptionSpec {
+        name: "verify_pattern",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0xaa555aa5", "%o", "\"abcd\"%o0xff", "-12"],
+        help: "bytes that are repeated; %o stands for the offset",
+        kind: || Kind::Text,
+        parse: |job, value| {
+            job.verify.pattern = pattern_bytes::parse(value.text)?;
+            Ok(())
+        },
+        print: |job| pattern_bytes::print(&job.verify.pattern),
+    },
+    row!("verify_fatal", verify.fatal, Bool, "0", ["1"], "ends at the first block that is wrong"),
+    row!(
+        "verify_dump",
+        verify.dump,
+        Bool,
+        "0",
+        ["1"],
+        "writes what was expected and found into files"
+    ),
+    row!(
+        "verify_async",
+        verify.asynchronous,
+        Count(0, 4096),
+        "0",
+        ["4"],
+        "threads that verify; ours do it where they read"
+    ),
+    row!(
+        "verify_backlog",
+        verify.backlog,
+        Number(0, u64::MAX),
+        "",
+        ["1024"],
+        "verifies after so many writes; without it at the end"
+    ),
+    row!(
+        "verify_backlog_batch",
+        verify.backlog_batch,
+        Number(0, u32::MAX as u64),
+        "",
+        ["64"],
+        "so many blocks each time"
+    ),
+    row!(
+        "verify_state_save",
+        verify.state_save,
+        Bool,
+        "1",
+        ["0"],
+        "fio keeps what was written when it is interrupted"
+    ),
+    row!(
+        "verify_write_sequence",
+        verify.write_sequence,
+        Bool,
+        "1",
+        ["0"],
+        "the number of each write is checked"
+    ),
+    row!(
+        "verify_header_seed",
+        verify.header_seed,
+        Bool,
+        "1",
+        ["0"],
+        "the seed of the contents is checked"
+    ),
+    row!(
+        "experimental_verify",
+        verify.experimental,
+        Bool,
+        "0",
+        ["1"],
+        "the I/Os are made again to know what was written"
+    ),
+    row!(
+        "trim_percentage",
+        verify.trim_percentage,
+        Percent,
+        "0",
+        ["10"],
+        "of the written blocks that are trimmed before they are verified"
+    ),
+    row!(
+        "trim_verify_zero",
+        verify.trim_verify_zero,
+        Bool,
+        "1",
+        ["0"],
+        "trimmed blocks must read as zeros"
+    ),
+    row!(
+        "trim_backlog",
+        verify.trim_backlog,
+        Number(0, u64::MAX),
+        "",
+        ["256"],
+        "trims after so many writes"
+    ),
+    row!(
+        "trim_backlog_batch",
+        verify.trim_backlog_batch,
+        Number(0, u32::MAX as u64),
+        "",
+        ["16"],
+        "so many blocks each time"
+    ),
+];

@@ -1,0 +1,59 @@
+//! The option reference: Markdown made of the option table.
+
+use std::fmt::Write;
+
+use crate::options::{GROUPS, OptionSpec, Support};
+
+/// Every option with its aliases, what it takes, fio's default, who does it,
+/// and its help: the text of docs/options.md.
+pub fn reference() -> String {
+    let mut text = String::from(HEAD);
+    for group in GROUPS {
+        let _ = write!(text, "\n## {}\n\n", group.title);
+        text += "| option | takes | default | native | |\n|---|---|---|---|---|\n";
+        for spec in group.rows {
+            text += &row(spec);
+        }
+    }
+    text
+}
+
+const HEAD: &str = "\
+# Options of jobs
+
+Generated from the option table (`crates/job/src/options/`); do not edit:
+`IODYNO_BLESS=1 cargo test -p iodyno-job` writes it anew.
+
+These are fio's options, of job files, of the command line and of plans, in
+fio's notation. *Native* says what iodyno's own generator does: **yes**; *no
+effect*, with the reason; or *by fio*, which means that `--generator fio` is
+needed, except for the values in parentheses, which change nothing.
+
+Sizes are in bytes with k, m, g, t or p behind them, which are powers of 1024
+(`kb_base=1000`: of 1000; as in fio KiB is the other one). Times have the unit
+that stands in their row, or us, ms, s, m, h or d behind them. What is *for each
+direction* is for all, or separated by commas for reads, writes and trims.
+Numbers may be hexadecimal (`0x10`) and computed: `(4*256m)`.
+";
+
+fn row(spec: &OptionSpec) -> String {
+    let mut names = format!("`{}`", spec.name);
+    for alias in spec.aliases {
+        let _ = write!(names, ", `{alias}`");
+    }
+    let native = match spec.support {
+        Support::Native => "yes".into(),
+        Support::Gone => "no; fio refuses it, too".into(),
+        Support::Own => "yes; fio has it not".into(),
+        Support::Ignored(reason) => format!("no effect: {reason}"),
+        Support::ByFio(reason) if spec.harmless.is_empty() => format!("by fio: {reason}"),
+        Support::ByFio(reason) => format!("by fio ({}): {reason}", spec.harmless.join(", ")),
+    };
+    let takes = spec.kind().to_string().replace('|', "\\|");
+    let default = match spec.default {
+        "" => String::new(),
+        default => format!("`{default}`"),
+    };
+    let help = spec.help.replace('|', "\\|");
+    format!("| {names} | {takes} | {default} | {native} | {help} |\n")
+}

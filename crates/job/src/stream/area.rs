@@ -1,0 +1,153 @@
+//! Which part of its files a job uses: fio's `setup_files` and
+//! `get_start_offset` (filesetup.c).
+
+use super::rng::{Rng, scramble};
+use super::{Region, Room};
+use crate::{Amount, Job};
+
+/// What a job uses of a file, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Area {
+    /// Where it starts (fio's `get_start_offset`).
+    pub(super) start: u64,
+    /// Requests start within so much (fio's `io_size` of a file).
+    pub(super) length: u64,
+    /// The file's size: no request ends behind it.
+    pub(super) file_bytes: u64,
+}
+
+/// The areas of all files, and the bytes of a round.
+#[derive(Debug, Clone)]
+pub(super) struct Areas {
+    pub(super) areas: Vec<Area>,
+    /// fio's `size`, when all is known.
+    pub(super) size: u64,
+}
+
+impl Areas {
+    /// Of `job` in `rooms`. If `grow`, files are made as large as the job
+    /// wants them.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, and what would.
+    pub(super) fn new(job: &Job, rooms: &[Room], grow: bool) -> Result<Self, String> {
+        let space = &job.space;
+        let smallest = smallest_block(job);
+        let percent = |amount: Option<Amount>| match amount {
+            Some(Amount::Percent(percent)) if percent != 100.0 => Some(percent),
+            _ => None,
+        };
+        let asked = match space.size {
+            Some(Amount::Bytes(bytes)) => bytes,
+            None if space.fill_device => u64::MAX,
+            _ => 0,
+        };
+        let (each, mut extra) = match space.filesize {
+            Some(_) => (0, 0),
+            None => {
+                let files = rooms.len() as u64;
+                (asked / files, (asked % files) / smallest)
+            }
+        };
+        let mut sizes = Rng::new(scramble(job.pattern.randseed ^ u64::from(job.threads.number)));
+        let mut total = 0_u64;
+        let mut areas = Vec::with_capacity(rooms.len());
+        for (number, room) in rooms.iter().enumerate() {
+            let mut file_bytes = room.size_bytes;
+            let start = if space.file_append { file_bytes } else { start(job, file_bytes) };
+            let behind = |end: u64| {
+                format!(
+                    "offset={start} does not fit: file {number} has {end} bytes; an offset below \
+                     would"
+                )
+            };
+            let mut length = match space.filesize {
+                None if each > 0 => {
+                    let more = if extra > 0 { smallest } else { 0 };
+                    extra = extra.saturating_sub(1);
+                    each.saturating_add(more)
+                }
+                None => file_bytes.checked_sub(start).ok_or_else(|| behind(file_bytes))?,
+                Some((low, high)) => {
+                    let drawn = low + sizes.below(high.saturating_sub(low));
+                    let wanted = if (low..=high).contains(&file_bytes) {
+                        file_bytes
+                    } else if low == high {
+                        low
+                    } else {
+                        drawn - drawn % smallest
+                    };
+                    wanted.checked_sub(start).ok_or_else(|| behind(wanted))?
+                }
+            };
+            if let Some(percent) = percent(space.size) {
+                let end = length.saturating_add(start);
+                length = share(end, percent).min(length);
+                length -= length % smallest;
+            }
+            let made = percent(space.io_size).map_or(length, |percent| share(length, percent));
+            total = total.saturating_add(made);
+            if grow {
+                file_bytes = file_bytes.max(length.saturating_add(start));
+            }
+            areas.push(Area { start, length, file_bytes });
+        }
+        let size = if asked == 0 || (total > 0 && asked > total) { total } else { asked };
+        if size < smallest {
+            return Err(format!(
+                "bs={smallest} does not fit: the job has {size} bytes to work on; use a smaller \
+                 bs or a larger size"
+            ));
+        }
+        Ok(Self { areas, size })
+    }
+
+    /// What may be touched, where requests reach up to `over` bytes behind
+    /// their area.
+    pub(super) fn regions(&self, over: u64) -> Vec<Region> {
+        let files = (0_u16..=u16::MAX).zip(&self.areas);
+        let regions = files.map(|(file, area)| {
+            let end = area.start.saturating_add(area.length).saturating_add(over);
+            let end = end.min(area.file_bytes).max(area.start);
+            Region { file, offset: area.start, length: end - area.start }
+        });
+        regions.collect()
+    }
+}
+
+/// The smallest block of all directions: fio's `td_min_bs`.
+pub(super) fn smallest_block(job: &Job) -> u64 {
+    let sizes = job.pattern.bs.iter().map(|(_, bs)| bs.smallest());
+    sizes.min().unwrap_or(1).max(1)
+}
+
+/// Where a job starts in a file of `file_bytes`. Percent are rounded up to
+/// whole blocks.
+fn start(job: &Job, file_bytes: u64) -> u64 {
+    let space = &job.space;
+    let clone = u64::from(job.threads.clone);
+    let mut align = matches!(space.offset, Amount::Percent(percent) if percent > 0.0);
+    let increment = match space.offset_increment {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(percent) => {
+            align |= percent > 0.0;
+            share(file_bytes, percent)
+        }
+    };
+    let offset = match space.offset {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(percent) => share(file_bytes, percent),
+    };
+    let offset = offset.saturating_add(clone.saturating_mul(increment));
+    if !align {
+        return offset;
+    }
+    let to = if space.offset_align > 0 { space.offset_align } else { smallest_block(job) };
+    offset.checked_next_multiple_of(to).unwrap_or(offset)
+}
+
+/// `percent` of `whole`; exact where the percentage has no more than three decimals.
+fn share(whole: u64, percent: f64) -> u64 {
+    let thousandths = (percent * 1000.0).round().max(0.0) as u128;
+    u64::try_from(u128::from(whole) * thousandths / 100_000).unwrap_or(u64::MAX)
+}

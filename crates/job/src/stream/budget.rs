@@ -1,0 +1,93 @@
+//! When the work of a job is done: fio's `io_bytes_exceeded`, `do_io` and
+//! `keep_running` (backend.c).
+//!
+//! A job goes through its files in rounds (`loops`, and more where `io_size`
+//! is larger than `size`). A round ends when all files are through or, where
+//! I/O is queued, after `size` bytes; the job after `io_size` (or `size`)
+//! times `loops`, or after `number_ios`.
+
+use iodyno_model::Direction;
+
+/// How much is left of a job's work.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    pub(super) time_based: bool,
+    /// `io_size` was given: files that are through do not end the job.
+    pub(super) io_size_given: bool,
+    /// Trims come on top of the writes.
+    pub(super) trims_are_extra: bool,
+    /// Bytes of the job.
+    pub(super) job_limit: u64,
+    /// Bytes of one round.
+    pub(super) round_limit: u64,
+    /// Another round begins while fewer bytes were made.
+    pub(super) again_limit: u64,
+    /// Requests of the job.
+    pub(super) ios_limit: u64,
+    /// Rounds to be begun.
+    pub(super) loops: u64,
+    /// No round begins for less than this, bytes.
+    pub(super) largest: u64,
+    /// Bytes of the job so far, without extra trims.
+    pub(super) counted: u64,
+    /// Bytes of the job so far.
+    pub(super) issued: u64,
+    /// Bytes of the round so far.
+    pub(super) round: u64,
+    /// Requests of the job so far.
+    pub(super) ios: u64,
+}
+
+impl Budget {
+    /// Whether the round goes on.
+    #[inline]
+    pub(super) const fn goes_on(&self) -> bool {
+        self.time_based
+            || (self.counted < self.job_limit
+                && self.round < self.round_limit
+                && self.ios < self.ios_limit)
+    }
+
+    /// Requests of `bs` bytes until the round or the job ends.
+    pub(super) const fn requests_left(&self, bs: u64) -> u64 {
+        if self.time_based {
+            return u64::MAX;
+        }
+        let job = self.job_limit.saturating_sub(self.counted).div_ceil(bs);
+        let round = self.round_limit.saturating_sub(self.round).div_ceil(bs);
+        let ios = self.ios_limit.saturating_sub(self.ios);
+        let least = if job < round { job } else { round };
+        if least < ios { least } else { ios }
+    }
+
+    /// Counts `ios` requests of `bytes` together.
+    #[inline]
+    pub(super) const fn count(&mut self, direction: Direction, ios: u64, bytes: u64) {
+        if !(self.trims_are_extra && matches!(direction, Direction::Trim)) {
+            self.counted += bytes;
+        }
+        self.issued += bytes;
+        self.round += bytes;
+        self.ios += ios;
+    }
+
+    /// Whether another round begins, after one that left `files_done`.
+    pub(super) const fn again(&mut self, files_done: bool) -> bool {
+        if self.round == 0 {
+            return false;
+        }
+        self.round = 0;
+        if self.time_based {
+            return true;
+        }
+        if self.loops > 0 {
+            self.loops -= 1;
+            return true;
+        }
+        self.ios < self.ios_limit
+            && self.again_limit != u64::MAX
+            && self.issued < self.again_limit
+            && self.again_limit - self.issued >= self.largest
+            && (self.io_size_given || !files_done)
+    }
+}

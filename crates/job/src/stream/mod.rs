@@ -1,0 +1,239 @@
+//! Which I/O a job makes, and in which order.
+//!
+//! The rules are fio's (version 3.33: io_u.c, filesetup.c, backend.c); its
+//! options say what they mean. A job of one file, one block size and one plain
+//! order is made in bursts: one dispatch for a batch, and everything that can
+//! end a burst (the end of the file, of a round, of the work) counted before
+//! it. Whatever else a job asks for, and the requests between bursts, are made
+//! one at a time (`step`). Nothing is allocated after construction.
+
+mod area;
+mod blocks;
+mod budget;
+mod build;
+mod file;
+mod lengths;
+mod permutation;
+mod rng;
+mod rules;
+mod shape;
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+use iodyno_model::Direction;
+
+use area::Areas;
+use blocks::Blocks;
+use budget::Budget;
+use file::File;
+use rng::threshold;
+use rules::{Rules, index};
+use shape::Shape;
+use step::{Draws, Progress};
+
+use crate::Job;
+
+/// A file or device that a job works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Its size as it is, bytes: of a file that is to be laid out, after that;
+    /// `u64::MAX` of one that grows until the device is full (`fill_device`).
+    pub size_bytes: u64,
+    /// Offsets and lengths have to be multiples of this many bytes: 1 through
+    /// the page cache.
+    pub block_bytes: u32,
+}
+
+/// One I/O to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Request {
+    /// Where it starts in its file, bytes.
+    pub offset: u64,
+    /// How long it is, bytes.
+    pub length: u32,
+    /// The number of its file, in the order of the rooms.
+    pub file: u16,
+    /// Read, write or trim.
+    pub direction: Direction,
+}
+
+/// A stretch of a file that a job may touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// The number of the file, in the order of the rooms.
+    pub file: u16,
+    /// Start, bytes.
+    pub offset: u64,
+    /// Length, bytes.
+    pub length: u64,
+}
+
+/// How much a stream will make, if it is not ended before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Planned {
+    /// Requests.
+    pub ios: u64,
+    /// Bytes of all directions together.
+    pub bytes: u64,
+}
+
+/// The I/O of one thread, in order.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    rules: Rules,
+    budget: Budget,
+    files: Vec<File>,
+    progress: Progress,
+    draws: Draws,
+    burst: Option<Burst>,
+    /// Requests of the burst until something ends.
+    calm: u64,
+    finished: bool,
+    regions: Vec<Region>,
+    /// Where the offsets that the files know are in the target: (theirs, the
+    /// target's); of extents only.
+    places: Vec<(u64, u64)>,
+    planned: Option<Planned>,
+}
+
+/// A plain order of blocks of one size.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    bs: u64,
+    order: Plain,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Plain {
+    Sequential,
+    Once,
+    Free { blocks: u64, align: u64 },
+}
+
+impl Stream {
+    /// The stream of thread `thread` of `job.threads.shared_by` over `rooms`,
+    /// the files and devices of the job in their order. `entropy` is the seed
+    /// of a job that does not repeat (`randrepeat=0`); threads that share a
+    /// job take the same.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, and what would.
+    pub fn new(job: &Job, rooms: &[Room], thread: u32, entropy: u64) -> Result<Self, String> {
+        build::build(job, rooms, thread, entropy)
+    }
+
+    /// What files have to hold for `job` before it can run: fio's layout.
+    /// Rooms are as they are now, of 0 bytes where there is nothing yet.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, and what would.
+    pub fn layout(job: &Job, rooms: &[Room]) -> Result<Vec<Region>, String> {
+        build::fits_rooms(job, rooms)?;
+        Ok(Areas::new(job, rooms, true)?.regions(0))
+    }
+
+    /// Writes the next requests, and says how many: fewer than there is room
+    /// for when the work (`size`, `io_size`, `number_ios`, `loops`) is done.
+    /// With `time_based` it begins again by itself.
+    pub fn fill(&mut self, requests: &mut [Request]) -> usize {
+        let mut made = 0;
+        while made < requests.len() {
+            if self.calm == 0 {
+                let Some(request) = self.step() else {
+                    break;
+                };
+                requests[made] = request;
+                made += 1;
+                self.calm = self.calm_requests();
+            } else {
+                made += self.burst(&mut requests[made..]);
+            }
+        }
+        if !self.places.is_empty() {
+            self.place(&mut requests[..made]);
+        }
+        made
+    }
+
+    /// How much this thread will make; `None` where time alone ends it, or
+    /// where it cannot be told, as with blocks of several sizes. Of threads
+    /// that take turns at random it is the mean.
+    pub const fn planned(&self) -> Option<Planned> {
+        self.planned
+    }
+
+    /// What the job may touch, all threads together.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    fn calm_requests(&self) -> u64 {
+        let Some(Burst { bs, order }) = self.burst else {
+            return 0;
+        };
+        let left = self.budget.requests_left(bs);
+        match order {
+            Plain::Sequential => {
+                left.min(self.files[0].requests_left(index(self.rules.direction), bs))
+            }
+            Plain::Once | Plain::Free { .. } => left,
+        }
+    }
+
+    /// Makes as many requests as it can in one go.
+    fn burst(&mut self, requests: &mut [Request]) -> usize {
+        let Some(Burst { bs, order }) = self.burst else {
+            self.calm = 0;
+            return 0;
+        };
+        let asked = requests.len().min(usize::try_from(self.calm).unwrap_or(usize::MAX));
+        let requests = &mut requests[..asked];
+        let direction = self.rules.direction;
+        let file = &mut self.files[0];
+        let like = Request { offset: file.base, length: bs as u32, file: 0, direction };
+        let made = match (order, &mut file.blocks) {
+            (Plain::Sequential, _) => {
+                let mut offset = file.ends[index(direction)];
+                for request in &mut *requests {
+                    *request = Request { offset, ..like };
+                    offset += bs;
+                }
+                file.ends[index(direction)] = offset;
+                asked
+            }
+            (Plain::Free { blocks, align }, _) => {
+                let mut rng = self.draws.offsets.clone();
+                for request in &mut *requests {
+                    *request = Request { offset: file.base + rng.below(blocks) * align, ..like };
+                }
+                self.draws.offsets = rng;
+                asked
+            }
+            (Plain::Once, Some(Blocks::Once(permutation))) => permutation.fill(requests, like, bs),
+            (Plain::Once, _) => 0,
+        };
+        if let Some(reads) = self.rules.mix {
+            let below = threshold(reads);
+            let mut rng = self.draws.mix.clone();
+            for request in &mut requests[..made] {
+                let read = rng.bits() >> 32 < below;
+                request.direction = if read { Direction::Read } else { Direction::Write };
+            }
+            self.draws.mix = rng;
+        }
+        self.budget.count(direction, made as u64, made as u64 * bs);
+        self.calm = if made < asked { 0 } else { self.calm - made as u64 };
+        made
+    }
+
+    /// From the offsets that the files know to those of the target.
+    fn place(&self, requests: &mut [Request]) {
+        for request in requests {
+            let after = self.places.partition_point(|(first, _)| *first <= request.offset);
+            let (first, offset) = self.places[after - 1];
+            request.offset = offset + (request.offset - first);
+        }
+    }
+}

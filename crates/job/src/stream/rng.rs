@@ -1,0 +1,57 @@
+//! Random numbers: small, fast and seeded, one generator for each purpose.
+
+/// xoroshiro128++ (Blackman and Vigna 2019).
+#[derive(Debug, Clone)]
+pub(super) struct Rng {
+    state: (u64, u64),
+}
+
+impl Rng {
+    /// Of a seed; SplitMix64 makes the state of it, which is never all zero:
+    /// two different numbers scrambled cannot both be.
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { state: (scramble(seed), scramble(seed ^ 0xa076_1d64_78bd_642f)) }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub(super) const fn bits(&mut self) -> u64 {
+        let (a, mut b) = self.state;
+        let result = a.wrapping_add(b).rotate_left(17).wrapping_add(a);
+        b ^= a;
+        self.state = (a.rotate_left(49) ^ b ^ (b << 21), b.rotate_left(28));
+        result
+    }
+
+    /// Evenly in 0..`end`; 0 of nothing.
+    #[inline]
+    pub(super) const fn below(&mut self, end: u64) -> u64 {
+        ((self.bits() as u128 * end as u128) >> 64) as u64
+    }
+
+    /// Evenly in 0..1.
+    #[inline]
+    pub(super) const fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True in `percent` of 100.
+    #[inline]
+    pub(super) const fn percent(&mut self, percent: u32) -> bool {
+        self.bits() >> 32 < threshold(percent)
+    }
+}
+
+/// Below it are `percent` of 100 of all numbers of 32 bits.
+#[inline]
+pub(super) const fn threshold(percent: u32) -> u64 {
+    ((percent as u64) << 32) / 100
+}
+
+/// A seed with all of its bits mixed (the finaliser of SplitMix64, Steele et al. 2014).
+pub(super) const fn scramble(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

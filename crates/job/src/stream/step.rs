@@ -1,0 +1,246 @@
+//! One request at a time, whatever the rules: fio's `set_io_u_file` and
+//! `fill_io_u` (io_u.c).
+
+use iodyno_model::Direction;
+
+use super::rng::Rng;
+use super::rules::{Rules, index};
+use super::{Request, Stream};
+use crate::{FileService, Sequencer};
+
+/// fio's `get_file`, `fill_io_u` and what they keep.
+#[derive(Debug, Clone)]
+pub(super) struct Progress {
+    /// The file in service, and for how many requests more.
+    pub(super) file: Option<usize>,
+    pub(super) service_left: u32,
+    /// Whose turn is next.
+    pub(super) next_file: usize,
+    pub(super) open_files: usize,
+    pub(super) done_files: usize,
+    /// Requests until the next random offset.
+    pub(super) countdown: u64,
+    /// Bytes made in the zone.
+    pub(super) zone_bytes: u64,
+}
+
+impl Progress {
+    pub(super) const fn new() -> Self {
+        Self {
+            file: None,
+            service_left: 0,
+            next_file: 0,
+            open_files: 0,
+            done_files: 0,
+            // The first offset is a random one (fio's init.c).
+            countdown: 1,
+            zone_bytes: 0,
+        }
+    }
+}
+
+/// Random numbers, a generator for each purpose.
+#[derive(Debug, Clone)]
+pub(super) struct Draws {
+    pub(super) offsets: Rng,
+    pub(super) order: Rng,
+    pub(super) mix: Rng,
+    pub(super) lengths: Rng,
+    pub(super) files: Rng,
+}
+
+impl Stream {
+    /// The next request, of whatever round; `None` when the work is done.
+    pub(super) fn step(&mut self) -> Option<Request> {
+        while !self.finished {
+            if self.budget.goes_on()
+                && let Some(request) = self.next_of_round()
+            {
+                self.budget.count(request.direction, 1, request.length.into());
+                return Some(request);
+            }
+            let files_done = self.progress.done_files == self.files.len();
+            self.finished = !self.budget.again(files_done);
+            for file in &mut self.files {
+                (file.open, file.done, file.base) = (false, false, file.area.start);
+            }
+            self.progress.open_files = 0;
+            self.progress.done_files = 0;
+            self.progress.zone_bytes = 0;
+        }
+        None
+    }
+
+    /// The next request of this round; `None` when all files are through.
+    fn next_of_round(&mut self) -> Option<Request> {
+        while self.progress.done_files < self.files.len() {
+            let number = self.pick_file();
+            if let Some(request) = self.next_of_file(number) {
+                return Some(request);
+            }
+            let file = &mut self.files[number];
+            (file.done, file.open) = (true, false);
+            self.progress.done_files += 1;
+            self.progress.open_files -= 1;
+        }
+        None
+    }
+
+    /// Which file comes next; not all are done.
+    fn pick_file(&mut self) -> usize {
+        let progress = &mut self.progress;
+        if let Some(number) = progress.file.filter(|number| self.files[*number].open) {
+            if self.rules.service == FileService::Sequential {
+                return number;
+            }
+            if progress.service_left > 0 {
+                progress.service_left -= 1;
+                return number;
+            }
+        }
+        let number = loop {
+            let number = match self.rules.service {
+                FileService::Random => self.draws.files.below(self.files.len() as u64) as usize,
+                FileService::RoundRobin | FileService::Sequential => {
+                    let number = progress.next_file;
+                    progress.next_file = if number + 1 < self.files.len() { number + 1 } else { 0 };
+                    number
+                }
+            };
+            let file = &mut self.files[number];
+            if file.done {
+                continue;
+            }
+            if !file.open {
+                if progress.open_files >= self.rules.open_files {
+                    continue;
+                }
+                progress.open_files += 1;
+                file.open = true;
+                file.reset();
+            }
+            break number;
+        };
+        progress.file = Some(number);
+        progress.service_left = self.rules.service_ios - 1;
+        number
+    }
+
+    fn next_of_file(&mut self, number: usize) -> Option<Request> {
+        let direction = self.direction(number);
+        let way = index(direction);
+        self.stride(number, way);
+        let (offset, order) = self.offset(number, way)?;
+        let file = &mut self.files[number];
+        if offset >= file.area.length {
+            return None;
+        }
+        let offset = offset.checked_add(file.base)?;
+        if self.rules.trim_write && direction == Direction::Trim && file.starts[2] == offset {
+            // The same block again: it was written, and is to be written again.
+            // (fio sees to it at random only, and in sequence trims for ever.)
+            file.starts[1] = file.starts[1].wrapping_sub(1);
+        }
+        let area = file.area;
+        let length = if order == Order::AsTrimmed {
+            file.ends[2] - file.starts[2]
+        } else {
+            let by = match (self.rules.lengths_by_order, order) {
+                (false, _) => way,
+                (true, Order::Random) => index(Direction::Write),
+                (true, _) => index(Direction::Read),
+            };
+            let end = area.start.saturating_add(area.length);
+            let fits = |length: u64| offset.checked_add(length).is_some_and(|last| last <= end);
+            self.rules.ways[by].lengths.draw(&mut self.draws.lengths, fits)?
+        };
+        if offset.checked_add(length).is_none_or(|end| end > area.file_bytes) {
+            return None;
+        }
+        let length = match order {
+            Order::Random => file.take(&self.rules.ways[way], offset, length),
+            _ => length,
+        };
+        self.progress.zone_bytes += length;
+        file.starts[way] = offset;
+        file.ends[way] = offset + length;
+        Some(Request { offset, length: length as u32, file: number as u16, direction })
+    }
+
+    fn direction(&mut self, number: usize) -> Direction {
+        let file = &self.files[number];
+        match self.rules.mix {
+            Some(reads) if self.draws.mix.percent(reads) => Direction::Read,
+            Some(_) => Direction::Write,
+            None if !self.rules.trim_write => self.rules.direction,
+            None if file.starts[1] == file.starts[2] => Direction::Trim,
+            None => Direction::Write,
+        }
+    }
+
+    /// The next offset, from the file's base.
+    fn offset(&mut self, number: usize, way: usize) -> Option<(u64, Order)> {
+        let Rules { random, sequencer, each_ios, .. } = self.rules;
+        let alone = self.files.len() == 1;
+        let file = &mut self.files[number];
+        let countdown = &mut self.progress.countdown;
+        let mut due = false;
+        if each_ios > 0 {
+            *countdown = countdown.saturating_sub(1);
+            due = *countdown == 0;
+            if due {
+                *countdown = each_ios;
+            }
+        }
+        if random && self.rules.trim_write && way == index(Direction::Write) {
+            return Some((file.starts[2].wrapping_sub(file.base), Order::AsTrimmed));
+        }
+        if due && random {
+            let percent = self.rules.ways[way].random_percent;
+            if percent >= 100 || self.draws.order.percent(percent) {
+                let offset = file.random(&self.rules, way, &mut self.draws.offsets)?;
+                return Some((offset, Order::Random));
+            }
+        } else if !due && sequencer == Sequencer::Identical {
+            let start = file.starts[way];
+            let offset = if start == u64::MAX { 0 } else { start - file.base };
+            return Some((offset, Order::Sequential));
+        }
+        let next = file.sequential(&self.rules, way, alone);
+        let next = next.or_else(|| file.random(&self.rules, way, &mut self.draws.offsets));
+        next.map(|offset| (offset, Order::Sequential))
+    }
+
+    /// Goes to the next zone when this one had its bytes: fio's
+    /// `setup_strided_zone_mode`.
+    fn stride(&mut self, number: usize, way: usize) {
+        let Some(zone) = self.rules.strides else {
+            return;
+        };
+        let file = &mut self.files[number];
+        let bytes = &mut self.progress.zone_bytes;
+        if *bytes >= zone.size {
+            *bytes = 0;
+            file.base = file.base.saturating_add(zone.range).saturating_add(zone.skip);
+            if file.base >= file.area.file_bytes {
+                file.base = file.area.start;
+            }
+            file.ends[way] = file.base;
+        }
+        if file.ends[way] >= file.base.saturating_add(zone.range) {
+            file.ends[way] = file.base;
+        }
+        if bytes.is_multiple_of(zone.range) {
+            file.reset();
+        }
+    }
+}
+
+/// How an offset was come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Random,
+    Sequential,
+    /// That of the trim before.
+    AsTrimmed,
+}

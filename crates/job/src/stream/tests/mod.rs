@@ -1,0 +1,7 @@
+//! Streams by their properties, and against fio.
+
+mod distributions;
+mod fio;
+mod fio_amount;
+mod fio_order;
+mod properties;

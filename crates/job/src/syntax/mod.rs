@@ -1,0 +1,26 @@
+//! fio's job files and fio's command line, read into sections of raw entries.
+//!
+//! Nothing is known here of which options there are, but what [`Known`] says,
+//! and nothing is read but through an [`Environment`].
+
+mod command_line;
+mod environment;
+mod error;
+mod file;
+mod invocation;
+mod keywords;
+mod known;
+mod line;
+mod option_table;
+mod section;
+mod write;
+
+pub use command_line::{CommandLine, parse_command_line};
+pub use environment::{Environment, process_variable, read_path};
+pub use error::SyntaxError;
+pub use file::parse_file;
+pub use invocation::{Eta, Invocation, OutputFormat};
+pub use known::{Known, Takes, refuse_swallowed, swallowed_option};
+pub use option_table::OptionTable;
+pub use section::{Entry, JobFile, Place, Section};
+pub use write::{show_command, write_file};
