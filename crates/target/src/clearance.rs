@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
 use crate::TargetError;
+use crate::access::OpenHow;
 use crate::target::{BlockTarget, PathTarget};
 
 /// What is assumed of a block where nothing says how large it is, bytes.
@@ -116,7 +117,7 @@ impl ReadClearance {
     pub(crate) fn of_file(target: &PathTarget) -> Result<Self, TargetError> {
         // Its path has no symbolic link, unless somebody put one there since.
         let (descriptor, direct) = open_for_reading(&target.path, OFlags::NOFOLLOW, &target.name)?;
-        Self::of_descriptor(descriptor, direct, target)
+        Self::of_descriptor(descriptor, direct, target)?.not_empty()
     }
 
     fn of_descriptor(
@@ -138,18 +139,65 @@ impl ReadClearance {
             Some(bytes) => (direct, bytes.max(512)),
             None => (direct, assumed),
         };
-        Self {
+        Ok(Self {
             name: name.into(),
             kind: TargetKind::File { device: target.device.clone() },
             size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
             block_bytes,
             direct,
             descriptor,
-        }
-        .not_empty()
+        })
     }
 
-    fn not_empty(self) -> Result<Self, TargetError> {
+    /// The file behind `descriptor`, however short, opened anew, so that this
+    /// descriptor cannot write and file systems that look at O_DIRECT only in
+    /// open(2) see it; through the descriptor, so that it is this file, also
+    /// where it has no name.
+    pub(crate) fn of_open_file(
+        descriptor: &OwnedFd,
+        target: &PathTarget,
+    ) -> Result<Self, TargetError> {
+        let path = again(descriptor);
+        let (descriptor, direct) =
+            open_for_reading(Path::new(&path), OFlags::empty(), &target.name)?;
+        Self::of_descriptor(descriptor, direct, target)
+    }
+
+    /// It with the size that its file has now, or with `grows_to_bytes`, to
+    /// which it will be written, where that is larger.
+    pub(crate) fn sized_anew(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
+        let stat = rustix::fs::fstat(&self)
+            .map_err(|errno| TargetError::of(&self.name, "look at it", errno))?;
+        let size_bytes = u64::try_from(stat.st_size).unwrap_or(0).max(grows_to_bytes);
+        Ok(Self { size_bytes, ..self })
+    }
+
+    /// Opens the same device or file again, read only: a new open file
+    /// description with a position and flags of its own.
+    ///
+    /// Where the target takes no O_DIRECT ([`Self::direct`] is false),
+    /// [`OpenHow::direct`] asks in vain: it is opened through the page cache.
+    ///
+    /// # Errors
+    /// The device is gone, or no descriptor is left.
+    pub fn open(&self, how: OpenHow) -> Result<OwnedFd, TargetError> {
+        self.open_again(&self.descriptor, OFlags::RDONLY, how)
+    }
+
+    /// Opens what `descriptor`, one of this target, has open once more.
+    pub(crate) fn open_again(
+        &self,
+        descriptor: &OwnedFd,
+        access: OFlags,
+        how: OpenHow,
+    ) -> Result<OwnedFd, TargetError> {
+        let how = OpenHow { direct: how.direct && self.direct, ..how };
+        let flags = access | how.flags() | OFlags::CLOEXEC;
+        rustix::fs::open(again(descriptor), flags, Mode::empty())
+            .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
+    }
+
+    pub(crate) fn not_empty(self) -> Result<Self, TargetError> {
         if self.size_bytes < u64::from(self.block_bytes) {
             let Self { name, size_bytes, block_bytes, .. } = self;
             return Err(TargetError::TooSmall { name, size: size_bytes, block_bytes });
@@ -171,64 +219,9 @@ impl AsFd for ReadClearance {
     }
 }
 
-/// The proof that a target may be written: only a file that this process has
-/// just made gets one, and it does not leave this crate.
-#[derive(Debug)]
-pub(crate) struct WriteClearance {
-    /// Of the scratch file; its name is the directory's.
-    target: PathTarget,
-    descriptor: OwnedFd,
-    direct: bool,
-}
-
-impl WriteClearance {
-    /// For a file that was made in `directory` by opening `descriptor` with
-    /// O_EXCL or O_TMPFILE: nobody else's data can be in it.
-    pub(crate) fn of_new_file(
-        descriptor: OwnedFd,
-        directory: &PathTarget,
-    ) -> Result<Self, TargetError> {
-        let failed = |errno| TargetError::of(&directory.name, "prepare its scratch file", errno);
-        let stat = rustix::fs::fstat(&descriptor).map_err(failed)?;
-        // Set afterwards: where O_DIRECT is not supported, open(2) fails after
-        // having made the file.
-        let flags = rustix::fs::fcntl_getfl(&descriptor).map_err(failed)?;
-        let direct = match rustix::fs::fcntl_setfl(&descriptor, flags | OFlags::DIRECT) {
-            Ok(()) => true,
-            Err(Errno::INVAL) => false,
-            Err(errno) => return Err(failed(errno)),
-        };
-        let mut target = directory.clone();
-        target.identity = (stat.st_dev, stat.st_ino);
-        Ok(Self { target, descriptor, direct })
-    }
-
-    /// Whether writes bypass the page cache.
-    pub(crate) const fn direct(&self) -> bool {
-        self.direct
-    }
-
-    /// Device and inode number of the file.
-    pub(crate) const fn identity(&self) -> (rustix::fs::Dev, u64) {
-        self.target.identity
-    }
-
-    /// Gives up writing for reading.
-    pub(crate) fn into_read_clearance(self) -> Result<ReadClearance, TargetError> {
-        // Opened anew, so that the descriptor cannot write and file systems
-        // that look at O_DIRECT only in open(2) see it; through the descriptor,
-        // so that it is this file, also where it has no name.
-        let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
-        let (descriptor, direct) =
-            open_for_reading(Path::new(&path), OFlags::empty(), &self.target.name)?;
-        ReadClearance::of_descriptor(descriptor, direct, &self.target)
-    }
-}
-
-impl AsFd for WriteClearance {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
-    }
+/// Where the kernel opens anew what `descriptor` has open (proc_pid_fd(5)).
+pub(crate) fn again(descriptor: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
 /// Opens `path` read only, with O_DIRECT where it takes that, and says whether

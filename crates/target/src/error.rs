@@ -116,6 +116,89 @@ pub enum TargetError {
         /// The directory.
         directory: String,
     },
+    /// It is to be written and somebody uses it. Nothing overrides this.
+    #[error("{name} is in use and is not written: {}", .uses.join(", "))]
+    InUse {
+        /// The target.
+        name: String,
+        /// Each use, `nvme0n1p2: mounted at /`.
+        uses: Vec<String>,
+    },
+    /// It is to be written and was not named for that.
+    #[error("{name} was not named for writing{}{}", match .typed {
+        Some(typed) => format!("; {typed} does not count, since such names change at boot"),
+        None => String::new(),
+    }, losing(.lost))]
+    NotAllowed {
+        /// The target.
+        name: String,
+        /// The word that names it for writing; `None`: nothing tells it apart
+        /// from other devices.
+        word: Option<String>,
+        /// What was typed instead.
+        typed: Option<String>,
+        /// What is on it and nobody uses, a line each.
+        lost: Vec<String>,
+    },
+    /// It is to be written, nobody uses it, and it holds what looks like data.
+    #[error("{name} holds data that nobody uses{}", losing(.lost))]
+    HoldsData {
+        /// The target.
+        name: String,
+        /// The word that names it.
+        word: String,
+        /// What is on it, a line each.
+        lost: Vec<String>,
+    },
+    /// It is to be written and takes no writes.
+    #[error("{name} is read-only: {why}")]
+    ReadOnly {
+        /// The target.
+        name: String,
+        /// Who says so.
+        why: &'static str,
+    },
+    /// A file that is to be there is not, and may not be made.
+    #[error("{name}: there is no such file, and the job may not make it")]
+    NotToBeMade {
+        /// The path.
+        name: String,
+    },
+    /// Too little room for a file.
+    #[error(
+        "{name} needs {}, and {} are free: {} are missing",
+        Bytes(*.needed_bytes).binary(),
+        Bytes(*.free_bytes).binary(),
+        Bytes(.needed_bytes.saturating_sub(*.free_bytes)).binary()
+    )]
+    NoRoom {
+        /// The path.
+        name: String,
+        /// Needed beyond what the file has already, bytes.
+        needed_bytes: u64,
+        /// Free for this user, bytes.
+        free_bytes: u64,
+    },
+    /// The disk became full while a file was laid out.
+    #[error("{name}: the disk is full, and {missing} of it are not written")]
+    Full {
+        /// The path.
+        name: String,
+        /// What is missing, with its unit.
+        missing: String,
+    },
+    /// The caller stopped it.
+    #[error("{name}: interrupted while it was laid out{}", if *.removed {
+        "; the file is removed"
+    } else {
+        ""
+    })]
+    LayoutInterrupted {
+        /// The path.
+        name: String,
+        /// Whether the file was new and is removed again.
+        removed: bool,
+    },
     /// A system call failed.
     #[error("{name}: could not {action}: {source}")]
     Io {
@@ -182,6 +265,30 @@ impl TargetError {
             Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
             Self::Interrupted { .. } => "repeat when there is time".into(),
+            Self::InUse { .. } => "unmount it, stop what stands on it or has it open, or name \
+                                   another target; what is in use cannot be allowed"
+                .into(),
+            Self::NotAllowed { word: Some(word), lost, .. } => {
+                let word = quoted(word);
+                let discard =
+                    if lost.is_empty() { String::new() } else { format!(" --discard-data {word}") };
+                format!("if all data on it may be lost: --allow-write {word}{discard}")
+            }
+            Self::NotAllowed { word: None, .. } => {
+                "nothing tells it apart from other devices, no serial number, no world-wide id, no \
+                 UUID: measure a file on it, or only read it"
+                    .into()
+            }
+            Self::HoldsData { word, .. } => {
+                format!("if it may be lost: --discard-data {}", quoted(word))
+            }
+            Self::ReadOnly { .. } => "name another target, or only read it".into(),
+            Self::NotToBeMade { .. } => "make it, or let the job: allow_file_create=1".into(),
+            Self::NoRoom { .. } | Self::Full { .. } => {
+                "free some space, make the file smaller (size, filesize), or name another directory"
+                    .into()
+            }
+            Self::LayoutInterrupted { .. } => "repeat when there is time".into(),
             Self::Io { source, .. } => match Errno::from_io_error(source) {
                 Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
                     "the device may be gone or failing: see dmesg".into()
@@ -193,6 +300,14 @@ impl TargetError {
                 _ => "see dmesg, and repeat".into(),
             },
         }
+    }
+}
+
+/// The lines of what would be lost, as the end of a sentence.
+fn losing(lost: &[String]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!("; writing it destroys: {}", lost.join("; ")),
     }
 }
 

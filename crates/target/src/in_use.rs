@@ -1,6 +1,18 @@
-//! What uses a block device.
+//! What uses a block device, or a file.
 
-use iodyno_model::{Host, Use};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use iodyno_host::{Source, open_by};
+use iodyno_model::{BlockDevice, BlockKind, Host, Use};
+
+/// A process that only looks at a device, as udev does whenever one changes,
+/// has this long to end.
+const LOOKING: Duration = Duration::from_secs(2);
+/// So often it is looked whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Everything that uses `block`, itself and all that stands on it (partitions,
 /// arrays, volumes), as pairs of the block device in use and the use, the
@@ -11,6 +23,187 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
     itself
         .chain(host.above(block))
         .flat_map(|device| device.used_by.iter().map(|by| (device.name.clone(), by.clone())))
+        .collect()
+}
+
+/// Everything that stands against writing `block`, a line each: what uses it,
+/// what stands on it, what it is a part of, and processes that have any of
+/// these open. `hosts` are looked at one after another (a snapshot of now, and
+/// the one that the target was resolved with).
+pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for host in hosts {
+        let above = uses(host, block).into_iter();
+        let overlapping = overlapping(source, host, block).into_iter();
+        let beside = overlapping.flat_map(|name| uses(host, name));
+        for (on, by) in above.chain(uses_beneath(host, block)).chain(beside) {
+            // What lies on it is no use, and who has it open is looked at now.
+            if matches!(by, Use::Signature(_) | Use::OpenBy { .. }) {
+                continue;
+            }
+            let line = format!("{on}: {}", by.label());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines = hosts.first().map(|now| still_open(source, now, block)).unwrap_or_default();
+    }
+    lines
+}
+
+/// What uses the devices that `block` is a part of or stands on, where the
+/// kernel would not be in the way: the disk of a partition, and what is under
+/// a loop device. Arrays and volumes hold their members themselves.
+fn uses_beneath(host: &Host, block: &str) -> Vec<(String, Use)> {
+    let mut found = Vec::new();
+    let mut name = block;
+    // Each is below the one before; a chain longer than all devices is a circle.
+    for _ in &host.blocks {
+        let Some(device) = host.block(name) else { break };
+        let Some(below) = device.stands_on.first().and_then(|below| host.block(below)) else {
+            break;
+        };
+        let theirs: Vec<(String, Use)> = match device.kind {
+            // Other partitions of the disk are no hindrance.
+            BlockKind::Partition => {
+                below.used_by.iter().map(|by| (below.name.clone(), by.clone())).collect()
+            }
+            BlockKind::Loop { .. } => uses(host, &below.name),
+            _ => break,
+        };
+        let own = Use::LoopBacking(name.to_owned());
+        found.extend(theirs.into_iter().filter(|(_, by)| *by != own));
+        name = &below.name;
+    }
+    found
+}
+
+/// The partitions that share sectors with the partition `block`: BSD slices,
+/// a logical partition in an extended one. The kernel lets each be held alone.
+fn overlapping<'h>(source: &dyn Source, host: &'h Host, block: &str) -> Vec<&'h str> {
+    let Some(device) = host.block(block).filter(|block| block.kind == BlockKind::Partition) else {
+        return Vec::new();
+    };
+    // In units of 512 bytes.
+    let range = |name: &str| {
+        let number = |file: &str| {
+            let text = source.read(&format!("/sys/class/block/{name}/{file}"), 64).ok()?;
+            String::from_utf8(text).ok()?.trim().parse::<u64>().ok()
+        };
+        Some((number("start")?, number("size")?))
+    };
+    let overlaps = |other: &str| match (range(block), range(other)) {
+        (Some((start, size)), Some((other_start, other_size))) => {
+            start < other_start.saturating_add(other_size)
+                && other_start < start.saturating_add(size)
+        }
+        // What cannot be told apart may be the same sectors.
+        _ => true,
+    };
+    let siblings = host.blocks.iter().filter(|other| {
+        other.kind == BlockKind::Partition
+            && other.name != block
+            && other.stands_on == device.stands_on
+    });
+    siblings.map(|other| other.name.as_str()).filter(|other| overlaps(other)).collect()
+}
+
+/// The processes that have `block`, what stands on it or the disk of which it
+/// is a partition open, and keep it open.
+fn still_open(source: &dyn Source, host: &Host, block: &str) -> Vec<String> {
+    let Some(device) = host.block(block) else { return Vec::new() };
+    let is_partition = device.kind == BlockKind::Partition;
+    let disk = device.stands_on.first().filter(|_| is_partition).and_then(|disk| host.block(disk));
+    let devices: Vec<&BlockDevice> =
+        std::iter::once(device).chain(host.above(block)).chain(disk).collect();
+    let start = Instant::now();
+    loop {
+        let mut lines = Vec::new();
+        for device in &devices {
+            for by in open_by(source, device.major, device.minor) {
+                lines.push(format!("{}: {}", device.name, by.label()));
+            }
+        }
+        if lines.is_empty() || start.elapsed() > LOOKING {
+            return lines;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Everything that stands against writing the file with this device and inode
+/// number, a line each: it backs a loop device, is swap space, or another
+/// process has it open. `host` is an older snapshot, whose loop devices count
+/// as well.
+pub(crate) fn against_writing_file(
+    source: &dyn Source,
+    host: &Host,
+    identity: (u64, u64),
+) -> Vec<String> {
+    let is_it =
+        |path: &Path| fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == identity);
+    let mut lines = Vec::new();
+    let mut backing: Vec<(String, String)> = host
+        .blocks
+        .iter()
+        .filter_map(|device| match &device.kind {
+            BlockKind::Loop { backing_file: Some(file) } => {
+                Some((device.name.clone(), file.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    // A whole snapshot for each of a job's thousand files would take its time.
+    for name in source.list("/sys/block").unwrap_or_default() {
+        let file = source.read(&format!("/sys/block/{name}/loop/backing_file"), 4096);
+        if let Some(file) = file.ok().and_then(|file| String::from_utf8(file).ok()) {
+            backing.push((name, file.trim_end_matches('\n').to_owned()));
+        }
+    }
+    for (name, file) in backing {
+        let line = format!("backs {name}");
+        if is_it(Path::new(&file)) && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let mut swap_files = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    if swap_files.any(|path| is_it(Path::new(&path.replace("\\040", " ")))) {
+        lines.push("swap".into());
+    }
+    let start = Instant::now();
+    while lines.is_empty() {
+        let open = file_open_by(&is_it);
+        if open.is_empty() {
+            break;
+        }
+        if start.elapsed() > LOOKING {
+            lines = open;
+            break;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    lines
+}
+
+/// The other processes that have a file open, as far as they may be looked at.
+fn file_open_by(is_it: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let myself = std::process::id();
+    let others = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        entry.file_name().to_str()?.parse::<u32>().ok().filter(|pid| *pid != myself)
+    });
+    others
+        .filter(|pid| {
+            let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+            open.into_iter().any(|descriptor| is_it(&descriptor.path()))
+        })
+        .map(|pid| {
+            let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let command: String = command.chars().filter(|c| !c.is_control()).collect();
+            Use::OpenBy { pid, command }.label()
+        })
         .collect()
 }
 

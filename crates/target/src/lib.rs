@@ -4,27 +4,46 @@
 //!
 //! [`resolve_all`] turns names into [`Target`]s, [`Target::clear_for_reading`]
 //! turns a target into a [`ReadClearance`]. A directory is measured through a
-//! [`ScratchFile`], the only thing that this crate writes: clearing a device
-//! for writing is not part of it.
+//! [`ScratchFile`].
+//!
+//! [`Target::clear_for_writing`] gives a [`WriteClearance`] for what nobody
+//! uses and the user named for writing ([`Permission`]); [`lay_out`] makes the
+//! files of jobs. A generator takes either clearance as an [`Access`].
 
+mod access;
 mod clearance;
+mod contents;
 mod error;
 mod file_system;
+mod guard;
+#[cfg(test)]
+mod guard_tests;
+mod identity;
 mod in_use;
+mod layout;
+#[cfg(test)]
+mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
+mod permission;
 mod random;
 mod resolve;
 mod scratch;
+mod signatures;
 mod target;
+mod write;
 
 #[cfg(test)]
 mod testing;
 
+pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
+pub use layout::{FilePlan, Fill, LaidOut, lay_out};
+pub use permission::{Permission, unused_allowances};
 pub use resolve::{every_drive, resolve, resolve_all};
 pub use scratch::{FileIdentity, Removed, ScratchFile, ScratchPlan, remove_if_ours};
 pub use target::{BlockTarget, PathTarget, Target};
+pub use write::WriteClearance;

@@ -3,115 +3,15 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use iodyno_model::{BlockKind, Host};
 use rustix::fs::OFlags;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use tempfile::TempDir;
 
-use crate::testing::{block, host, host_under};
-use crate::{ScratchFile, ScratchPlan, Target, TargetError, TargetKind, resolve, resolve_all};
-
-const MIB: u64 = 1 << 20;
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = try_to_run(program, arguments);
-    output.unwrap_or_else(|said| panic!("{program} {arguments:?} (this test needs root): {said}"))
-}
-
-fn try_to_run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
-    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
-
-/// Waits until `holds`. A process that another test is just starting has this
-/// one's descriptors until its exec(2), so what is closed here may be open for
-/// a moment longer.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-fn unmount(path: &str) {
-    eventually(path, || try_to_run("umount", &[path]).is_ok());
-}
-
-/// A loop device on a file in a directory of its own.
-struct Loop {
-    device: String,
-    directory: TempDir,
-}
-
-impl Loop {
-    fn new(size_bytes: u64) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let image = directory.path().join("image");
-        fs::File::create(&image).unwrap().set_len(size_bytes).unwrap();
-        let device = run("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        Self { device, directory }
-    }
-
-    fn name(&self) -> &str {
-        self.device.strip_prefix("/dev/").unwrap()
-    }
-
-    fn host(&self) -> Host {
-        let number = fs::metadata(&self.device).unwrap().rdev();
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let mut device = block(self.name(), major, minor);
-        device.kind = BlockKind::Loop { backing_file: Some("/image".into()) };
-        host(vec![device])
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        run("losetup", &["--detach", &self.device]);
-    }
-}
-
-/// An ext4 file system on a loop device, mounted.
-struct Ext4 {
-    at: PathBuf,
-    disk: Loop,
-}
-
-impl Ext4 {
-    fn new(size_bytes: u64, options: &str) -> Self {
-        let disk = Loop::new(size_bytes);
-        run("mkfs.ext4", &["-q", "-m", "0", &disk.device]);
-        let at = disk.directory.path().join("mounted");
-        fs::create_dir(&at).unwrap();
-        run("mount", &["-o", options, &disk.device, at.to_str().unwrap()]);
-        Self { at, disk }
-    }
-
-    fn target(&self) -> Target {
-        resolve(&self.disk.host(), self.at.to_str().unwrap()).unwrap().remove(0)
-    }
-
-    fn scratch_files(&self) -> usize {
-        let names = fs::read_dir(&self.at).unwrap().map(|entry| entry.unwrap().file_name());
-        names.filter(|name| name.to_string_lossy().starts_with(".iodyno")).count()
-    }
-}
-
-impl Drop for Ext4 {
-    fn drop(&mut self) {
-        unmount(self.at.to_str().unwrap());
-    }
-}
+use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
+use crate::testing::host_under;
+use crate::{ScratchFile, ScratchPlan, TargetError, TargetKind, resolve, resolve_all};
 
 #[test]
 fn a_block_device_is_the_same_by_every_name() {

@@ -19,9 +19,8 @@ use std::time::Instant;
 use rustix::fs::{Advice, AtFlags, Dev, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::clearance::WriteClearance;
 use crate::random::{Random, unguessable};
-use crate::{PathTarget, ReadClearance, Target, TargetError};
+use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 
 /// A scratch file has at least this size, bytes.
 const LEAST_BYTES: u64 = 256 << 20;
@@ -160,7 +159,7 @@ impl ScratchFile {
         fill(&write, plan, progress)?;
         let failed = |errno| TargetError::of(&plan.directory.name, "sync its scratch file", errno);
         rustix::fs::fsync(&write).map_err(failed)?;
-        if !write.direct() {
+        if !write.as_read().direct() {
             // Read it from storage, not from the page cache. Only advice: the
             // clearance says that the cache is in between.
             let _ = rustix::fs::fadvise(&write, 0, None, Advice::DontNeed);

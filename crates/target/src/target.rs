@@ -85,9 +85,26 @@ impl PathTarget {
     }
 }
 
+impl PathTarget {
+    /// Bytes that its file system has allocated for it.
+    pub(crate) const fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes
+    }
+
+    /// It with the identity of a file that was just made.
+    pub(crate) fn with_identity(&self, identity: (Dev, u64)) -> Self {
+        Self { identity, ..self.clone() }
+    }
+
+    /// It as a file that is yet to be made: the facts of its directory, no bytes.
+    pub(crate) fn empty(self) -> Self {
+        Self { size_bytes: 0, allocated_bytes: 0, ..self }
+    }
+}
+
 /// A path as it may be shown: whoever named a file may have put control
 /// characters into it, which a terminal would obey.
-fn printable(path: &str) -> String {
+pub(crate) fn printable(path: &str) -> String {
     let mut shown = String::with_capacity(path.len());
     for c in path.chars() {
         if c.is_control() {

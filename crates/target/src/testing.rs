@@ -1,8 +1,12 @@
-//! Hosts for tests.
+//! Hosts and sources for tests.
 
+use std::collections::HashMap;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use iodyno_host::{AdminRead, Live, Source};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Cpus, Drive, Fact, Host, Kernel, Limits, Namespace, Queue,
     System,
@@ -81,5 +85,80 @@ pub(crate) fn drive(name: &str, namespaces: &[&str]) -> Drive {
                 identify: Fact::Absent,
             })
             .collect(),
+    }
+}
+
+/// This machine with some of its files, folders and links different, from the
+/// second time that block devices are listed where `later` says so.
+pub(crate) struct Faked {
+    folders: HashMap<String, Vec<String>>,
+    files: HashMap<String, String>,
+    pub(crate) numbers: HashMap<String, (u32, u32)>,
+    pub(crate) later: bool,
+    pub(crate) snapshots: AtomicU32,
+}
+
+impl Faked {
+    pub(crate) fn new() -> Self {
+        Self {
+            folders: HashMap::new(),
+            files: HashMap::new(),
+            numbers: HashMap::new(),
+            later: false,
+            snapshots: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn folder(mut self, path: String, names: &[&str]) -> Self {
+        self.folders.insert(path, names.iter().map(|name| (*name).to_owned()).collect());
+        self
+    }
+
+    pub(crate) fn file(mut self, path: String, text: &str) -> Self {
+        self.files.insert(path, text.into());
+        self
+    }
+
+    fn is_on(&self) -> bool {
+        !self.later || self.snapshots.load(Ordering::Relaxed) > 1
+    }
+}
+
+impl Source for Faked {
+    fn read(&self, path: &str, limit: usize) -> io::Result<Vec<u8>> {
+        match self.files.get(path) {
+            Some(text) if self.is_on() => Ok(text.clone().into_bytes()),
+            _ => Live::new().read(path, limit),
+        }
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        if path == "/sys/block" {
+            self.snapshots.fetch_add(1, Ordering::Relaxed);
+        }
+        match self.folders.get(path) {
+            Some(names) if self.is_on() => Ok(names.clone()),
+            _ => Live::new().list(path),
+        }
+    }
+
+    fn link(&self, path: &str) -> io::Result<String> {
+        Live::new().link(path)
+    }
+
+    fn real_path(&self, path: &str) -> io::Result<String> {
+        Live::new().real_path(path)
+    }
+
+    fn block_number(&self, path: &str) -> io::Result<(u32, u32)> {
+        self.numbers.get(path).map_or_else(|| Live::new().block_number(path), |found| Ok(*found))
+    }
+
+    fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
+        Live::new().admin(controller, command)
+    }
+
+    fn taken_ns(&self) -> i64 {
+        Live::new().taken_ns()
     }
 }

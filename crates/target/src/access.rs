@@ -1,0 +1,173 @@
+//! What a load generator gets of a clearance: descriptors.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{FileType, Mode, OFlags};
+
+use crate::{ReadClearance, TargetError, TargetKind, WriteClearance};
+
+/// When the kernel calls a write complete (open(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncMode {
+    /// When the device has it, perhaps in a volatile cache.
+    #[default]
+    None,
+    /// When data and all metadata are durable: O_SYNC.
+    Sync,
+    /// When data, and the metadata that is needed to read it, are: O_DSYNC.
+    Data,
+}
+
+/// How a descriptor of a cleared target is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenHow {
+    /// Past the page cache: O_DIRECT.
+    pub direct: bool,
+    /// When a write is complete.
+    pub sync: SyncMode,
+    /// O_NONBLOCK.
+    pub nonblocking: bool,
+}
+
+impl Default for OpenHow {
+    fn default() -> Self {
+        Self { direct: true, sync: SyncMode::None, nonblocking: false }
+    }
+}
+
+impl OpenHow {
+    /// The flags of open(2) that it stands for.
+    pub(crate) fn flags(self) -> OFlags {
+        let mut flags = match self.sync {
+            SyncMode::None => OFlags::empty(),
+            SyncMode::Sync => OFlags::SYNC,
+            SyncMode::Data => OFlags::DSYNC,
+        };
+        flags.set(OFlags::DIRECT, self.direct);
+        flags.set(OFlags::NONBLOCK, self.nonblocking);
+        flags
+    }
+}
+
+/// What a job may do with a target.
+#[derive(Debug, Clone, Copy)]
+pub enum Access<'a> {
+    /// Read it.
+    Read(&'a ReadClearance),
+    /// Read, write and trim it.
+    Write(&'a WriteClearance),
+}
+
+impl<'a> Access<'a> {
+    /// What may be read, which is everything that may be written.
+    pub fn read(&self) -> &'a ReadClearance {
+        match self {
+            Self::Read(clearance) => clearance,
+            Self::Write(clearance) => clearance.as_read(),
+        }
+    }
+
+    /// The clearance for writing; `None` where it may only be read.
+    pub fn write(&self) -> Option<&'a WriteClearance> {
+        match self {
+            Self::Read(_) => None,
+            Self::Write(clearance) => Some(clearance),
+        }
+    }
+
+    /// The target's name, see [`ReadClearance::name`].
+    pub fn name(&self) -> &'a str {
+        self.read().name()
+    }
+
+    /// A new open file description of the target: read only, or for reading
+    /// and writing, as it is cleared.
+    ///
+    /// # Errors
+    /// As [`ReadClearance::open`] and [`WriteClearance::open`].
+    pub fn open(&self, how: OpenHow) -> Result<OwnedFd, TargetError> {
+        match self {
+            Self::Read(clearance) => clearance.open(how),
+            Self::Write(clearance) => clearance.open(how),
+        }
+    }
+
+    /// The NVMe generic character device of the target, for passthrough:
+    /// `/dev/ng0n1` of `nvme0n1` (Linux 5.13), read only or for reading and
+    /// writing, as the target is cleared. The clearance holds the block device
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// Not a whole NVMe namespace, a kernel without such devices, no
+    /// permission, or another device in its place.
+    pub fn open_character(&self) -> Result<CharacterDevice, TargetError> {
+        let name = self.name();
+        let generic = match self.read().kind() {
+            TargetKind::Block { name } => generic_of(name),
+            TargetKind::File { .. } => None,
+        };
+        let refused = |why: &str| TargetError::Refused { name: name.into(), why: why.into() };
+        let generic = generic.ok_or_else(|| {
+            refused("NVMe passthrough needs a namespace of an NVMe drive: name one, nvme0n1")
+        })?;
+        let number = text(&format!("/sys/class/nvme-generic/{generic}/dev"))
+            .and_then(|number| {
+                let (major, minor) = number.split_once(':')?;
+                Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+            })
+            .ok_or_else(|| {
+                refused("it has no generic character device: NVMe passthrough needs Linux 5.13")
+            })?;
+        // The number behind the n of a head is not always the namespace's id.
+        let nsid = text(&format!("/sys/class/block/{name}/nsid"))
+            .and_then(|nsid| nsid.parse().ok())
+            .ok_or_else(|| refused("its namespace id cannot be read"))?;
+        let access = if self.write().is_some() { OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let descriptor = rustix::fs::open(format!("/dev/{generic}"), flags, Mode::empty())
+            .map_err(|errno| TargetError::of(name, "open its character device", errno))?;
+        let stat = rustix::fs::fstat(&descriptor)
+            .map_err(|errno| TargetError::of(name, "look at its character device", errno))?;
+        let is_character = FileType::from_raw_mode(stat.st_mode).is_char_device();
+        if !is_character || stat.st_rdev != number {
+            return Err(TargetError::Changed { name: name.into() });
+        }
+        Ok(CharacterDevice { descriptor, nsid })
+    }
+}
+
+/// A namespace as NVMe passthrough takes it; its logical block is
+/// [`ReadClearance::block_bytes`].
+#[derive(Debug)]
+pub struct CharacterDevice {
+    /// The open device.
+    pub descriptor: OwnedFd,
+    /// Namespace id.
+    pub nsid: u32,
+}
+
+/// `ng0n1` of `nvme0n1`; `None` of a partition and anything else.
+fn generic_of(block: &str) -> Option<String> {
+    let rest = block.strip_prefix("nvme")?;
+    let (instance, namespace) = rest.split_once('n')?;
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (number(instance) && number(namespace)).then(|| format!("ng{rest}"))
+}
+
+fn text(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_namespace_has_a_generic_device() {
+        assert_eq!(generic_of("nvme10n2").as_deref(), Some("ng10n2"));
+        for name in ["nvme0n1p1", "nvme0c1n1", "nvme0", "sda", "nvmen", "nvme0n", "ng0n1", ""] {
+            assert_eq!(generic_of(name), None, "{name}");
+        }
+    }
+}

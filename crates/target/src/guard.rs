@@ -1,0 +1,273 @@
+//! From a target to the proof that it may be written.
+//!
+//! A device is written only if nobody uses it, the user named it, and what is
+//! on it is nothing or was named as well. O_EXCL alone does not say that
+//! nobody uses it (a loop device on it, a process that has it open, a stopped
+//! array), signatures alone neither; so all is looked at, then the device is
+//! opened with O_EXCL, which keeps mounts, swap and arrays away, and then all
+//! is looked at again, since something may have come in between.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use iodyno_host::{Depth, Live, Source, snapshot};
+use iodyno_model::{BlockDevice, BlockKind, Host};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::access::OpenHow;
+use crate::identity::Identity;
+use crate::in_use::{against_writing, against_writing_file};
+use crate::layout::mark;
+use crate::target::{BlockTarget, PathTarget, Target};
+use crate::{Permission, ReadClearance, TargetError, WriteClearance, contents};
+
+impl Target {
+    /// Verifies that nobody uses it, that `permission` names it, and that what
+    /// is on it may be lost; opens it for writing, verifies all of that again,
+    /// and holds it. `host` is the snapshot that it was resolved with; the
+    /// machine is looked at anew as well, and what either shows counts. A
+    /// refusal writes nothing.
+    ///
+    /// A file that iodyno laid out itself ([`crate::lay_out`]) needs no
+    /// permission, any other needs its path.
+    ///
+    /// # Errors
+    /// In use, not named, holds data that was not named, read-only, vanished,
+    /// another thing in its place; a directory. [`TargetError::next_step`]
+    /// says what to type.
+    pub fn clear_for_writing(
+        &self,
+        host: &Host,
+        permission: &Permission,
+    ) -> Result<WriteClearance, TargetError> {
+        self.clear_with(&Live::new(), host, permission)
+    }
+
+    /// The same with facts of a test's own.
+    pub(crate) fn clear_with(
+        &self,
+        source: &dyn Source,
+        host: &Host,
+        permission: &Permission,
+    ) -> Result<WriteClearance, TargetError> {
+        match self {
+            Self::Block(block) => Guard { source, host, permission }.block(block),
+            Self::File(file) => Guard { source, host, permission }.file(file, None),
+            Self::Directory(directory) => Err(TargetError::Refused {
+                name: directory.name.clone(),
+                why: "a directory is not written itself: name a file in it".into(),
+            }),
+        }
+    }
+
+    /// What writing it would destroy that nobody uses, a line each:
+    /// signatures of partition tables, file systems, arrays and volumes, of a
+    /// device and its partitions; a file that iodyno did not make. What cannot
+    /// be looked at is a line too.
+    pub fn would_lose(&self, host: &Host) -> Vec<String> {
+        let lost = match self {
+            Self::Block(block) => {
+                let device = host.block(&block.name);
+                device.map_or(Ok(Vec::new()), |device| lost_with_partitions(host, device, block))
+            }
+            Self::File(file) => self.clear_for_reading().and_then(|clearance| {
+                let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
+                Ok(if mark::is_ours(&open) { Vec::new() } else { vec![line_of(file)] })
+            }),
+            Self::Directory(_) => Ok(Vec::new()),
+        };
+        lost.unwrap_or_else(|error| vec![error.to_string()])
+    }
+}
+
+/// A file that is not iodyno's, as what would be lost.
+fn line_of(file: &PathTarget) -> String {
+    format!("a file of {} that iodyno did not make", iodyno_model::Bytes(file.size_bytes).binary())
+}
+
+/// What is on a device, and on its partitions, whose names stand in front.
+fn lost_with_partitions(
+    host: &Host,
+    device: &BlockDevice,
+    target: &BlockTarget,
+) -> Result<Vec<String>, TargetError> {
+    let on = |target: &BlockTarget| {
+        let clearance = ReadClearance::of_block(target)?;
+        let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
+        Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes()))
+    };
+    let mut lines = on(target)?;
+    let above = host.above(&device.name);
+    for part in above.into_iter().filter(|above| above.kind == BlockKind::Partition) {
+        let path = Path::new("/dev").join(part.name.replace('!', "/"));
+        // An extended partition has two sectors, and nothing but more partitions.
+        let found = BlockTarget::new(part, path).and_then(|part| on(&part));
+        match found {
+            Ok(found) => lines.extend(found.iter().map(|line| format!("{}: {line}", part.name))),
+            Err(TargetError::TooSmall { .. }) => {}
+            Err(error) => lines.push(error.to_string()),
+        }
+    }
+    Ok(lines)
+}
+
+/// What a target is judged by.
+pub(crate) struct Guard<'g> {
+    pub(crate) source: &'g dyn Source,
+    /// What it was resolved with.
+    pub(crate) host: &'g Host,
+    pub(crate) permission: &'g Permission,
+}
+
+impl Guard<'_> {
+    fn block(&self, target: &BlockTarget) -> Result<WriteClearance, TargetError> {
+        let words = self.verified(target)?;
+        let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let name = target.name.as_str();
+        let descriptor =
+            rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
+                Errno::BUSY => TargetError::InUse {
+                    name: name.into(),
+                    uses: vec![
+                        "the kernel or a process holds it for itself (a pool that is \
+                                imported, or another iodyno)"
+                            .into(),
+                    ],
+                },
+                Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
+                Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+                errno => TargetError::of(name, "open it for writing", errno),
+            })?;
+        is_block(&descriptor, target)?;
+        // udev leaves a locked device alone (systemd: "Locking Block Device
+        // Access"); where it is just looking, it ends by itself.
+        let _ = rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive);
+        // Now that nobody can take it: is it still nobody's, and the same?
+        if self.verified(target)? != words {
+            return Err(TargetError::Changed { name: name.into() });
+        }
+        let read = ReadClearance::of_block(target)?;
+        let identity = (target.number, u64::from(rustix::fs::minor(target.number)));
+        Ok(WriteClearance::of_verified(read, descriptor, identity, words))
+    }
+
+    /// Everything that a device has to be for being written, at this moment.
+    /// The words that name it.
+    fn verified(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
+        let name = target.name.as_str();
+        let changed = || TargetError::Changed { name: name.into() };
+        let now = snapshot(self.source, Depth::Quick);
+        let device = now.block(name).ok_or_else(changed)?;
+        let number = rustix::fs::makedev(device.major, device.minor);
+        let size_bytes = device.size.get().map(|size| size.0);
+        if number != target.number || size_bytes != target.size_bytes {
+            return Err(changed());
+        }
+        let uses = against_writing(self.source, &[&now, self.host], name);
+        if !uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses });
+        }
+        if self.is_read_only(name) {
+            return Err(read_only(name));
+        }
+        let identity = Identity::of(self.source, &now, device);
+        let names = |word: &str| identity.is_named_by(self.source, word);
+        let lost = lost_with_partitions(&now, device, target)?;
+        let Some(word) = self.permission.allow_write.iter().find(|word| names(word)) else {
+            let is_kernel_name =
+                |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;
+            return Err(TargetError::NotAllowed {
+                name: name.into(),
+                word: identity.best().map(str::to_owned),
+                typed: self.permission.allow_write.iter().find(is_kernel_name).cloned(),
+                lost,
+            });
+        };
+        if !lost.is_empty() && !self.permission.discard_data.iter().any(|word| names(word)) {
+            return Err(TargetError::HoldsData { name: name.into(), word: word.clone(), lost });
+        }
+        Ok(self.permission.naming(names))
+    }
+
+    fn is_read_only(&self, name: &str) -> bool {
+        let flag = self.source.read(&format!("/sys/class/block/{name}/ro"), 16);
+        flag.is_ok_and(|flag| flag.starts_with(b"1"))
+    }
+
+    /// A file that exists. `grows_to_bytes`: it will be that large.
+    pub(crate) fn file(
+        &self,
+        target: &PathTarget,
+        grows_to_bytes: Option<u64>,
+    ) -> Result<WriteClearance, TargetError> {
+        let name = target.name.as_str();
+        let uses = against_writing_file(self.source, self.host, target.identity);
+        if !uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses });
+        }
+        // For reading first: a refusal must not touch it.
+        let read = open_file(target, OFlags::RDONLY)?;
+        let words = self.permission.naming(|word| names_file(target, word));
+        let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
+        if !allowed && !mark::is_ours(&read) {
+            return Err(TargetError::NotAllowed {
+                name: name.into(),
+                word: Some(target.name.clone()),
+                typed: None,
+                lost: Vec::new(),
+            });
+        }
+        let descriptor = open_file(target, OFlags::RDWR)?;
+        let read = ReadClearance::of_open_file(&descriptor, target)?;
+        let read = match grows_to_bytes {
+            Some(bytes) => read.sized_anew(bytes)?,
+            None => read.not_empty()?,
+        };
+        Ok(WriteClearance::of_verified(read, descriptor, target.identity, words))
+    }
+}
+
+/// Whether a word is the path of this file, in whatever spelling.
+pub(crate) fn names_file(target: &PathTarget, word: &str) -> bool {
+    Path::new(word).canonicalize().is_ok_and(|path| path == target.path)
+}
+
+fn read_only(name: &str) -> TargetError {
+    TargetError::ReadOnly {
+        name: name.into(),
+        why: "the drive is write-protected, or was set read-only (blockdev --setro)",
+    }
+}
+
+/// That the descriptor is the device that was resolved.
+fn is_block(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), TargetError> {
+    let stat = rustix::fs::fstat(descriptor)
+        .map_err(|errno| TargetError::of(&target.name, "look at it", errno))?;
+    let is_block = FileType::from_raw_mode(stat.st_mode).is_block_device();
+    if is_block && stat.st_rdev == target.number {
+        Ok(())
+    } else {
+        Err(TargetError::Changed { name: target.name.clone() })
+    }
+}
+
+/// Opens the file that was resolved, and no other.
+fn open_file(target: &PathTarget, access: OFlags) -> Result<OwnedFd, TargetError> {
+    let name = target.name.as_str();
+    let action = if access == OFlags::RDONLY { "read it" } else { "open it for writing" };
+    let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let descriptor =
+        rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+            errno => TargetError::of(name, action, errno),
+        })?;
+    let stat = rustix::fs::fstat(&descriptor)
+        .map_err(|errno| TargetError::of(name, "look at it", errno))?;
+    let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
+    if is_file && (stat.st_dev, stat.st_ino) == target.identity {
+        Ok(descriptor)
+    } else {
+        Err(TargetError::Changed { name: name.into() })
+    }
+}

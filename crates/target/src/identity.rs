@@ -1,0 +1,205 @@
+//! What a block device is called whatever order it was found in at boot.
+
+use std::path::Path;
+
+use iodyno_host::Source;
+use iodyno_model::{BlockDevice, BlockKind, Drive, Fact, Host, Namespace};
+
+/// The words that name a block device for writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    number: (u32, u32),
+    /// The best one first.
+    words: Vec<String>,
+    /// Name and size where `NAME:SIZE` names it.
+    sized: Option<(String, u64)>,
+}
+
+impl Identity {
+    /// Of `device`, one of `host`'s, which was read from `source`.
+    pub(crate) fn of(source: &dyn Source, host: &Host, device: &BlockDevice) -> Self {
+        let number = (device.major, device.minor);
+        let mut identity = Self { number, words: Vec::new(), sized: None };
+        identity.words = match &device.kind {
+            BlockKind::Nvme => namespace_words(host, device),
+            BlockKind::Partition => partition_words(source, host, device),
+            BlockKind::DeviceMapper { .. } => fact(source, device, "dm/uuid"),
+            BlockKind::Md { .. } => fact(source, device, "md/uuid"),
+            BlockKind::Scsi | BlockKind::Virtual => {
+                let mut words = own_fact(source, host, device, "device/wwid");
+                words.extend(own_fact(source, host, device, "serial"));
+                words
+            }
+            BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => Vec::new(),
+        };
+        let name = match &device.kind {
+            // dm-0 is whatever was set up first.
+            BlockKind::DeviceMapper { name, .. } => Some(name.clone()),
+            BlockKind::Md { .. } | BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => {
+                Some(device.name.clone())
+            }
+            BlockKind::Virtual if identity.words.is_empty() => Some(device.name.clone()),
+            BlockKind::Virtual | BlockKind::Scsi | BlockKind::Nvme | BlockKind::Partition => None,
+        };
+        if let (Some(name), Some(size)) = (name, device.size.get()) {
+            identity.words.push(format!("{name}:{}", exact_size(size.0)));
+            identity.sized = Some((name, size.0));
+        }
+        let by_id = linked(source, "/dev/disk/by-id", number);
+        identity.words.extend(by_id);
+        identity
+    }
+
+    /// The word to type.
+    pub(crate) fn best(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+
+    /// Whether `word` names it.
+    pub(crate) fn is_named_by(&self, source: &dyn Source, word: &str) -> bool {
+        if self.words.iter().any(|known| known == word || same_uuid(known, word)) {
+            return true;
+        }
+        if let Some((name, size)) = &self.sized
+            && let Some((typed, typed_size)) = word.rsplit_once(':')
+            && typed == name
+            && is_size(typed_size, *size)
+        {
+            return true;
+        }
+        let word = word.strip_prefix("PARTUUID=").unwrap_or(word);
+        ["/dev/disk/by-id", "/dev/disk/by-partuuid"].iter().any(|folder| {
+            let name = Path::new(word).strip_prefix(folder).unwrap_or(Path::new(word));
+            // One component: not a way to another folder.
+            let plain = name.file_name().is_some_and(|file| file == name.as_os_str());
+            let path = format!("{folder}/{}", name.display());
+            plain && source.block_number(&path).is_ok_and(|number| number == self.number)
+        })
+    }
+}
+
+/// A fact of sysfs as a word; none where it is not there or empty.
+fn fact(source: &dyn Source, device: &BlockDevice, file: &str) -> Vec<String> {
+    let path = format!("/sys/class/block/{}/{file}", device.name);
+    let bytes = source.read(&path, 4096).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    word(&text).into_iter().collect()
+}
+
+/// The same, unless another device says it too, as virtual disks do.
+fn own_fact(source: &dyn Source, host: &Host, device: &BlockDevice, file: &str) -> Vec<String> {
+    let mut words = fact(source, device, file);
+    let others = host.blocks.iter().filter(|other| other.name != device.name);
+    if others.into_iter().any(|other| fact(source, other, file) == words) {
+        words.clear();
+    }
+    words
+}
+
+/// A word as it can be typed; `None` where nobody could.
+fn word(text: &str) -> Option<String> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
+}
+
+/// Serial number and world-wide id, where they are this namespace's alone.
+fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
+    let Some((drive, namespace)) = host.namespace(&device.name) else { return Vec::new() };
+    let known = |fact: &Fact<String>| fact.get().and_then(|text| word(text));
+    let mut words = Vec::new();
+    // Emulated drives, and a few real ones, share their serial number.
+    let shares_serial = |other: &&Drive| {
+        known(&other.serial) == known(&drive.serial) && !is_same_drive(other, drive)
+    };
+    if let Some(serial) = known(&drive.serial)
+        && !host.drives.iter().any(|other| shares_serial(&other))
+    {
+        if let Some(nsid) = namespace.nsid.get() {
+            words.push(format!("{serial}:{nsid}"));
+        }
+        // Of a drive with one namespace the serial number is enough to type,
+        // and of one with several it names them all.
+        let place = if drive.namespaces.len() == 1 { 0 } else { words.len() };
+        words.insert(place, serial);
+    }
+    let all = host.drives.iter().flat_map(|drive| &drive.namespaces);
+    let shares_wwid = |other: &&Namespace| {
+        known(&other.wwid) == known(&namespace.wwid) && other.name != namespace.name
+    };
+    words.extend(known(&namespace.wwid).filter(|_| !all.into_iter().any(|n| shares_wwid(&n))));
+    words
+}
+
+/// Whether both are controllers of one drive: itself, or of one NVM subsystem.
+fn is_same_drive(a: &Drive, b: &Drive) -> bool {
+    let nqn = a.subsystem_nqn.get();
+    a.name == b.name || nqn.is_some() && nqn == b.subsystem_nqn.get()
+}
+
+/// PARTUUID, and the words of its disk with `-partN`.
+fn partition_words(source: &dyn Source, host: &Host, device: &BlockDevice) -> Vec<String> {
+    let mut words = linked(source, "/dev/disk/by-partuuid", (device.major, device.minor));
+    let disk = device.stands_on.first().and_then(|disk| host.block(disk));
+    if let (Some(disk), Some(number)) = (disk, fact(source, device, "partition").first()) {
+        let disk = Identity::of(source, host, disk).words;
+        words.extend(disk.iter().map(|word| format!("{word}-part{number}")));
+    }
+    words
+}
+
+/// The names in a folder of udev's links that lead to this device.
+fn linked(source: &dyn Source, folder: &str, number: (u32, u32)) -> Vec<String> {
+    let names = source.list(folder).unwrap_or_default();
+    let leads_here = |name: &String| {
+        source.block_number(&format!("{folder}/{name}")).is_ok_and(|found| found == number)
+    };
+    names.iter().filter(|name| leads_here(name)).filter_map(|name| word(name)).collect()
+}
+
+/// Whether both are the same UUID, in whatever groups of digits it is written:
+/// mdadm writes four with colons, sysfs five with hyphens.
+fn same_uuid(a: &str, b: &str) -> bool {
+    let digits = |text: &str| -> Option<String> {
+        let digits = text.replace([':', '-'], "").to_ascii_lowercase();
+        let is_uuid = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_uuid.then_some(digits)
+    };
+    digits(a).is_some_and(|a| Some(a) == digits(b))
+}
+
+const UNITS: &[(char, u32)] = &[('P', 50), ('T', 40), ('G', 30), ('M', 20), ('K', 10)];
+
+/// A size as the shortest word that is exact: `64M`, `1000204886016`.
+fn exact_size(bytes: u64) -> String {
+    let unit = UNITS.iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    match unit {
+        Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+/// Whether a typed size, bytes or with a binary unit, is `bytes` rounded to
+/// the digits that were typed.
+fn is_size(typed: &str, bytes: u64) -> bool {
+    let typed = typed.trim_end_matches(['B', 'b', 'i']);
+    let last = typed.chars().last().map(|last| last.to_ascii_uppercase());
+    let Some((unit, shift)) = UNITS.iter().find(|(unit, _)| Some(*unit) == last) else {
+        return typed.parse() == Ok(bytes);
+    };
+    let figure = typed.trim_end_matches([*unit, unit.to_ascii_lowercase()]);
+    let (whole, decimals) = figure.split_once('.').unwrap_or((figure, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+        return false;
+    }
+    // In units of the last typed digit, in integers: sizes have more digits
+    // than an f64.
+    let scale = 10_u128.pow(u32::try_from(decimals.len()).expect("at most 3"));
+    let unit_bytes = 1_u128 << shift;
+    let rounded = (u128::from(bytes) * scale + unit_bytes / 2) / unit_bytes;
+    format!("{whole}{decimals}").parse() == Ok(rounded)
+}
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

@@ -1,0 +1,280 @@
+use std::os::fd::AsFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+
+use super::*;
+use crate::OpenHow;
+use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
+use crate::testing::{host, host_under};
+
+fn go_on(_: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn plan(path: PathBuf, fill: Fill, will_write: bool) -> FilePlan {
+    FilePlan { path, size_bytes: 3 * MIB + 1000, create: true, fill, will_write }
+}
+
+fn lay(plan: &FilePlan, allowed: &[&Path]) -> Result<LaidOut, TargetError> {
+    let allow_write = allowed.iter().map(|path| path.to_str().unwrap().to_owned()).collect();
+    let permission = Permission { allow_write, ..Permission::default() };
+    lay_out(plan, &host(Vec::new()), &permission, &mut go_on)
+}
+
+/// Why a file is refused; it is the same afterwards.
+fn refused(plan: &FilePlan, allowed: &[&Path]) -> TargetError {
+    let before = fs::read(&plan.path).unwrap();
+    let error = lay(plan, allowed).unwrap_err();
+    assert!(fs::read(&plan.path).unwrap() == before, "{error}: and it has changed");
+    error
+}
+
+#[test]
+fn a_file_to_read_is_written_in_full_and_reused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("job.0.0");
+    let plan = plan(path.clone(), Fill::Written, false);
+    let mut seen = Vec::new();
+    let laid = lay_out(&plan, &host_under(dir.path()), &Permission::default(), &mut |bytes| {
+        seen.push(bytes);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen, [0, MIB, 2 * MIB, 3 * MIB, 3 * MIB + 1000]);
+    assert!(laid.is_new() && laid.write().is_none());
+    assert_eq!(
+        (laid.written_bytes(), laid.access().read().size_bytes()),
+        (3 * MIB + 1000, 3 * MIB + 1000)
+    );
+    assert_eq!(laid.access().name(), path.canonicalize().unwrap().to_str().unwrap());
+
+    let data = fs::read(&path).unwrap();
+    assert_eq!(data.len() as u64, 3 * MIB + 1000);
+    let blocks: std::collections::HashSet<&[u8]> = data.chunks(512).collect();
+    assert_eq!(blocks.len(), data.len().div_ceil(512));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o133, 0);
+
+    // Large enough: taken as it is, also by a job that needs less.
+    let smaller = FilePlan { size_bytes: MIB, create: false, ..plan };
+    let again = lay(&smaller, &[]).unwrap();
+    assert!(!again.is_new());
+    assert_eq!((again.written_bytes(), again.identity()), (0, laid.identity()));
+    assert_eq!(fs::read(&path).unwrap(), data);
+}
+
+#[test]
+fn a_file_to_write_gets_what_its_plan_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = 3 * MIB + 1000;
+    for (fill, length, allocated) in [
+        (Fill::None, 0, false),
+        (Fill::Allocate, size, true),
+        (Fill::AllocateKeepingSize, 0, true),
+        (Fill::Truncate, size, false),
+        (Fill::Written, size, true),
+    ] {
+        let path = dir.path().join(format!("{fill:?}"));
+        let laid = lay(&plan(path.clone(), fill, true), &[]).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!(metadata.len(), length, "{fill:?}");
+        assert_eq!(metadata.blocks() * 512 >= size, allocated, "{fill:?}");
+        // The size that a job may fill, also where the file has yet to grow.
+        let write = laid.write().unwrap();
+        assert_eq!(write.as_read().size_bytes(), size, "{fill:?}");
+        let file = write.open(OpenHow { direct: false, ..OpenHow::default() }).unwrap();
+        rustix::io::pwrite(&file, b"written", 0).unwrap();
+        assert_eq!(&fs::read(&path).unwrap()[..7], b"written");
+        assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
+        assert_eq!(laid.remove_if_ours().unwrap(), Removed::AlreadyGone);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("theirs");
+    fs::write(&path, vec![7; 4 << 20]).unwrap();
+    let read = lay(&plan(path.clone(), Fill::Written, false), &[]).unwrap();
+    assert_eq!(read.remove_if_ours().unwrap(), Removed::NotOurs);
+
+    let write = plan(path.clone(), Fill::Allocate, true);
+    let error = refused(&write, &[]);
+    let expected = format!("if all data on it may be lost: --allow-write {}", path.display());
+    assert_eq!(error.next_step(), expected);
+    refused(&write, &[dir.path(), Path::new("theirs")]);
+    // One that is too small would be replaced, also for reading.
+    let larger = FilePlan { size_bytes: 8 * MIB, ..plan(path.clone(), Fill::Written, false) };
+    refused(&larger, &[]);
+
+    // By any spelling of its path.
+    symlink(&path, dir.path().join("link")).unwrap();
+    let laid = lay(&write, &[&dir.path().join("link")]).unwrap();
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs);
+    assert_eq!(fs::read(&path).unwrap(), vec![7; 4 << 20]);
+
+    let target = resolve(&host(Vec::new()), path.to_str().unwrap()).unwrap().remove(0);
+    assert_eq!(target.would_lose(&host(Vec::new())), ["a file of 4 MiB that iodyno did not make"]);
+    let permission = Permission {
+        allow_write: vec![path.to_str().unwrap().into(), "typo".into()],
+        ..Permission::default()
+    };
+    let clearance = target.clear_for_writing(&host(Vec::new()), &permission).unwrap();
+    assert_eq!(crate::unused_allowances(&permission, [&clearance]), ["typo"]);
+}
+
+#[test]
+fn a_file_that_iodyno_laid_out_is_written_again_and_its_copy_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ours");
+    let write = plan(path.clone(), Fill::Truncate, true);
+    let first = lay(&write, &[]).unwrap();
+    let again = lay(&write, &[]).unwrap();
+    assert!(!again.is_new() && again.identity() == first.identity());
+    drop((first, again));
+    // It grows in place.
+    let larger = FilePlan { size_bytes: 5 * MIB, fill: Fill::Written, ..write.clone() };
+    let laid = lay(&larger, &[]).unwrap();
+    assert_eq!((laid.is_new(), laid.written_bytes()), (false, 5 * MIB));
+    assert_eq!(fs::metadata(&path).unwrap().len(), 5 * MIB);
+
+    let copy = dir.path().join("copy");
+    run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]);
+    let error = refused(&FilePlan { path: copy, ..write.clone() }, &[]);
+    assert!(matches!(error, TargetError::NotAllowed { .. }), "{error}");
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
+
+    // Another file took its place meanwhile.
+    let laid = lay(&write, &[]).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(dir.path().join("new"), b"theirs").unwrap();
+    fs::rename(dir.path().join("new"), &path).unwrap();
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs);
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+}
+
+#[test]
+fn a_file_in_use_is_refused_whatever_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let plan = plan(path.clone(), Fill::Written, true);
+    drop(lay(&plan, &[]).unwrap());
+
+    let mut holder = Command::new("sleep")
+        .arg("1000")
+        .stdin(fs::File::open(&path).unwrap())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let error = std::panic::catch_unwind(|| refused(&plan, &[&path]));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let error = error.unwrap();
+    assert!(error.to_string().contains("open by sleep"), "{error}");
+    eventually("it is free", || lay(&plan, &[&path]).is_ok());
+
+    let device = run("losetup", &["--find", "--show", path.to_str().unwrap()]);
+    let error = std::panic::catch_unwind(|| refused(&plan, &[&path]));
+    run("losetup", &["--detach", &device]);
+    let error = error.unwrap();
+    assert!(error.to_string().contains("backs loop"), "{error}");
+    assert!(matches!(error, TargetError::InUse { .. }), "{error}");
+}
+
+#[test]
+fn what_is_no_file_and_what_may_not_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a/b/file");
+    let plan_of = |path: &Path| plan(path.to_path_buf(), Fill::Written, true);
+
+    let not_made = FilePlan { create: false, ..plan_of(&path) };
+    assert!(matches!(lay(&not_made, &[]), Err(TargetError::NotToBeMade { .. })));
+    assert!(matches!(lay(&plan_of(dir.path()), &[]), Err(TargetError::Refused { .. })));
+    let error = lay(&plan_of(Path::new("/dev/null")), &[]).unwrap_err();
+    assert!(matches!(error, TargetError::NotStorage { .. }), "{error}");
+    let error = lay(&plan_of(Path::new("/proc/iodyno-test")), &[]).unwrap_err();
+    assert!(matches!(error, TargetError::Refused { .. }), "{error}");
+    let error = lay(&plan_of(Path::new("/dev/shm/iodyno-test")), &[]).unwrap_err();
+    assert!(error.to_string().contains("in memory"), "{error}");
+
+    // A link to nothing is no place to make a file through.
+    let link = dir.path().join("link");
+    symlink(dir.path().join("nothing"), &link).unwrap();
+    assert!(lay(&plan_of(&link), &[]).is_err());
+    assert!(!dir.path().join("nothing").exists());
+    // Nor is a link that another user made, to whatever it leads.
+    let theirs = dir.path().join("theirs");
+    fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
+    symlink(dir.path().join("data"), &theirs).unwrap();
+    run("chown", &["--no-dereference", "65534", theirs.to_str().unwrap()]);
+    let error = refused(&plan_of(&theirs), &[&theirs]);
+    assert!(error.to_string().contains("another user"), "{error}");
+
+    // Directories are made as fio does.
+    let laid = lay(&plan_of(&path), &[]).unwrap();
+    assert_eq!(laid.path(), path.canonicalize().unwrap());
+}
+
+#[test]
+fn an_interruption_leaves_neither_the_file_nor_its_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(dir.path().join("a/b/file"), Fill::Written, true);
+    let mut stop = |bytes| match bytes {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    };
+    let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut stop).unwrap_err();
+    assert!(error.to_string().ends_with("the file is removed"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
+    let small = Ext4::new(64 * MIB, "rw");
+    let path = small.at.join("file");
+    let plan = FilePlan { size_bytes: 1 << 30, ..plan(path.clone(), Fill::Written, true) };
+    let mut never = |_| panic!("it writes");
+    let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut never).unwrap_err();
+    assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
+    assert!(error.to_string().starts_with(&format!("{} needs 1 GiB, and ", path.display())));
+    assert!(!path.exists());
+
+    // The room that was there is gone when it comes to it.
+    let size = 40 * MIB;
+    let plan = FilePlan { size_bytes: size, ..plan };
+    let mut hog = |_| {
+        let other = fs::File::create(small.at.join("hog")).unwrap();
+        let _ = rustix::fs::fallocate(other.as_fd(), rustix::fs::FallocateFlags::empty(), 0, size);
+        ControlFlow::Continue(())
+    };
+    // Its space is allocated before, so that nobody can take it.
+    let laid = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut hog).unwrap();
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_keeps_nothing_of_the_file() {
+    // ext2 cannot allocate beforehand.
+    let disk = Loop::new(64 * MIB);
+    run("mkfs.ext2", &["-q", "-m", "0", &disk.device]);
+    let at = disk.directory.path().join("mounted");
+    fs::create_dir(&at).unwrap();
+    run("mount", &[&disk.device, at.to_str().unwrap()]);
+    let found = std::panic::catch_unwind(|| {
+        let plan = FilePlan { size_bytes: 40 * MIB, ..plan(at.join("file"), Fill::Written, false) };
+        let hog = at.join("hog");
+        let mut fill_up = |_| {
+            if !hog.exists() {
+                fs::write(&hog, vec![1; 40 << 20]).unwrap();
+            }
+            ControlFlow::Continue(())
+        };
+        let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut fill_up);
+        let error = error.unwrap_err();
+        assert!(matches!(error, TargetError::Full { .. }), "{error}");
+        assert!(error.to_string().contains("MiB of it are not written"), "{error}");
+        assert!(!plan.path.exists());
+    });
+    unmount(at.to_str().unwrap());
+    found.unwrap();
+}

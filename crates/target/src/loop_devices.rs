@@ -1,0 +1,132 @@
+//! Loop devices and file systems on them, made for a test. Needs root, losetup,
+//! mkfs.ext4 and mount; fails by name where one is missing.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use iodyno_model::{BlockKind, Host};
+use tempfile::TempDir;
+
+use crate::testing::{block, host};
+use crate::{Target, resolve};
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
+    let output = try_to_run(program, arguments);
+    output.unwrap_or_else(|said| panic!("{program} {arguments:?} (this test needs root): {said}"))
+}
+
+pub(crate) fn try_to_run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// Waits until `holds`. A process that another test is just starting has this
+/// one's descriptors until its exec(2), so what is closed here may be open for
+/// a moment longer.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub(crate) fn unmount(path: &str) {
+    eventually(path, || try_to_run("umount", &[path]).is_ok());
+}
+
+/// A loop device on a file in a directory of its own.
+pub(crate) struct Loop {
+    pub(crate) device: String,
+    pub(crate) directory: TempDir,
+}
+
+impl Loop {
+    pub(crate) fn new(size_bytes: u64) -> Self {
+        Self::with(size_bytes, &[])
+    }
+
+    /// With more options of losetup.
+    pub(crate) fn with(size_bytes: u64, options: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().join("image");
+        fs::File::create(&image).unwrap().set_len(size_bytes).unwrap();
+        let mut arguments = vec!["--find", "--show"];
+        arguments.extend(options);
+        arguments.push(image.to_str().unwrap());
+        let device = run("losetup", &arguments);
+        Self { device, directory }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.device.strip_prefix("/dev/").unwrap()
+    }
+
+    /// What is on it: the file behind it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        fs::read(self.directory.path().join("image")).unwrap()
+    }
+
+    /// The word that allows writing it.
+    pub(crate) fn word(&self) -> String {
+        format!("{}:{}", self.name(), self.bytes().len())
+    }
+
+    /// A host that has it and nothing else.
+    pub(crate) fn host(&self) -> Host {
+        let number = fs::metadata(&self.device).unwrap().rdev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let mut device = block(self.name(), major, minor);
+        device.kind = BlockKind::Loop { backing_file: Some("/image".into()) };
+        host(vec![device])
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        // A test that failed may still use it; its own panic is the one to be seen.
+        let detached = try_to_run("losetup", &["--detach", &self.device]);
+        assert!(detached.is_ok() || std::thread::panicking(), "{detached:?}");
+    }
+}
+
+/// An ext4 file system on a loop device, mounted.
+pub(crate) struct Ext4 {
+    pub(crate) at: PathBuf,
+    pub(crate) disk: Loop,
+}
+
+impl Ext4 {
+    pub(crate) fn new(size_bytes: u64, options: &str) -> Self {
+        let disk = Loop::new(size_bytes);
+        run("mkfs.ext4", &["-q", "-m", "0", &disk.device]);
+        let at = disk.directory.path().join("mounted");
+        fs::create_dir(&at).unwrap();
+        run("mount", &["-o", options, &disk.device, at.to_str().unwrap()]);
+        Self { at, disk }
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        resolve(&self.disk.host(), self.at.to_str().unwrap()).unwrap().remove(0)
+    }
+
+    pub(crate) fn scratch_files(&self) -> usize {
+        let names = fs::read_dir(&self.at).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".iodyno")).count()
+    }
+}
+
+impl Drop for Ext4 {
+    fn drop(&mut self) {
+        unmount(self.at.to_str().unwrap());
+    }
+}

@@ -1,0 +1,45 @@
+//! What the user allowed to be written.
+
+use crate::WriteClearance;
+
+/// What the user allowed to be written, word by word.
+///
+/// A word names a device by what stays the same when the machine boots: a
+/// drive by its serial number (all its namespaces) or `SERIAL:nsid`, a
+/// namespace or disk by its world-wide id (`eui.…`, `nvme.…`, `uuid.…`,
+/// `naa.…`) or its name in /dev/disk/by-id; a device-mapper device or md array
+/// by its UUID; what has none of these (loop, zram, dm, md, memory, a virtual
+/// disk without a serial number) by `NAME:SIZE`, the size in bytes or with a
+/// unit (`md0:3.6T`, binary, rounded to the digits that are given); a
+/// partition by its PARTUUID or a word of its disk and `-partN`. A path names
+/// a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permission {
+    /// The words after `--allow-write`: these may be written.
+    pub allow_write: Vec<String>,
+    /// The words after `--discard-data`: data on these that nobody uses may be lost.
+    pub discard_data: Vec<String>,
+}
+
+impl Permission {
+    /// All words, each once, that `names` says name its target.
+    pub(crate) fn naming(&self, names: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for word in self.allow_write.iter().chain(&self.discard_data) {
+            if names(word) && !words.contains(word) {
+                words.push(word.clone());
+            }
+        }
+        words
+    }
+}
+
+/// The words of `permission` that name nothing of what is written, each once:
+/// a mistyped allowance should be told, since the user believes in it.
+pub fn unused_allowances<'a>(
+    permission: &Permission,
+    written: impl IntoIterator<Item = &'a WriteClearance>,
+) -> Vec<String> {
+    let used: Vec<&String> = written.into_iter().flat_map(WriteClearance::words).collect();
+    permission.naming(|word| !used.iter().any(|used| *used == word))
+}
