@@ -1,4 +1,4 @@
-//! The memory that the kernel reads into.
+//! The memory that I/O works on.
 #![allow(unsafe_code)] // Mapped memory, lent to the kernel by address.
 
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ const HUGE: usize = 2 << 20;
 /// One buffer for each I/O that may be in flight, in one piece of memory that
 /// is made of huge pages where the kernel grants them.
 ///
-/// The kernel writes to a buffer from [`lend`](Self::lend) to
+/// The kernel reads or writes a buffer from [`lend`](Lender::lend) to
 /// [`take_back`](Self::take_back). Dropped with one still lent (a device that
 /// never answered), the memory stays mapped for good: a late completion must
 /// not write to what somebody else got in its place.
@@ -22,13 +22,13 @@ pub(crate) struct Buffers {
     base: *mut u8,
     stride: usize,
     length: usize,
-    count: usize,
-    lent: usize,
+    /// Whether the kernel has it, for each.
+    lent: Box<[bool]>,
 }
 
 impl Buffers {
     /// `count` buffers of `length` bytes, each starting a page, touched so that
-    /// no page fault falls into a measured read.
+    /// no page fault falls into a measured I/O; they hold zeros.
     ///
     /// # Errors
     /// Where the kernel has no such memory.
@@ -57,48 +57,48 @@ impl Buffers {
             // SAFETY: offset < size, inside the mapping; volatile, for the sake of the fault.
             unsafe { base.add(offset).write_volatile(0) };
         }
-        Ok(Self { base, stride, length, count, lent: 0 })
+        Ok(Self { base, stride, length, lent: vec![false; count].into() })
     }
 
-    /// The address of buffer `slot`, for the kernel to write `length` bytes to.
+    /// Lends buffers for a batch: what is the same for all is looked up once.
+    #[inline]
+    pub(crate) fn lender(&mut self) -> Lender<'_> {
+        let Self { base, stride, length, ref mut lent } = *self;
+        Lender { base, stride, length, lent }
+    }
+
+    /// The kernel has done with buffer `slot`.
+    #[inline]
+    pub(crate) fn take_back(&mut self, slot: u16) {
+        self.lent[usize::from(slot)] = false;
+    }
+
+    /// The first `length` bytes of buffer `slot`, such as a read left them.
     ///
     /// # Panics
-    /// Where there is no such buffer or it is shorter, before any address leaves.
-    #[inline]
-    pub(crate) fn lend(&mut self, slot: u16, length: u32) -> *mut u8 {
-        assert!(usize::from(slot) < self.count && length as usize <= self.length);
-        self.lent += 1;
-        self.base.wrapping_add(usize::from(slot) * self.stride)
+    /// Where the kernel has the buffer, it is shorter, or there is none.
+    pub(crate) fn slot(&self, slot: u16, length: u32) -> &[u8] {
+        let start = self.own(slot, length);
+        // SAFETY: inside the mapping (`own`), initialised by `new`; the kernel does not have it,
+        // and cannot get it while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(start, length as usize) }
     }
 
-    /// The kernel has done with one of the lent buffers.
-    #[inline]
-    pub(crate) const fn take_back(&mut self) {
-        self.lent = self.lent.saturating_sub(1);
+    /// The first `length` bytes of buffer `slot`, to be filled for a write.
+    ///
+    /// # Panics
+    /// As [`slot`](Self::slot).
+    pub(crate) fn slot_mut(&mut self, slot: u16, length: u32) -> &mut [u8] {
+        let start = self.own(slot, length);
+        // SAFETY: as in `slot`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(start, length as usize) }
     }
 
-    /// How many the kernel has.
-    pub(crate) const fn lent(&self) -> usize {
-        self.lent
-    }
-
-    /// What buffer `slot` holds; `None` while the kernel may write to any.
-    pub(crate) fn read(&self, slot: u16) -> Option<&[u8]> {
+    fn own(&self, slot: u16, length: u32) -> *mut u8 {
         let slot = usize::from(slot);
-        // SAFETY: inside the mapping, initialised by `new`, and nothing is lent,
-        // so nobody writes for as long as `self` is borrowed.
-        (self.lent == 0 && slot < self.count).then(|| unsafe {
-            std::slice::from_raw_parts(self.base.add(slot * self.stride), self.length)
-        })
-    }
-
-    /// What buffer `slot` holds, for tests, which may look while others are lent.
-    #[cfg(test)]
-    pub(crate) fn snapshot(&self, slot: u16) -> Vec<u8> {
-        assert!(usize::from(slot) < self.count);
-        let start = self.base.wrapping_add(usize::from(slot) * self.stride);
-        // SAFETY: inside the mapping; the slot was completed, so the kernel does not write to it.
-        unsafe { std::slice::from_raw_parts(start, self.length).to_vec() }
+        assert!(!self.lent[slot], "slot {slot} is in flight");
+        assert!(length as usize <= self.length, "the buffers are shorter");
+        self.base.wrapping_add(slot * self.stride)
     }
 
     /// The memory in pieces of at most `most` bytes, each of a power of two of
@@ -106,23 +106,48 @@ impl Buffers {
     /// one buffer fits.
     pub(crate) fn pieces(&self, most: usize) -> Option<(Vec<libc::iovec>, u32)> {
         let shift = (most / self.stride).checked_ilog2()?.min(15);
-        let pieces = (0..self.count).step_by(1 << shift).map(|first| libc::iovec {
+        let pieces = (0..self.lent.len()).step_by(1 << shift).map(|first| libc::iovec {
             iov_base: self.base.wrapping_add(first * self.stride).cast(),
-            iov_len: self.stride * (self.count - first).min(1 << shift),
+            iov_len: self.stride * (self.lent.len() - first).min(1 << shift),
         });
         Some((pieces.collect(), shift))
     }
 
     /// Bytes of all buffers.
     pub(crate) const fn size(&self) -> usize {
-        self.count * self.stride
+        self.lent.len() * self.stride
+    }
+}
+
+/// Gives buffers to the kernel.
+pub(crate) struct Lender<'a> {
+    base: *mut u8,
+    stride: usize,
+    length: usize,
+    lent: &'a mut [bool],
+}
+
+impl Lender<'_> {
+    /// The address of buffer `slot`, of which the kernel is to read or write
+    /// `length` bytes.
+    ///
+    /// # Panics
+    /// Where there is no such buffer, it is shorter, or the kernel has it
+    /// already: before any address leaves.
+    #[inline]
+    pub(crate) fn lend(&mut self, slot: u16, length: u32) -> *mut u8 {
+        let slot = usize::from(slot);
+        let lent = &mut self.lent[slot];
+        assert!(!*lent && length as usize <= self.length, "a slot in flight, or a longer block");
+        *lent = true;
+        self.base.wrapping_add(slot * self.stride)
     }
 }
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        if self.lent == 0 {
-            let size = mapped_size(self.count, self.stride).unwrap_or(0);
+        if !self.lent.contains(&true) {
+            let size = mapped_size(self.lent.len(), self.stride).unwrap_or(0);
             // SAFETY: `new` mapped it, `self` alone knew of it, and the kernel has given it back.
             unsafe { unmap(self.base.cast(), size) };
         }
@@ -156,13 +181,30 @@ mod tests {
     fn buffers_are_apart_and_aligned() {
         let mut buffers = Buffers::new(3, 5000).unwrap();
         let page = rustix::param::page_size();
-        let [a, b, c] = [0, 1, 2].map(|slot| buffers.lend(slot, 5000) as usize);
+        let [a, b, c] = [0, 1, 2].map(|slot| buffers.lender().lend(slot, 5000) as usize);
         assert_eq!(a % HUGE, 0);
         assert!(b >= a + 5000 && c >= b + 5000 && b.is_multiple_of(page));
-        assert!(buffers.read(0).is_none(), "the kernel has them");
-        (0..3).for_each(|_| buffers.take_back());
-        assert_eq!(buffers.read(2).map(<[u8]>::len), Some(5000));
-        assert!(buffers.read(3).is_none());
+        (0..3).for_each(|slot| buffers.take_back(slot));
+        buffers.slot_mut(1, 5000).fill(7);
+        assert!(buffers.slot(1, 5000).iter().all(|byte| *byte == 7));
+        assert!(buffers.slot(0, 5000).iter().chain(buffers.slot(2, 5000)).all(|byte| *byte == 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "slot 1 is in flight")]
+    fn what_the_kernel_has_cannot_be_seen() {
+        let mut buffers = Buffers::new(2, 512).unwrap();
+        buffers.lender().lend(1, 512);
+        assert_eq!(buffers.slot(0, 512).len(), 512);
+        buffers.slot(1, 512);
+    }
+
+    #[test]
+    #[should_panic(expected = "a slot in flight")]
+    fn a_buffer_is_lent_once() {
+        let mut buffers = Buffers::new(2, 512).unwrap();
+        buffers.lender().lend(1, 512);
+        buffers.lender().lend(1, 512);
     }
 
     #[test]

@@ -1,19 +1,25 @@
 //! Which I/O engine a job gets.
 
 use std::io::{self, IoSliceMut};
-use std::os::fd::BorrowedFd;
+use std::os::fd::OwnedFd;
 
 use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::io::{Io, Libaio, Psync, SetupError, Uring, read_once};
+use crate::io::{
+    Io, Libaio, Mmap, Psync, Pvsync2, Setup, SetupError, Sync, Uring, UringCmd, read_once,
+};
 
 /// An engine that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     IoUring,
+    IoUringCmd,
     Libaio,
     Psync,
+    Pvsync2,
+    Sync,
+    Mmap,
 }
 
 impl Engine {
@@ -21,9 +27,18 @@ impl Engine {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::IoUring => Uring::NAME,
+            Self::IoUringCmd => UringCmd::NAME,
             Self::Libaio => Libaio::NAME,
             Self::Psync => Psync::NAME,
+            Self::Pvsync2 => Pvsync2::NAME,
+            Self::Sync => Sync::NAME,
+            Self::Mmap => Mmap::NAME,
         }
+    }
+
+    /// It makes one I/O at a time, whatever the depth.
+    pub(crate) const fn is_synchronous(self) -> bool {
+        matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)
     }
 
     /// Sets it up for one block and reads that. That the block is bad says
@@ -33,6 +48,11 @@ impl Engine {
             Self::IoUring => probe::<Uring>(target),
             Self::Libaio => probe::<Libaio>(target),
             Self::Psync => probe::<Psync>(target),
+            Self::Pvsync2 => probe::<Pvsync2>(target),
+            Self::Sync => probe::<Sync>(target),
+            Self::Mmap => probe::<Mmap>(target),
+            // Its device is another one; it shows when the threads are set up.
+            Self::IoUringCmd => Ok(()),
         }
     }
 }
@@ -40,7 +60,7 @@ impl Engine {
 /// A target to try engines on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProbedTarget<'a> {
-    pub(crate) descriptor: BorrowedFd<'a>,
+    pub(crate) descriptor: &'a OwnedFd,
     /// It bypasses the page cache.
     pub(crate) direct: bool,
     /// Where to read, bytes.
@@ -72,7 +92,11 @@ pub(crate) fn choose(
         IoEngine::Auto => return best(iodepth, target),
         IoEngine::IoUring => Engine::IoUring,
         IoEngine::Libaio => Engine::Libaio,
+        IoEngine::IoUringCmd => Engine::IoUringCmd,
         IoEngine::Psync => Engine::Psync,
+        IoEngine::Pvsync2 => Engine::Pvsync2,
+        IoEngine::Sync => Engine::Sync,
+        IoEngine::Mmap => Engine::Mmap,
     };
     named.probe(target)?;
     let reason = format!("ioengine={} was asked for", asked.name());
@@ -121,8 +145,8 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
 }
 
 fn probe<I: Io>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
-    let own = target.descriptor.try_clone_to_owned().map_err(SetupError::of("dup"))?;
-    let mut io = I::open(own, 1, target.block_bytes)?.io;
+    let own = target.descriptor.try_clone().map_err(SetupError::of("dup"))?;
+    let mut io = I::open(Setup::reading(own, 1, target.block_bytes))?.io;
     let failed = SetupError::of("a probing read");
     match read_once(&mut io, target.offset, target.block_bytes).map_err(&failed)?.1 {
         0.. => Ok(()),

@@ -3,9 +3,14 @@
 use std::fmt;
 use std::io;
 
+use crate::flights::Flight;
+use crate::io::Operation;
+
 /// What failed, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
+    /// What it was to do.
+    pub(crate) operation: Operation,
     /// Offset, bytes.
     pub(crate) offset: u64,
     /// Bytes that were asked for.
@@ -15,6 +20,20 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Of a flight that ended so.
+    pub(crate) const fn of(flight: &Flight, result: i64) -> Self {
+        let &Flight { operation, offset, length, .. } = flight;
+        Self { operation, offset, length, result }
+    }
+
+    /// Its errno; where fewer bytes came than were asked for, EIO.
+    pub(crate) fn errno(self) -> i32 {
+        match self.result {
+            0.. => libc::EIO,
+            result => i32::try_from(-result).unwrap_or(libc::EIO),
+        }
+    }
+
     /// Whether the device is gone, so that going on is of no use.
     pub(crate) const fn is_final(self) -> bool {
         self.result == -(libc::ENODEV as i64) || self.result == -(libc::ENXIO as i64)
@@ -23,10 +42,14 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { offset, length, result } = self;
-        match result {
-            0.. => write!(f, "{result} of {length} bytes at offset {offset}"),
-            _ => write!(f, "{} at offset {offset}", errno_name(-result)),
+        let Self { operation, offset, length, result } = self;
+        match (result, operation) {
+            (0.., _) => write!(f, "{result} of {length} bytes at offset {offset}"),
+            (_, Operation::Read) => write!(f, "{} at offset {offset}", errno_name(-result)),
+            (_, Operation::Sync | Operation::DataSync) => {
+                write!(f, "{} of {operation}", errno_name(-result))
+            }
+            _ => write!(f, "{} of a {operation} at offset {offset}", errno_name(-result)),
         }
     }
 }
@@ -58,7 +81,8 @@ mod tests {
 
     #[test]
     fn failures_read_as_the_kernel_names_them() {
-        let failure = |result| Failure { offset: 8192, length: 4096, result };
+        let failure =
+            |result| Failure { operation: Operation::Read, offset: 8192, length: 4096, result };
         assert_eq!(failure(-5).to_string(), "EIO at offset 8192");
         assert_eq!(failure(512).to_string(), "512 of 4096 bytes at offset 8192");
         assert_eq!(failure(-9999).to_string(), "errno 9999 at offset 8192");

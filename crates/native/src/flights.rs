@@ -1,17 +1,39 @@
 //! The I/Os in flight of one thread.
 
-use crate::io::Descriptor;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::io::{Descriptor, Operation};
 
 /// One I/O from submission to completion.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Flight {
-    /// Ticks just before it was submitted.
+    /// Ticks just before it was submitted, or when it was due.
     pub(crate) begun: u64,
     /// Offset, bytes.
     pub(crate) offset: u64,
     /// Length, bytes.
     pub(crate) length: u32,
+    /// Index of its file.
+    pub(crate) file: u16,
+    /// What it does.
+    pub(crate) operation: Operation,
 }
+
+/// A flight as the control thread may see it at any time. The worker alone
+/// writes, plain stores on every CPU that we know.
+#[derive(Debug, Default)]
+struct Slot {
+    /// 0: nothing is in flight.
+    begun: AtomicU64,
+    offset: AtomicU64,
+    /// Length, file and operation.
+    rest: AtomicU64,
+}
+
+/// Looks at the flights of another thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlook(Arc<[Slot]>);
 
 /// What is in flight, by slot, and which slots are free.
 ///
@@ -20,18 +42,45 @@ pub(crate) struct Flight {
 /// exactly the outliers would be overwritten.
 #[derive(Debug)]
 pub(crate) struct Flights {
-    flights: Box<[Flight]>,
+    slots: Arc<[Slot]>,
     /// Last in, first out: the buffer used last is the one in the cache.
     free: Vec<u16>,
+}
+
+impl Slot {
+    #[inline]
+    fn flight(&self) -> Flight {
+        let rest = self.rest.load(Relaxed);
+        Flight {
+            begun: self.begun.load(Relaxed),
+            offset: self.offset.load(Relaxed),
+            length: rest as u32,
+            file: (rest >> 32) as u16,
+            operation: Operation::from_index((rest >> 48) as u8),
+        }
+    }
+}
+
+impl Outlook {
+    /// The flight that was begun first.
+    pub(crate) fn oldest(&self) -> Option<Flight> {
+        let flights = self.0.iter().map(Slot::flight).filter(|flight| flight.begun != 0);
+        flights.min_by_key(|flight| flight.begun)
+    }
 }
 
 impl Flights {
     /// `depth` free slots.
     pub(crate) fn new(depth: u16) -> Self {
         Self {
-            flights: vec![Flight::default(); depth.into()].into(),
+            slots: (0..depth).map(|_| Slot::default()).collect(),
             free: (0..depth).rev().collect(),
         }
+    }
+
+    /// For the control thread.
+    pub(crate) fn outlook(&self) -> Outlook {
+        Outlook(Arc::clone(&self.slots))
     }
 
     /// Takes up to `most` free slots.
@@ -40,28 +89,80 @@ impl Flights {
         self.free.drain(self.free.len().saturating_sub(most)..)
     }
 
-    /// Stamps a batch that is about to be submitted.
+    /// Stamps an I/O that is about to be submitted.
     #[inline]
-    pub(crate) fn begin(&mut self, batch: &[Descriptor], begun: u64) {
-        for &Descriptor { offset, length, slot } in batch {
-            self.flights[usize::from(slot)] = Flight { begun, offset, length };
-        }
+    pub(crate) fn begin(&mut self, descriptor: &Descriptor, begun: u64) {
+        let &Descriptor { offset, length, slot, file, operation } = descriptor;
+        let slot = &self.slots[usize::from(slot)];
+        let rest = u64::from(length) | u64::from(file) << 32 | (operation as u64) << 48;
+        slot.offset.store(offset, Relaxed);
+        slot.rest.store(rest, Relaxed);
+        slot.begun.store(begun, Relaxed);
     }
 
     /// Frees a slot whose I/O is done, and says what it was.
     #[inline]
     pub(crate) fn end(&mut self, slot: u16) -> Flight {
         self.free.push(slot);
-        self.flights[usize::from(slot)]
+        let slot = &self.slots[usize::from(slot)];
+        let flight = slot.flight();
+        slot.begun.store(0, Relaxed);
+        flight
     }
 
-    /// Nothing is in flight.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.free.len() == self.flights.len()
+    /// Whether what is in flight and may write touches these bytes, or the
+    /// other way round.
+    pub(crate) fn overlaps(&self, descriptor: &Descriptor) -> bool {
+        let writes = descriptor.operation != Operation::Read;
+        let end = descriptor.offset + u64::from(descriptor.length);
+        self.slots.iter().map(Slot::flight).any(|flight| {
+            flight.begun != 0
+                && flight.file == descriptor.file
+                && (writes || flight.operation != Operation::Read)
+                && flight.offset < end
+                && descriptor.offset < flight.offset + u64::from(flight.length)
+        })
     }
 
-    /// As much is in flight as may be.
-    pub(crate) const fn is_full(&self) -> bool {
-        self.free.is_empty()
+    /// Free slots.
+    #[inline]
+    pub(crate) const fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// I/Os in flight.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_seen_from_outside() {
+        let mut flights = Flights::new(4);
+        let outlook = flights.outlook();
+        assert_eq!(outlook.oldest(), None);
+        let slots: Vec<u16> = flights.take(2).collect();
+        let descriptor = |slot, offset| Descriptor {
+            offset,
+            length: 4096,
+            slot,
+            file: 3,
+            operation: Operation::Write,
+        };
+        flights.begin(&descriptor(slots[0], 8192), 20);
+        flights.begin(&descriptor(slots[1], 0), 10);
+        assert_eq!((flights.count(), flights.free()), (2, 2));
+        assert_eq!(outlook.oldest().map(|flight| flight.offset), Some(0));
+        assert!(flights.overlaps(&descriptor(0, 8192 + 4095)));
+        assert!(!flights.overlaps(&descriptor(0, 8192 + 4096)));
+        let ended = flights.end(slots[1]);
+        assert_eq!((ended.begun, ended.length, ended.file), (10, 4096, 3));
+        assert_eq!(ended.operation, Operation::Write);
+        assert_eq!(outlook.oldest().map(|flight| flight.begun), Some(20));
     }
 }

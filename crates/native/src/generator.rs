@@ -1,14 +1,14 @@
 //! The native generator as the load generator that others know.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
-use crate::choose::{ProbedTarget, choose};
-use crate::fit::{Room, fit, fit_memory};
-use crate::phase::{Phase, Prepared};
+use crate::phase::Phase;
+use crate::prepare::{fit_memory, prepare};
 use crate::probe::probe;
 
 /// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
@@ -38,12 +38,15 @@ impl LoadGenerator for NativeGenerator {
         jobs: &[ClearedJob<'_>],
         observer: &mut dyn Observer,
     ) -> Result<PhaseReport, LoadError> {
+        let memory = rustix::system::sysinfo();
+        let bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
         if let Some(first) = jobs.first() {
-            let memory = rustix::system::sysinfo();
-            let bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
-            fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit(first.target))?;
+            let unfit = |what| LoadError::Unfit { target: first.target(), what };
+            fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
-        let prepared = jobs.iter().map(prepare).collect::<Result<_, _>>()?;
+        let entropy = RandomState::new().build_hasher().finish();
+        let prepared =
+            jobs.iter().map(|job| prepare(job, bytes, entropy)).collect::<Result<_, _>>()?;
         Ok(Phase::set_up(prepared)?.run(observer, PATIENCE))
     }
 
@@ -71,28 +74,6 @@ impl LoadGenerator for NativeGenerator {
         probe(own, offsets, bytes, Duration::from_nanos(max_ns))
             .map_err(|refused| system(refused.action, refused.source))
     }
-}
-
-fn prepare<'a>(cleared: &'a ClearedJob<'_>) -> Result<Prepared<'a>, LoadError> {
-    let ClearedJob { job, target } = cleared;
-    let room = Room {
-        size_bytes: target.size_bytes(),
-        block_bytes: target.block_bytes().max(1),
-        direct: target.direct(),
-    };
-    let fit = fit(job, &room).map_err(unfit(target))?;
-    let probed = ProbedTarget {
-        descriptor: target.as_fd(),
-        direct: room.direct,
-        offset: fit.first_offset,
-        block_bytes: room.block_bytes,
-    };
-    let choice = choose(job.ioengine, job.iodepth, &probed).map_err(|refused| {
-        let action = format!("use ioengine={} ({})", job.ioengine.name(), refused.action);
-        let target = target.name().to_owned();
-        LoadError::System { target, action, source: refused.source }
-    })?;
-    Ok(Prepared { job, name: target.name(), target: target.as_fd(), fit, choice })
 }
 
 fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {

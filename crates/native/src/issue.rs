@@ -1,58 +1,379 @@
-//! What to read next.
+//! What to do next.
 
-use iodyno_job::Offsets;
+use iodyno_job::{Flush, Job, Request, Stream};
+use iodyno_model::Direction;
 
+use crate::buffers::Buffers;
 use crate::flights::Flights;
-use crate::io::{BATCH, Descriptor};
+use crate::io::{BATCH, Descriptor, Operation};
+use crate::pace::Pacer;
+use crate::preparation::Preparation;
+use crate::replay::Replay;
+
+/// Where requests come from.
+#[derive(Debug)]
+pub(crate) enum Requests {
+    /// What the job asks for.
+    Stream(Box<Stream>),
+    /// What was written, to be read again.
+    Replay(Replay),
+}
+
+impl Requests {
+    #[inline]
+    fn fill(&mut self, requests: &mut [Request]) -> usize {
+        match self {
+            Self::Stream(stream) => stream.fill(requests),
+            Self::Replay(replay) => replay.fill(requests),
+        }
+    }
+}
 
 /// Fills batches of descriptors, with one dispatch on the pattern for each.
 #[derive(Debug)]
 pub(crate) struct Issuer {
-    order: Offsets,
-    length: u32,
-    offsets: [u64; BATCH],
-    batch: [Descriptor; BATCH],
+    requests: Requests,
+    /// It has no more.
+    exhausted: bool,
+    asked: Box<[Request]>,
+    batch: Box<[Descriptor]>,
+    /// I/Os in flight at most: the depth, or what `latency_target` leaves of it.
+    limit: usize,
+    /// Refills when as few are in flight (fio's `iodepth_low`).
+    low: usize,
+    refilling: bool,
+    serialize_overlap: bool,
+    /// A request that cannot go yet.
+    held: Option<Request>,
+    flushing: Option<Flushing>,
+    preparation: Option<Preparation>,
+    pub(crate) pacer: Option<Pacer>,
+    /// When the next request is due, if none was; ticks.
+    due: u64,
+    /// The first I/Os that may be issued before the caller wants to see to them.
+    pub(crate) allowance: u64,
+}
+
+/// fsync and fdatasync between writes.
+#[derive(Debug, Clone, Copy)]
+struct Flushing {
+    every: u32,
+    operation: Operation,
+    writes: u32,
+}
+
+impl Flushing {
+    fn new(flush: &Flush) -> Option<Self> {
+        let (every, operation) = match (flush.fsync, flush.fdatasync) {
+            (0, 0) => return None,
+            (0, every) => (every, Operation::DataSync),
+            (every, _) => (every, Operation::Sync),
+        };
+        Some(Self { every, operation, writes: 0 })
+    }
 }
 
 impl Issuer {
-    /// Blocks of `length` bytes in the order of `order`.
-    pub(crate) fn new(order: Offsets, length: u32) -> Self {
-        let batch = [Descriptor { length, ..Descriptor::default() }; BATCH];
-        Self { order, length, offsets: [0; BATCH], batch }
+    /// The I/Os of `job` at `depth`.
+    pub(crate) fn new(
+        job: &Job,
+        depth: u16,
+        requests: Requests,
+        preparation: Option<Preparation>,
+        pacer: Option<Pacer>,
+    ) -> Self {
+        let depth = usize::from(depth);
+        let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
+        let empty = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
+        Self {
+            requests,
+            exhausted: false,
+            asked: vec![empty; most].into(),
+            batch: vec![Descriptor::default(); most].into(),
+            limit: depth,
+            low: job.depth.low.map_or(depth - 1, |low| (low as usize).min(depth - 1)),
+            refilling: true,
+            // A block is trimmed before it is written.
+            serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
+            held: None,
+            flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
+            preparation,
+            pacer,
+            due: 0,
+            allowance: u64::MAX,
+        }
     }
 
-    /// The next reads: as many as slots are free, [`BATCH`] at most.
+    /// Takes requests from elsewhere from now on, and gives back where they came from.
+    pub(crate) fn turn_to(&mut self, requests: Requests) -> Requests {
+        self.exhausted = false;
+        self.held = None;
+        std::mem::replace(&mut self.requests, requests)
+    }
+
+    /// Changes how many are in flight at most.
+    pub(crate) const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Writes go on being prepared by this.
+    pub(crate) const fn preparation(&mut self) -> Option<&mut Preparation> {
+        self.preparation.as_mut()
+    }
+
+    /// There is no more to do.
     #[inline]
-    pub(crate) fn fill(&mut self, flights: &mut Flights) -> &[Descriptor] {
-        let slots = flights.take(BATCH);
-        let (batch, offsets) = (&mut self.batch[..slots.len()], &mut self.offsets[..slots.len()]);
-        self.order.fill(offsets);
-        for ((descriptor, &mut offset), slot) in batch.iter_mut().zip(offsets).zip(slots) {
-            *descriptor = Descriptor { offset, length: self.length, slot };
+    pub(crate) fn is_exhausted(&self) -> bool {
+        (self.exhausted && self.held.is_none() && !self.flush_is_due()) || self.allowance == 0
+    }
+
+    #[inline]
+    fn flush_is_due(&self) -> bool {
+        self.flushing.is_some_and(|flushing| flushing.writes >= flushing.every)
+    }
+
+    /// How many may go now.
+    #[inline]
+    pub(crate) fn room(&mut self, flights: &Flights) -> usize {
+        let count = flights.count();
+        if count >= self.limit {
+            self.refilling = false;
+            return 0;
         }
-        batch
+        if !self.refilling {
+            if count > self.low {
+                return 0;
+            }
+            self.refilling = true;
+        }
+        (self.limit - count).min(flights.free()).min(self.batch.len())
+    }
+
+    /// The next I/Os, as many as may go at once.
+    #[inline]
+    pub(crate) fn fill(&mut self, flights: &mut Flights, buffers: &mut Buffers) -> &[Descriptor] {
+        let mut room = self.room(flights);
+        if self.exhausted || room == 0 || self.allowance != u64::MAX || self.flushing.is_some() {
+            room = self.restrict(room);
+            if self.flush_is_due() && room > 0 {
+                return self.flush(flights);
+            }
+        }
+        if self.serialize_overlap {
+            return self.fill_apart(flights, buffers, room);
+        }
+        let count = if room == 0 { 0 } else { self.requests.fill(&mut self.asked[..room]) };
+        self.exhausted |= count < room;
+        self.describe(flights, buffers, count)
+    }
+
+    /// How many of `room` may be asked for where something stands against it.
+    #[cold]
+    fn restrict(&self, room: usize) -> usize {
+        let room = if self.exhausted && !self.flush_is_due() { 0 } else { room };
+        let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
+        match self.flushing {
+            Some(flushing) => room.min((flushing.every - flushing.writes).max(1) as usize),
+            None => room,
+        }
+    }
+
+    /// Descriptors of the first `count` that were asked for.
+    #[inline]
+    fn describe(
+        &mut self,
+        flights: &mut Flights,
+        buffers: &mut Buffers,
+        count: usize,
+    ) -> &[Descriptor] {
+        let slots = flights.take(count);
+        let batch = &mut self.batch[..count];
+        for ((descriptor, request), slot) in batch.iter_mut().zip(&self.asked).zip(slots) {
+            let &Request { offset, length, file, direction } = request;
+            let operation = Operation::of(direction);
+            *descriptor = Descriptor { offset, length, slot, file, operation };
+        }
+        if self.preparation.is_some() || self.flushing.is_some() || self.allowance != u64::MAX {
+            self.finish(buffers, count);
+        }
+        &self.batch[..count]
+    }
+
+    /// What only some jobs need: contents, counts.
+    fn finish(&mut self, buffers: &mut Buffers, count: usize) {
+        if self.allowance != u64::MAX {
+            self.allowance -= count as u64;
+        }
+        let batch = &self.batch[..count];
+        if let Some(flushing) = &mut self.flushing {
+            let writes = batch.iter().filter(|one| one.operation == Operation::Write);
+            flushing.writes += writes.count() as u32;
+        }
+        if let Some(preparation) = &mut self.preparation {
+            preparation.prepare(batch, buffers);
+        }
+    }
+
+    /// A sync for what was written.
+    fn flush(&mut self, flights: &mut Flights) -> &[Descriptor] {
+        let Some(flushing) = &mut self.flushing else { return &[] };
+        flushing.writes = 0;
+        for (descriptor, slot) in self.batch.iter_mut().zip(flights.take(1)) {
+            let operation = flushing.operation;
+            *descriptor = Descriptor { offset: 0, length: 0, slot, file: 0, operation };
+        }
+        &self.batch[..1]
+    }
+
+    /// One at a time, and none that touches what is in flight.
+    fn fill_apart(
+        &mut self,
+        flights: &mut Flights,
+        buffers: &mut Buffers,
+        room: usize,
+    ) -> &[Descriptor] {
+        let Some(request) = self.next_request(room) else { return &[] };
+        let Request { offset, length, file, direction } = request;
+        let operation = Operation::of(direction);
+        if flights.overlaps(&Descriptor { offset, length, slot: 0, file, operation }) {
+            self.held = Some(request);
+            return &[];
+        }
+        self.asked[0] = request;
+        self.describe(flights, buffers, 1)
+    }
+
+    fn next_request(&mut self, room: usize) -> Option<Request> {
+        if room == 0 {
+            return None;
+        }
+        self.held.take().or_else(|| {
+            let count = self.requests.fill(&mut self.asked[..1]);
+            self.exhausted |= count == 0;
+            (count > 0).then(|| self.asked[0])
+        })
+    }
+
+    /// The next I/Os that are due at `now`, which are begun when they were
+    /// due; none where the next one is not, see [`Self::due`].
+    pub(crate) fn fill_due(
+        &mut self,
+        flights: &mut Flights,
+        buffers: &mut Buffers,
+        now: u64,
+    ) -> &[Descriptor] {
+        let room = self.room(flights);
+        let mut room = self.restrict(room);
+        if self.flush_is_due() && room > 0 {
+            let flush = self.flush(flights);
+            flush.iter().for_each(|descriptor| flights.begin(descriptor, now));
+            return &self.batch[..1];
+        }
+        let Some(mut pacer) = self.pacer.take() else { return &[] };
+        room = room.min(pacer.before_pause());
+        let mut count = 0;
+        self.due = u64::MAX;
+        while count < room {
+            let Some(request) = self.next_request(room) else { break };
+            let due = pacer.due(&request);
+            let Request { offset, length, file, direction } = request;
+            let operation = Operation::of(direction);
+            let described = Descriptor { offset, length, slot: 0, file, operation };
+            let waits = self.serialize_overlap && flights.overlaps(&described);
+            if due > now || waits {
+                self.held = Some(request);
+                self.due = due;
+                break;
+            }
+            pacer.submitted(&request, now);
+            let begun = if pacer.has_timetable(&request) { due } else { now };
+            for slot in flights.take(1) {
+                self.batch[count] = Descriptor { slot, ..described };
+            }
+            flights.begin(&self.batch[count], begun);
+            count += 1;
+        }
+        self.pacer = Some(pacer);
+        self.finish(buffers, count);
+        &self.batch[..count]
+    }
+
+    /// When the next one is due, ticks, where [`Self::fill_due`] said that
+    /// none was; `u64::MAX` where there is none or no room for it.
+    pub(crate) const fn due(&self) -> u64 {
+        self.due
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use iodyno_job::Extent;
+    use iodyno_job::{Extent, Room};
 
     use super::*;
 
+    fn stream(job: &Job, blocks: u64) -> Requests {
+        let rooms = [Room { size_bytes: blocks * 512, block_bytes: 512 }];
+        Requests::Stream(Box::new(Stream::new(job, &rooms, 0, 0).unwrap()))
+    }
+
     #[test]
     fn batches_take_the_free_slots_and_follow_the_order() {
-        let extents = [Extent { offset: 4096, length: 40 * 512 }];
-        let order = Offsets::new(false, 512, &extents, 0, 0, 1).unwrap();
-        let (mut issuer, mut flights) = (Issuer::new(order, 512), Flights::new(33));
-        let first = issuer.fill(&mut flights).to_vec();
+        let mut job = Job::default();
+        job.pattern.bs = iodyno_model::Each::all(iodyno_job::BlockSize::Fixed(512));
+        job.space.extents = vec![Extent { offset: 4096, length: 40 * 512 }];
+        job.depth.iodepth = 33;
+        let mut buffers = Buffers::new(33, 512).unwrap();
+        let mut issuer = Issuer::new(&job, 33, stream(&job, 100), None, None);
+        let mut flights = Flights::new(33);
+        let first = issuer.fill(&mut flights, &mut buffers).to_vec();
         assert_eq!(first.len(), BATCH);
-        let second = issuer.fill(&mut flights).to_vec();
+        let second = issuer.fill(&mut flights, &mut buffers).to_vec();
         assert_eq!(second.len(), 1);
-        assert!(flights.is_full() && issuer.fill(&mut flights).is_empty());
+        assert!(flights.free() == 0 && issuer.fill(&mut flights, &mut buffers).is_empty());
         let all: Vec<_> = first.iter().chain(&second).collect();
         assert!(all.iter().enumerate().all(|(n, d)| d.offset == 4096 + 512 * n as u64));
         let slots: std::collections::HashSet<_> = all.iter().map(|d| d.slot).collect();
         assert_eq!(slots.len(), 33);
+        assert!(!issuer.is_exhausted());
+        first.iter().chain(&second).for_each(|one| {
+            flights.end(one.slot);
+        });
+        assert_eq!(issuer.fill(&mut flights, &mut buffers).len(), 7);
+        assert!(issuer.is_exhausted());
+    }
+
+    #[test]
+    fn a_sync_follows_every_so_many_writes() {
+        let mut job = Job::default();
+        job.pattern.rw = iodyno_job::Pattern::Write;
+        job.flush.fdatasync = 3;
+        let mut buffers = Buffers::new(16, 4096).unwrap();
+        let mut issuer = Issuer::new(&job, 16, stream(&job, 8 * 8), None, None);
+        let mut flights = Flights::new(16);
+        let mut seen = Vec::new();
+        while !issuer.is_exhausted() {
+            for one in issuer.fill(&mut flights, &mut buffers).to_vec() {
+                seen.push(one.operation);
+                flights.end(one.slot);
+            }
+        }
+        use Operation::{DataSync as S, Write as W};
+        assert_eq!(seen, [W, W, W, S, W, W, W, S, W, W]);
+    }
+
+    #[test]
+    fn below_the_low_mark_it_refills_to_the_depth() {
+        let mut job = Job::direct();
+        (job.depth.iodepth, job.depth.low) = (8, Some(2));
+        let mut buffers = Buffers::new(8, 4096).unwrap();
+        let mut issuer = Issuer::new(&job, 8, stream(&job, 8000), None, None);
+        let mut flights = Flights::new(8);
+        let batch = issuer.fill(&mut flights, &mut buffers).to_vec();
+        assert_eq!(batch.len(), 8);
+        for (n, one) in batch.iter().enumerate() {
+            let room = if n < 6 { 0 } else { n };
+            assert_eq!(issuer.room(&flights), room, "{n}");
+            flights.end(one.slot);
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! The native load generator: io_uring, libaio and psync.
+//! The native load generator.
 //!
-//! A thread for each of a job's `numjobs`, each with its own descriptors,
-//! buffers and statistics, and one loop (in `worker`) compiled for each
+//! A thread for each clone of a job, each with its own descriptors,
+//! buffers and statistics, and one loop (in `course`) compiled for each
 //! I/O engine. Everything that can be decided before the loop is decided
 //! before it; the control thread only watches, stops and reports.
 //!
@@ -10,19 +10,32 @@
 //! alike. So it holds the cost of submission; fio's `clat` does not, which
 //! makes it nearly zero for I/O that completes during submission.
 
+mod attend;
 mod buffers;
 mod choose;
 mod clock;
+mod contents;
+mod course;
 mod failure;
-mod fit;
 mod flights;
 mod generator;
 mod io;
 mod issue;
+mod latency_target;
+mod levels;
+mod pace;
 mod phase;
+mod placement;
+mod preparation;
+mod prepare;
 mod probe;
+mod replay;
 mod reporter;
+mod running;
+mod shared;
 mod tally;
+mod usage;
+mod verify;
 mod worker;
 
 pub use generator::NativeGenerator;

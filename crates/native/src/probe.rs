@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use iodyno_load::{BlockContent, ProbeSample};
 
-use crate::io::{Io, Psync, SetupError, read_once};
+use crate::io::{Io, Psync, Setup, SetupError, read_once};
 
 /// Reads `length` bytes at each of `offsets` until `most` has passed.
 ///
@@ -17,7 +17,7 @@ pub(crate) fn probe(
     length: u32,
     most: Duration,
 ) -> Result<Vec<ProbeSample>, SetupError> {
-    let mut psync = Psync::open(target, 1, length)?.io;
+    let mut psync = Psync::open(Setup::reading(target, 1, length))?.io;
     let begun = Instant::now();
     let mut samples = Vec::with_capacity(offsets.len());
     for &offset in offsets {
@@ -27,7 +27,7 @@ pub(crate) fn probe(
         let (latency_ns, result) =
             read_once(&mut psync, offset, length).map_err(SetupError::of("pread"))?;
         let content = if result == i64::from(length) {
-            BlockContent::of(psync.data())
+            BlockContent::of(psync.buffers().slot(0, length))
         } else {
             BlockContent::Unreadable
         };

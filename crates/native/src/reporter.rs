@@ -1,10 +1,12 @@
 //! From the workers' counts to the intervals that the observer sees.
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
-use iodyno_load::{Interval, JobInterval};
+use iodyno_load::{Interval, IoRow, JobInterval, Whole};
+use iodyno_model::Each;
 
-use crate::tally::{Reading, Tally};
+use crate::tally::{Counts, Reading, Tallies, Tally};
 
 /// All I/Os of this long failing means that the device is gone, whatever it
 /// answers: a surprise removal is EIO on most kernels.
@@ -20,31 +22,52 @@ pub(crate) struct Reporter {
 /// One job's threads, and what they did in all.
 #[derive(Debug, Default)]
 pub(crate) struct JobCounts {
-    bs: u64,
-    threads: Vec<(Arc<Tally>, Reading)>,
+    threads: Vec<ThreadCounts>,
+    /// Latencies are stamped.
+    timed: bool,
+    rows: Option<Receiver<Vec<IoRow>>>,
     failing_since_ns: Option<u64>,
-    /// I/Os that succeeded.
-    pub(crate) ios: u64,
-    /// Bytes that they moved.
-    pub(crate) bytes: u64,
-    /// I/Os that failed.
-    pub(crate) errors: u64,
+    /// In all.
+    pub(crate) whole: Each<Whole>,
     /// All I/Os have failed for a second.
     pub(crate) hopeless: bool,
+    /// I/Os that ended in the last interval, in any way.
+    pub(crate) moved: u64,
+}
+
+#[derive(Debug)]
+struct ThreadCounts {
+    tallies: Arc<Tallies>,
+    directions: Each<Option<Reading>>,
+    sync: Option<Reading>,
 }
 
 impl Reporter {
-    /// Adds a job of block size `bs` with the counts of its threads.
-    pub(crate) fn add(&mut self, bs: u64, tallies: impl IntoIterator<Item = Arc<Tally>>) {
-        let threads = tallies.into_iter().map(|tally| (tally, Reading::default())).collect();
-        self.jobs.push(JobCounts { bs, threads, ..JobCounts::default() });
+    /// Adds a job with the counts of its threads.
+    pub(crate) fn add(
+        &mut self,
+        timed: bool,
+        tallies: impl IntoIterator<Item = Arc<Tallies>>,
+        rows: Option<Receiver<Vec<IoRow>>>,
+    ) {
+        let threads = tallies
+            .into_iter()
+            .map(|tallies| ThreadCounts {
+                directions: tallies.directions.map(|tally| tally.is_some().then(Reading::default)),
+                sync: tallies.sync.is_some().then(Reading::default),
+                tallies,
+            })
+            .collect();
+        self.jobs.push(JobCounts { threads, timed, rows, ..JobCounts::default() });
     }
 
-    /// What was completed since the last interval, which ended where this one begins.
+    /// What was completed since the last interval, which ended where this one
+    /// begins. Of which jobs how much was active is for the caller to say.
     pub(crate) fn interval(&mut self, now_ns: u64, draining: bool) -> Interval {
         let start_ns = std::mem::replace(&mut self.reported_ns, now_ns);
         let jobs = self.jobs.iter_mut().map(|job| job.interval(start_ns, now_ns)).collect();
-        Interval { start_ns, duration_ns: now_ns - start_ns, draining, jobs }
+        let duration_ns = now_ns - start_ns;
+        Interval { start_ns, duration_ns, draining, warnings: Vec::new(), jobs }
     }
 
     /// For each job, in order.
@@ -56,17 +79,39 @@ impl Reporter {
 impl JobCounts {
     fn interval(&mut self, start_ns: u64, now_ns: u64) -> JobInterval {
         let mut interval = JobInterval::default();
-        for (tally, reading) in &mut self.threads {
-            interval.errors += reading.take(tally, &mut interval.latency);
+        let (mut ios, mut errors) = (0, 0);
+        for thread in &mut self.threads {
+            for (direction, tally) in thread.tallies.directions.iter() {
+                let reading = thread.directions.of_mut(direction);
+                let (Some(tally), Some(reading)) = (tally, reading) else { continue };
+                let (one, whole) =
+                    (interval.directions.of_mut(direction), self.whole.of_mut(direction));
+                let counts = take(reading, tally);
+                let count = counts.latency.count();
+                ios += count;
+                errors += counts.errors;
+                one.ios += count;
+                one.bytes += counts.bytes;
+                one.errors += counts.errors;
+                if self.timed {
+                    one.latency.merge(&counts.latency);
+                }
+                whole.ios += count;
+                whole.bytes += counts.bytes;
+                whole.errors += counts.errors;
+                whole.short_ios += counts.short;
+            }
+            if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
+                interval.sync.merge(&take(reading, tally).latency);
+            }
         }
-        let ios = interval.latency.count();
-        interval.bytes = ios * self.bs;
-        self.ios += ios;
-        self.bytes += interval.bytes;
-        self.errors += interval.errors;
+        if let Some(rows) = &self.rows {
+            interval.rows.extend(rows.try_iter().flatten());
+        }
+        self.moved = ios + errors + interval.sync.count();
         if ios > 0 {
             self.failing_since_ns = None;
-        } else if interval.errors > 0 {
+        } else if errors > 0 {
             let since_ns = *self.failing_since_ns.get_or_insert(start_ns);
             self.hopeless |= now_ns - since_ns >= HOPELESS_NS;
         }
@@ -74,43 +119,72 @@ impl JobCounts {
     }
 }
 
+fn take(reading: &mut Reading, tally: &Tally) -> Counts {
+    let mut counts = Counts::default();
+    reading.take(tally, &mut counts);
+    counts
+}
+
 #[cfg(test)]
 mod tests {
+    use iodyno_load::DirectionInterval;
+    use iodyno_model::Histogram;
+
     use super::*;
 
-    #[test]
-    fn intervals_join_and_hold_all_threads() {
-        let tallies = [Arc::new(Tally::default()), Arc::new(Tally::default())];
-        let mut reporter = Reporter::default();
-        reporter.add(512, tallies.clone());
-        tallies[0].record(10);
-        tallies[1].record(30);
-        let first = reporter.interval(100, false);
-        tallies[1].record(20);
-        let second = reporter.interval(250, false);
-        assert_eq!((first.start_ns, first.duration_ns), (0, 100));
-        assert_eq!((second.start_ns, second.duration_ns), (100, 150));
-        assert_eq!(first.jobs[0].latency.mean_ns(), Some(20.0));
-        assert_eq!(first.jobs[0].bytes, 1024);
-        assert_eq!((reporter.jobs()[0].ios, reporter.jobs()[0].bytes), (3, 1536));
+    fn tallies() -> Arc<Tallies> {
+        Arc::new(Tallies::new(|direction| direction == iodyno_model::Direction::Read, false))
     }
 
     #[test]
-    fn a_second_of_nothing_but_errors_is_hopeless() {
-        let tally = Arc::new(Tally::default());
+    fn intervals_join_and_hold_all_threads() {
+        let threads = [tallies(), tallies()];
         let mut reporter = Reporter::default();
-        reporter.add(512, [tally.clone()]);
-        let mut hopeless_after = |turns: u64, good_turn: Option<u64>, from_ns: u64| {
-            for turn in 1..=turns {
-                tally.fail();
-                if good_turn == Some(turn) {
-                    tally.record(1);
-                }
-                reporter.interval(from_ns + turn * 100_000_000, false);
-            }
-            reporter.jobs()[0].hopeless
-        };
-        assert!(!hopeless_after(15, Some(8), 0), "one success starts anew");
-        assert!(hopeless_after(3, None, 1_500_000_000));
+        reporter.add(true, threads.clone(), None);
+        threads[0].table()[0].record(10, 512);
+        threads[1].table()[0].record(30, 512);
+        let first = reporter.interval(100, false);
+        threads[1].table()[0].record(20, 512);
+        let second = reporter.interval(250, false);
+        assert_eq!((first.start_ns, first.duration_ns), (0, 100));
+        assert_eq!((second.start_ns, second.duration_ns), (100, 150));
+        let read = &first.jobs[0].directions.read;
+        assert_eq!((read.latency.mean_ns(), read.bytes, read.ios), (Some(20.0), 1024, 2));
+        assert_eq!(second.jobs[0].directions.read.ios, 1);
+        let whole = reporter.jobs()[0].whole.read;
+        assert_eq!((whole.ios, whole.bytes), (3, 1536));
+    }
+
+    #[test]
+    fn what_is_not_stamped_has_no_latency() {
+        let thread = tallies();
+        let mut reporter = Reporter::default();
+        reporter.add(false, [Arc::clone(&thread)], None);
+        thread.table()[0].count(512);
+        let interval = reporter.interval(100, false);
+        let read: &DirectionInterval = &interval.jobs[0].directions.read;
+        assert_eq!((read.ios, &read.latency), (1, &Histogram::default()));
+    }
+
+    #[test]
+    fn a_second_of_errors_alone_is_hopeless() {
+        let thread = tallies();
+        let mut reporter = Reporter::default();
+        reporter.add(true, [Arc::clone(&thread)], None);
+        let tally = thread.table()[0];
+        tally.fail();
+        reporter.interval(400_000_000, false);
+        tally.fail();
+        tally.record(1, 512);
+        reporter.interval(800_000_000, false);
+        for _ in 0..2 {
+            tally.fail();
+            reporter.interval(1_200_000_000, false);
+            assert!(!reporter.jobs()[0].hopeless);
+        }
+        tally.fail();
+        reporter.interval(1_900_000_000, false);
+        assert!(reporter.jobs()[0].hopeless);
+        assert_eq!(reporter.jobs()[0].whole.read.errors, 5);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use iodyno_model::Histogram;
+use iodyno_model::{Direction, Each, Histogram};
 
 /// Counts of one worker, all of them only ever growing but for the extremes.
 ///
@@ -21,7 +21,10 @@ pub(crate) struct Tally {
     /// Extremes since the reporter took them last.
     min_ns: AtomicU64,
     max_ns: AtomicU64,
+    /// As `sum_ns`.
+    bytes: AtomicU64,
     errors: AtomicU64,
+    short: AtomicU64,
 }
 
 impl Default for Tally {
@@ -33,15 +36,18 @@ impl Default for Tally {
             sum_squares: zero(),
             min_ns: AtomicU64::new(u64::MAX),
             max_ns: zero(),
+            bytes: zero(),
             errors: zero(),
+            short: zero(),
         }
     }
 }
 
 impl Tally {
-    /// Counts an I/O that took `ns`. For the worker alone.
+    /// Counts an I/O that moved `bytes` and took `ns`. For the worker alone.
     #[inline]
-    pub(crate) fn record(&self, ns: u64) {
+    pub(crate) fn record(&self, ns: u64, bytes: u64) {
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
         let bin = &self.bins[Histogram::index(ns)];
         bin.store(bin.load(Relaxed) + 1, Relaxed);
         self.sum_ns.store(self.sum_ns.load(Relaxed).wrapping_add(ns), Relaxed);
@@ -60,6 +66,65 @@ impl Tally {
     pub(crate) fn fail(&self) {
         self.errors.store(self.errors.load(Relaxed) + 1, Relaxed);
     }
+
+    /// Counts an I/O that moved fewer bytes than it was asked to. For the worker alone.
+    #[inline]
+    pub(crate) fn fall_short(&self) {
+        self.short.store(self.short.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Counts an I/O whose latency nobody asked for. For the worker alone.
+    #[inline]
+    pub(crate) fn count(&self, bytes: u64) {
+        let bin = &self.bins[0];
+        bin.store(bin.load(Relaxed) + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
+    }
+}
+
+/// The counts of a worker: of its directions, and of its syncs.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    pub(crate) directions: Each<Option<Box<Tally>>>,
+    pub(crate) sync: Option<Box<Tally>>,
+}
+
+impl Tallies {
+    /// For a job that has I/O in these directions, and syncs.
+    pub(crate) fn new(has: impl Fn(Direction) -> bool, syncs: bool) -> Self {
+        let one = |wanted: bool| wanted.then(Box::<Tally>::default);
+        Self {
+            directions: Each {
+                read: one(has(Direction::Read)),
+                write: one(has(Direction::Write)),
+                trim: one(has(Direction::Trim)),
+            },
+            sync: one(syncs),
+        }
+    }
+
+    /// By operation. What a job never does shares the place of what it does.
+    pub(crate) fn table(&self) -> [&Tally; 5] {
+        let Each { read, write, trim } = &self.directions;
+        let mut all = [read, write, trim, &self.sync].into_iter().flatten();
+        let any: &Tally = all.next().expect("a job does something");
+        [
+            read.as_deref().unwrap_or(any),
+            write.as_deref().unwrap_or(any),
+            trim.as_deref().unwrap_or(any),
+            self.sync.as_deref().unwrap_or(any),
+            self.sync.as_deref().unwrap_or(any),
+        ]
+    }
+}
+
+/// What was counted between two readings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) latency: Histogram,
+    pub(crate) bytes: u64,
+    pub(crate) errors: u64,
+    pub(crate) short: u64,
 }
 
 /// Reads a tally piece by piece.
@@ -68,18 +133,27 @@ pub(crate) struct Reading {
     bins: Box<[u64]>,
     sum_ns: u64,
     sum_squares: f64,
+    bytes: u64,
     errors: u64,
+    short: u64,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { bins: vec![0; Histogram::BINS].into(), sum_ns: 0, sum_squares: 0.0, errors: 0 }
+        Self {
+            bins: vec![0; Histogram::BINS].into(),
+            sum_ns: 0,
+            sum_squares: 0.0,
+            bytes: 0,
+            errors: 0,
+            short: 0,
+        }
     }
 }
 
 impl Reading {
-    /// Adds what was counted since the last call to `latency`; returns the errors.
-    pub(crate) fn take(&mut self, tally: &Tally, latency: &mut Histogram) -> u64 {
+    /// Adds what was counted since the last call to `sum`.
+    pub(crate) fn take(&mut self, tally: &Tally, sum: &mut Counts) {
         let mut counts = Vec::new();
         for (index, (seen, bin)) in self.bins.iter_mut().zip(&tally.bins).enumerate() {
             let now = bin.load(Relaxed);
@@ -98,7 +172,9 @@ impl Reading {
                 let (low, high) = Histogram::bounds(bin);
                 ns.clamp(low, high)
             };
-            latency.add_counts(
+            let bytes = tally.bytes.load(Relaxed);
+            sum.bytes += bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
+            sum.latency.add_counts(
                 counts.iter().copied(),
                 sum_ns.wrapping_sub(self.sum_ns) as f64,
                 sum_squares - self.sum_squares,
@@ -108,7 +184,9 @@ impl Reading {
             (self.sum_ns, self.sum_squares) = (sum_ns, sum_squares);
         }
         let errors = tally.errors.load(Relaxed);
-        errors - std::mem::replace(&mut self.errors, errors)
+        sum.errors += errors - std::mem::replace(&mut self.errors, errors);
+        let short = tally.short.load(Relaxed);
+        sum.short += short - std::mem::replace(&mut self.short, short);
     }
 }
 
@@ -122,12 +200,15 @@ mod tests {
         for values in [vec![100, 9_000_000_000, 250], vec![], vec![777; 5], vec![1, u64::MAX / 4]] {
             let mut expected = Histogram::default();
             for &ns in &values {
-                tally.record(ns);
+                tally.record(ns, 512);
                 expected.record(ns);
             }
             tally.fail();
-            let mut got = Histogram::default();
-            assert_eq!(reading.take(&tally, &mut got), 1);
+            let mut counts = Counts::default();
+            reading.take(&tally, &mut counts);
+            assert_eq!((counts.errors, counts.short), (1, 0));
+            assert_eq!(counts.bytes, 512 * values.len() as u64);
+            let got = counts.latency;
             assert!(got.bins().eq(expected.bins()));
             assert_eq!((got.min_ns(), got.max_ns()), (expected.min_ns(), expected.max_ns()));
             assert!((got.sum_ns() - expected.sum_ns()).abs() <= expected.sum_ns() * 1e-12);
@@ -137,18 +218,18 @@ mod tests {
     #[test]
     fn nothing_is_lost_while_a_worker_writes() {
         let (tally, n) = (Tally::default(), 300_000_u64);
-        let (mut all, mut reading) = (Histogram::default(), Reading::default());
+        let (mut all, mut reading) = (Counts::default(), Reading::default());
         std::thread::scope(|scope| {
-            let worker = scope.spawn(|| (0..n).for_each(|i| tally.record(i % 5000)));
+            let worker = scope.spawn(|| (0..n).for_each(|i| tally.record(i % 5000, 1)));
             while !worker.is_finished() {
                 reading.take(&tally, &mut all);
-                if let (Some(min), Some(max)) = (all.min_ns(), all.max_ns()) {
+                if let (Some(min), Some(max)) = (all.latency.min_ns(), all.latency.max_ns()) {
                     assert!(min <= max && max < 5056, "{min}..{max}");
                 }
             }
         });
         reading.take(&tally, &mut all);
-        assert_eq!(all.count(), n);
-        assert_eq!(all.sum_ns(), (0..n).map(|i| i % 5000).sum::<u64>() as f64);
+        assert_eq!((all.latency.count(), all.bytes), (n, n));
+        assert_eq!(all.latency.sum_ns(), (0..n).map(|i| i % 5000).sum::<u64>() as f64);
     }
 }

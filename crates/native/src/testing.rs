@@ -1,20 +1,14 @@
 //! What the tests of this crate share.
-#![allow(unsafe_code)] // A global allocator that counts.
+#![allow(unsafe_code)] // A global allocator that counts, and a mapping.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-use crate::buffers::Buffers;
-
-/// Lets a test see what an engine has read.
-pub(crate) trait Look {
-    fn buffers(&self) -> &Buffers;
-}
+use std::process::Command;
 
 /// Block size of the files, bytes.
 pub(crate) const BLOCK: u64 = 4096;
@@ -53,6 +47,112 @@ impl NumberedFile {
             .expect("the build directory's file system takes O_DIRECT")
             .into()
     }
+}
+
+/// A file of zeros on a file system that takes O_DIRECT.
+pub(crate) struct Scratch {
+    _directory: tempfile::TempDir,
+    pub(crate) path: PathBuf,
+}
+
+impl Scratch {
+    /// A file of so many blocks, all of them written.
+    pub(crate) fn new(blocks: u64) -> Self {
+        let NumberedFile { _directory, path } = NumberedFile::new(blocks);
+        std::fs::write(&path, vec![0; (blocks * BLOCK) as usize]).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
+        Self { _directory, path }
+    }
+
+    /// For reading and writing past the page cache.
+    pub(crate) fn open(&self) -> OwnedFd {
+        open_direct(&self.path)
+    }
+
+    /// For reading and writing through the page cache.
+    pub(crate) fn open_cached(&self) -> OwnedFd {
+        OpenOptions::new().read(true).write(true).open(&self.path).unwrap().into()
+    }
+
+    pub(crate) fn set_size(&self, bytes: u64) {
+        OpenOptions::new().write(true).open(&self.path).unwrap().set_len(bytes).unwrap();
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.path.metadata().unwrap().len()
+    }
+}
+
+fn open_direct(path: &Path) -> OwnedFd {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(path)
+        .expect("it takes O_DIRECT")
+        .into()
+}
+
+/// A block device whose blocks are a file's. Needs root and losetup.
+pub(crate) struct LoopDevice {
+    path: PathBuf,
+}
+
+impl LoopDevice {
+    pub(crate) fn new(file: &Path) -> Self {
+        let output = losetup(&["--find", "--show", "--direct-io=on"], file);
+        let path = String::from_utf8(output).unwrap().trim_end().into();
+        Self { path }
+    }
+
+    /// For reading and writing past the page cache.
+    pub(crate) fn open(&self) -> OwnedFd {
+        open_direct(&self.path)
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        losetup(&["--detach"], &self.path);
+    }
+}
+
+fn losetup(options: &[&str], path: &Path) -> Vec<u8> {
+    // An ordinary user's PATH may lack what administrators use.
+    let found =
+        ["/usr/sbin/losetup", "/sbin/losetup"].into_iter().find(|at| Path::new(at).exists());
+    let output = Command::new(found.unwrap_or("losetup")).args(options).arg(path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "losetup (this test needs root): {said}");
+    output.stdout
+}
+
+/// Whether pages of a file are in memory that are not on the disk. Needs root.
+pub(crate) fn page_cache_holds_dirty_pages(path: &Path) -> bool {
+    const DIRTY: u64 = 1 << 4; // KPF_DIRTY
+    let file = File::open(path).unwrap();
+    let size = file.metadata().unwrap().len() as usize;
+    let protection = rustix::mm::ProtFlags::READ;
+    let flags = rustix::mm::MapFlags::SHARED | rustix::mm::MapFlags::POPULATE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start =
+        unsafe { rustix::mm::mmap(std::ptr::null_mut(), size, protection, flags, &file, 0) };
+    let start = start.unwrap();
+    let entry = |of: &str, index: u64| {
+        let mut entry = [0; 8];
+        let table = File::open(of).unwrap_or_else(|said| panic!("{of}: {said}"));
+        table.read_exact_at(&mut entry, 8 * index).unwrap();
+        u64::from_le_bytes(entry)
+    };
+    let page = rustix::param::page_size();
+    let dirty = (0..size).step_by(page).any(|offset| {
+        let frame = entry("/proc/self/pagemap", ((start.addr() + offset) / page) as u64) << 9 >> 9;
+        assert_ne!(frame, 0, "page frame numbers (this test needs root)");
+        entry("/proc/kpageflags", frame) & DIRTY != 0
+    });
+    // SAFETY: mapped above; no address of it is kept.
+    unsafe { rustix::mm::munmap(start, size).unwrap() };
+    dirty
 }
 
 /// Counts allocations of each thread.

@@ -1,74 +1,53 @@
-//! One thread of a job: the loop that everything else is built around.
+//! One thread of a job: set up, let go, its stages one after the other.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
-use iodyno_job::Offsets;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use iodyno_job::{Job, Stream};
+use iodyno_load::IoRow;
+use iodyno_model::{Each, SplitLatency};
 
+use crate::attend::Attendant;
 use crate::choose::Engine;
-use crate::clock::{Clock, CpuTime};
-use crate::failure::{Failure, error_name};
-use crate::flights::Flights;
-use crate::io::{Completion, Io, Libaio, Opened, Psync, SetupError, Uring};
-use crate::issue::Issuer;
-use crate::tally::Tally;
-
-/// What the threads of a job share with the control thread.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    state: AtomicU8,
-    first_error: OnceLock<Failure>,
-}
-
-const STANDBY: u8 = 0;
-const RUNNING: u8 = 1;
-const STOPPING: u8 = 2;
-
-impl Shared {
-    /// Lets the threads go; they must be unparked then. A stop is final.
-    pub(crate) fn start(&self) {
-        let _ = self.state.compare_exchange(STANDBY, RUNNING, Ordering::Release, Ordering::Relaxed);
-    }
-
-    /// No new I/O from now on.
-    pub(crate) fn stop(&self) {
-        self.state.store(STOPPING, Ordering::Release);
-    }
-
-    /// Whether no new I/O is wanted.
-    #[inline]
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == STOPPING
-    }
-
-    /// The first I/O that failed, on any thread.
-    pub(crate) fn first_error(&self) -> Option<Failure> {
-        self.first_error.get().copied()
-    }
-
-    fn wait_for_start(&self) {
-        while self.state.load(Ordering::Acquire) == STANDBY {
-            std::thread::park();
-        }
-    }
-}
+use crate::clock::Clock;
+use crate::contents::Filler;
+use crate::course::{Course, Ending, Policy};
+use crate::failure::error_name;
+use crate::flights::{Flights, Outlook};
+use crate::io::{
+    Descriptor, Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync,
+    Uring, UringCmd,
+};
+use crate::issue::{Issuer, Requests};
+use crate::levels::Levels;
+use crate::pace::Pacer;
+use crate::placement::Placement;
+use crate::preparation::{Preparation, Verifying};
+use crate::replay::Replay;
+use crate::shared::Shared;
+use crate::tally::Tallies;
+use crate::usage::Usage;
 
 /// What a thread is to do. It owns all that it uses, so that it can be left
 /// behind if the kernel never answers.
 #[derive(Debug)]
 pub(crate) struct Assignment {
+    pub(crate) job: Arc<Job>,
     pub(crate) engine: Engine,
-    pub(crate) target: OwnedFd,
-    pub(crate) order: Offsets,
-    pub(crate) length: u32,
-    pub(crate) depth: u16,
-    pub(crate) cpu: Option<u32>,
+    pub(crate) setup: Setup,
+    pub(crate) stream: Stream,
+    /// Contents of what it writes.
+    pub(crate) filler: Option<Filler>,
+    pub(crate) verifying: Option<Verifying>,
+    pub(crate) placement: Placement,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) tallies: Arc<Tallies>,
+    /// Where rows of single I/Os go.
+    pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
+    /// Unlike that of any other thread.
+    pub(crate) seed: u64,
 }
 
 /// What a thread tells the control thread.
@@ -82,16 +61,29 @@ pub(crate) enum Event {
         registered_buffers: Option<bool>,
         /// As in [`Opened`].
         shortfalls: Vec<String>,
+        /// What it has in flight.
+        outlook: Outlook,
     },
     /// It could not be set up, and has ended.
     Refused(SetupError),
     /// It has ended and nothing is in flight.
-    Ended {
-        /// CPU time from start to end.
-        cpu: CpuTime,
-        /// Why it could not go on.
-        failure: Option<String>,
-    },
+    Ended(Box<Outcome>),
+}
+
+/// What a thread came to.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// From start to end.
+    pub(crate) usage: Usage,
+    pub(crate) levels: Levels,
+    pub(crate) split: Each<Option<SplitLatency>>,
+    pub(crate) verified: u64,
+    pub(crate) mismatches: u64,
+    pub(crate) latency_target_depth: Option<u32>,
+    /// Why it could not go on, with its errno.
+    pub(crate) failure: Option<(i32, String)>,
+    /// What should be told besides.
+    pub(crate) shortfalls: Vec<String>,
 }
 
 impl Assignment {
@@ -99,98 +91,191 @@ impl Assignment {
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             Engine::IoUring => self.run::<Uring>(&tell),
+            Engine::IoUringCmd => self.run::<UringCmd>(&tell),
             Engine::Libaio => self.run::<Libaio>(&tell),
             Engine::Psync => self.run::<Psync>(&tell),
+            Engine::Pvsync2 => self.run::<Pvsync2>(&tell),
+            Engine::Sync => self.run::<Sync>(&tell),
+            Engine::Mmap => self.run::<Mmap>(&tell),
         }));
         tell(match outcome {
-            Ok(Ok((cpu, failure))) => Event::Ended { cpu, failure },
+            Ok(Ok(outcome)) => Event::Ended(Box::new(outcome)),
             Ok(Err(refused)) => Event::Refused(refused),
             Err(_) => {
-                let failure = Some("the worker panicked: a bug of iodyno".into());
-                Event::Ended { cpu: CpuTime::default(), failure }
+                let failure = Some((libc::EIO, "the worker panicked: a bug of iodyno".into()));
+                Event::Ended(Box::new(Outcome { failure, ..Outcome::default() }))
             }
         });
     }
 
-    fn run<I: Io>(self, tell: impl Fn(Event)) -> Result<(CpuTime, Option<String>), SetupError> {
-        if let Some(cpu) = self.cpu {
-            keep_on(cpu)?;
-        }
+    fn run<I: Io>(mut self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
+        self.placement.apply()?;
         // Only now: memory comes from the NUMA node of the CPU that touches it.
-        let Opened { mut io, depth, registered_buffers, shortfalls } =
-            I::open(self.target, self.depth, self.length)?;
-        let mut issuer = Issuer::new(self.order, self.length);
-        let mut flights = Flights::new(depth);
-        tell(Event::Ready { depth, registered_buffers, shortfalls });
-        self.shared.wait_for_start();
-        let before = CpuTime::of_this_thread();
-        let outcome = closed_loop(&mut io, &mut issuer, &mut flights, &self.tally, &self.shared);
-        let failure = match outcome {
-            Ok(None) => None,
-            Ok(Some(failure)) => Some(format!("the device is gone: {failure}")),
-            Err(error) => Some(format!("{} failed: {}", I::NAME, error_name(&error))),
+        let length = self.setup.length;
+        let Opened { mut io, depth, registered_buffers, shortfalls } = I::open(self.setup)?;
+        let filler = self.filler.take().and_then(|mut filler| {
+            (0..depth).for_each(|slot| filler.prepare(io.buffers().slot_mut(slot, length)));
+            (!filler.is_static()).then_some(filler)
+        });
+        let flights = Flights::new(depth);
+        let outlook = flights.outlook();
+        let job = &self.job;
+        let reads_verify = self.verifying.is_some() && !job.writes();
+        let verifies = self.verifying.is_some();
+        let attendant = Attendant::new(job, depth, verifies, self.rows);
+        let preparation = (filler.is_some() || verifies).then_some(Preparation {
+            filler,
+            verifying: self.verifying,
+            number: 0,
+        });
+        let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
+        let fresh = self.stream.clone();
+        let requests = Requests::Stream(Box::new(self.stream));
+        let issuer = Issuer::new(job, depth, requests, preparation, pacer);
+        let mut course = Course::new(io, issuer, flights, self.tallies.table(), &self.shared);
+        course.attendant = attendant;
+        course.policy = Policy {
+            continue_on: job.errors.continue_on_error,
+            ignored: job.errors.ignore_error.clone(),
+            fills_device: job.space.fill_device,
         };
-        Ok((CpuTime::of_this_thread().since(before), failure))
-    }
-}
-
-/// Keeps as many reads in flight as the depth allows until the job stops and
-/// the last of them is done; or returns the failure that says that the device
-/// is gone.
-///
-/// Each turn hands over what is free, at most a batch, and waits for one
-/// completion only where nothing more can be handed over: waiting for several
-/// would save system calls, and put the wait into the latencies. A fast device
-/// makes batches by itself. At depth 1 a read is one system call.
-///
-/// # Errors
-/// Where the engine fails; then reads may still be in flight.
-pub(crate) fn closed_loop<I: Io>(
-    io: &mut I,
-    issuer: &mut Issuer,
-    flights: &mut Flights,
-    tally: &Tally,
-    shared: &Shared,
-) -> io::Result<Option<Failure>> {
-    let clock = Clock::get();
-    let mut gone = None;
-    loop {
-        let stopping = shared.is_stopping();
-        if !stopping {
-            let batch = issuer.fill(flights);
-            io.queue(batch);
-            flights.begin(batch, clock.now());
-        } else if flights.is_empty() {
-            return Ok(gone);
-        }
-        io.enter(u32::from(stopping || flights.is_full()))?;
-
-        let completions = io.completions();
-        let now = clock.now();
-        for completion in completions {
-            let flight = flights.end(completion.slot);
-            if completion.result == i64::from(flight.length) {
-                tally.record(clock.ns(now.saturating_sub(flight.begun)));
-            } else {
-                let Completion { result, .. } = completion;
-                let failure = Failure { offset: flight.offset, length: flight.length, result };
-                tally.fail();
-                let _ = shared.first_error.set(failure);
-                if failure.is_final() {
-                    shared.stop();
-                    gone = Some(failure);
-                }
+        course.least = job.depth.batch_complete_min as usize;
+        course.timed = !job.report.gtod_reduce;
+        if let Some(attendant) = &mut course.attendant {
+            attendant.verifies = reads_verify;
+            if let Some(search) = &attendant.search {
+                course.issuer.set_limit(search.depth());
             }
         }
+        tell(Event::Ready { depth, registered_buffers, shortfalls, outlook });
+        self.shared.wait_for_start();
+        let before = Usage::of_this_thread();
+        let failure = match stages(&mut course, job, &fresh, length) {
+            Ok(Ending::Done) => None,
+            Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
+            Ok(Ending::Gone(failure)) => {
+                Some((failure.errno(), format!("the device is gone: {failure}")))
+            }
+            Ok(Ending::Ended(why)) => Some((libc::EILSEQ, why)),
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
+            }
+        };
+        let usage = Usage::of_this_thread().since(before);
+        let mut outcome = Outcome { usage, failure, levels: course.levels, ..Outcome::default() };
+        if let Some(attendant) = &mut course.attendant {
+            outcome.split = attendant.finish();
+            outcome.verified = attendant.verified;
+            outcome.mismatches = attendant.mismatches;
+            let search = attendant.search.as_ref();
+            outcome.latency_target_depth = search.and_then(|search| search.result());
+        }
+        let verifying = course.issuer.preparation().and_then(|one| one.verifying.as_ref());
+        let untracked = verifying.map_or(0, Verifying::untracked);
+        if untracked > 0 {
+            outcome.shortfalls.push(format!(
+                "{untracked} writes were not verified: there is not enough memory to keep them \
+                 in mind"
+            ));
+        }
+        Ok(outcome)
     }
 }
 
-fn keep_on(cpu: u32) -> Result<(), SetupError> {
-    let refused = SetupError::of("keeping a thread on a CPU of cpus_allowed");
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
+/// Does the work; where it is to be verified, that too, after each
+/// `verify_backlog` writes and after each loop.
+fn stages<I: Io>(
+    course: &mut Course<'_, I>,
+    job: &Job,
+    fresh: &Stream,
+    length: u32,
+) -> io::Result<Ending> {
+    let now = Clock::get().now();
+    if let Some(pacer) = &mut course.issuer.pacer {
+        pacer.start(now);
     }
-    let mut cpus = CpuSet::new();
-    cpus.set(cpu as usize);
-    sched_setaffinity(None, &cpus).map_err(|errno| refused(errno.into()))
+    if let Some(attendant) = &mut course.attendant {
+        attendant.start();
+    }
+    let verifies = course.issuer.preparation().is_some_and(|one| one.verifying.is_some())
+        && job.writes()
+        && job.verify.do_verify;
+    // A stream goes through its loops by itself, but for those to be verified.
+    let loops = if verifies { job.space.loops.max(1) } else { 1 };
+    for turn in 0..loops {
+        if turn > 0 {
+            course.issuer.turn_to(Requests::Stream(Box::new(fresh.clone())));
+        }
+        loop {
+            if verifies && job.verify.backlog > 0 {
+                course.issuer.allowance = job.verify.backlog;
+            }
+            let ending = course.run()?;
+            let backlogged = course.issuer.allowance == 0;
+            course.issuer.allowance = u64::MAX;
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+            if verifies {
+                let ending = verify(course, length)?;
+                if ending != Ending::Done {
+                    return Ok(ending);
+                }
+            }
+            if !backlogged || course.shared.is_over(false) {
+                break;
+            }
+        }
+        if course.shared.is_over(false) {
+            break;
+        }
+    }
+    if job.flush.end_fsync && job.writes() && !course.shared.is_over(true) {
+        return sync_at_end(course);
+    }
+    Ok(Ending::Done)
+}
+
+/// Reads again what was written.
+fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
+    let Some(verifying) = course.issuer.preparation().and_then(|one| one.verifying.as_ref()) else {
+        return Ok(Ending::Done);
+    };
+    let interval = verifying.verifier.interval();
+    let replay = Replay::new(&verifying.ledgers, interval, length);
+    let attend = |course: &mut Course<'_, I>, verifies| {
+        course.verifying = verifies;
+        if let Some(attendant) = &mut course.attendant {
+            attendant.verifies = verifies;
+        }
+    };
+    let rest = course.issuer.turn_to(Requests::Replay(replay));
+    attend(course, true);
+    let ending = course.run();
+    attend(course, false);
+    course.issuer.turn_to(rest);
+    ending
+}
+
+/// fsync once nothing is in flight any more.
+fn sync_at_end<I: Io>(course: &mut Course<'_, I>) -> io::Result<Ending> {
+    let Some(slot) = course.flights.take(1).next() else { return Ok(Ending::Done) };
+    let operation = Operation::Sync;
+    course.io.queue(&[Descriptor { slot, operation, ..Descriptor::default() }]);
+    let begun = Clock::get().now();
+    loop {
+        course.io.enter(1)?;
+        let done = course.io.completions().next();
+        if let Some(completion) = done {
+            let clock = Clock::get();
+            let latency_ns = clock.ns(clock.now().saturating_sub(begun));
+            course.tallies[operation as usize].record(latency_ns, 0);
+            let flight = crate::flights::Flight { operation, ..Default::default() };
+            return Ok(match completion.result {
+                0 => Ending::Done,
+                result => Ending::Failed(crate::failure::Failure::of(&flight, result)),
+            });
+        }
+    }
 }

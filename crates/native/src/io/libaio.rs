@@ -2,29 +2,38 @@
 #![allow(unsafe_code)] // System calls without a wrapper, and the completion ring that they map.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{BATCH, Completion, Descriptor, Io, Opened, SetupError};
+use super::aside::Aside;
+use super::files::Files;
+use super::syscall::{outcome, syscall};
+use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
 /// A context of this thread alone.
 #[derive(Debug)]
 pub(crate) struct Libaio {
     context: Context,
-    /// A control block for each slot, filled once but for the offset.
+    /// A control block for each slot.
     blocks: Box<[ControlBlock]>,
     /// What the kernel has not taken yet: `waiting[first..]`, addresses in `blocks`.
     waiting: Vec<usize>,
     first: usize,
+    /// In `waiting`, or with the kernel.
+    in_flight: usize,
     /// What the last call of io_getevents fetched.
-    events: [Event; BATCH],
+    events: Box<[Event]>,
     fetched: usize,
-    /// A read that the kernel refused to begin.
-    refused: Option<Completion>,
+    batch: usize,
+    rights: Rights,
+    /// `RWF_*` of reads and of writes.
+    flags: [u32; 2],
+    descriptors: Box<[RawFd]>,
     buffers: Buffers,
-    target: OwnedFd,
+    aside: Aside,
+    files: Files,
 }
 
 /// `struct iocb` of linux/aio_abi.h, little endian.
@@ -32,7 +41,8 @@ pub(crate) struct Libaio {
 #[derive(Debug, Clone, Copy, Default)]
 struct ControlBlock {
     data: u64,
-    key_and_flags: u64,
+    key: u32,
+    rw_flags: u32,
     opcode: u16,
     priority: i16,
     descriptor: u32,
@@ -44,7 +54,16 @@ struct ControlBlock {
     event_descriptor: u32,
 }
 
-const IOCB_CMD_PREAD: u16 = 0;
+/// `IOCB_CMD_*`, if there is one for the operation.
+const fn command(operation: Operation) -> Option<u16> {
+    match operation {
+        Operation::Read => Some(0),
+        Operation::Write => Some(1),
+        Operation::Sync => Some(2),
+        Operation::DataSync => Some(3),
+        Operation::Trim => None,
+    }
+}
 
 /// `struct io_event`.
 #[repr(C)]
@@ -59,7 +78,9 @@ struct Event {
 impl Io for Libaio {
     const NAME: &'static str = "libaio";
 
-    fn open(target: OwnedFd, depth: u16, length: u32) -> Result<Opened<Self>, SetupError> {
+    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let Setup { files, depth, length, options, writable, .. } = setup;
+        let files = Files::new(files)?;
         let (context, possible) = Context::with_room_for(depth)?;
         let mut shortfalls = Vec::new();
         if possible < depth {
@@ -68,80 +89,132 @@ impl Io for Libaio {
                  `sysctl fs.aio-max-nr`"
             ));
         }
+        if options.polled {
+            shortfalls.push("libaio cannot poll for completions; use io_uring for hipri".into());
+        }
         let depth = possible;
         let buffers =
             Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
+        let block = |slot: u16| ControlBlock { data: slot.into(), ..ControlBlock::default() };
         let io = Self {
             context,
-            blocks: vec![ControlBlock::default(); depth.into()].into(),
-            waiting: Vec::with_capacity(usize::from(depth)),
+            blocks: (0..depth).map(block).collect(),
+            waiting: Vec::with_capacity(depth.into()),
             first: 0,
-            events: [Event::default(); BATCH],
+            in_flight: 0,
+            events: vec![Event::default(); depth.into()].into(),
             fetched: 0,
-            refused: None,
+            batch: options.batch.max(1).into(),
+            rights: Rights { writable },
+            flags: [Operation::Read, Operation::Write].map(|of| options.rw_flags(of)),
+            descriptors: files.raw().into(),
             buffers,
-            target,
+            aside: Aside::new(depth),
+            files,
         };
         Ok(Opened { io, depth, registered_buffers: None, shortfalls })
     }
 
     #[inline]
     fn queue(&mut self, batch: &[Descriptor]) {
+        self.rights.check(batch);
         if self.first > 0 {
             self.waiting.drain(..self.first);
             self.first = 0;
         }
-        for &Descriptor { offset, length, slot } in batch {
-            let block = &mut self.blocks[usize::from(slot)];
-            *block = ControlBlock {
-                data: slot.into(),
-                opcode: IOCB_CMD_PREAD,
-                descriptor: self.target.as_raw_fd() as u32,
-                buffer: self.buffers.lend(slot, length) as u64,
-                length: length.into(),
-                offset: offset as i64,
-                ..ControlBlock::default()
+        let Self { blocks, waiting, in_flight, flags, descriptors, buffers, aside, .. } = self;
+        let (mut lender, descriptors) = (buffers.lender(), &**descriptors);
+        for descriptor in batch {
+            let &Descriptor { offset, length, slot, file, operation } = descriptor;
+            let Some(opcode) = command(operation) else {
+                aside.queue(*descriptor);
+                continue;
             };
-            self.waiting.push(ptr::from_mut(block).expose_provenance());
+            let address = lender.lend(slot, length).expose_provenance() as u64;
+            let block = &mut blocks[usize::from(slot)];
+            block.opcode = opcode;
+            block.descriptor = descriptors[usize::from(file)] as u32;
+            if let Some(flags) = flags.get(operation as usize) {
+                block.rw_flags = *flags;
+                (block.buffer, block.length, block.offset) =
+                    (address, length.into(), offset as i64);
+            } else {
+                // The kernel refuses a sync that says anything else.
+                (block.rw_flags, block.buffer, block.length, block.offset) = (0, 0, 0, 0);
+            }
+            waiting.push(ptr::from_mut(block).expose_provenance());
+            *in_flight += 1;
         }
     }
 
     #[inline]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
-        let waiting = &self.waiting[self.first..];
-        if !waiting.is_empty() {
-            match self.context.submit(waiting) {
-                Ok(taken) => self.first += taken,
+        while self.first < self.waiting.len() {
+            let last = self.waiting.len().min(self.first + self.batch);
+            match self.context.submit(&self.waiting[self.first..last]) {
+                Ok(taken) if taken > 0 => self.first += taken,
+                Ok(_) => break,
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EINTR | libc::EAGAIN) => {}
-                    // The others are about the first read: it fails, the rest goes on.
-                    errno => {
-                        let into = waiting[0] - self.blocks.as_ptr().addr();
-                        let slot = (into / size_of::<ControlBlock>()) as u16;
-                        let result = -i64::from(errno.unwrap_or(libc::EIO));
-                        self.refused = Some(Completion { slot, result });
-                        self.first += 1;
-                        return Ok(());
-                    }
+                    Some(libc::EINTR | libc::EAGAIN) => break,
+                    errno => self.refused(errno.unwrap_or(libc::EIO)),
                 },
             }
         }
-        let begun = self.buffers.lent() > self.waiting.len() - self.first;
-        if wait > 0 && begun && self.context.ring().is_none_or(|ring| ring.is_empty()) {
-            self.fetched = self.context.wait(&mut self.events)?;
+        let done = self.aside.carry_out(&self.files);
+        let begun = self.in_flight - (self.waiting.len() - self.first);
+        let wait = wait.saturating_sub(done).min(begun as u32);
+        if wait > 0 && self.context.ring().is_none_or(|ring| ring.len() < wait) {
+            self.fetched = self.context.wait(wait as usize, &mut self.events)?;
         }
         Ok(())
     }
 
     #[inline]
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let Self { context, events, fetched, refused, buffers, .. } = self;
-        let fetched = events[..std::mem::take(fetched)].iter().copied();
-        fetched
-            .chain(context.ring().into_iter().flatten())
-            .map(|event| Completion { slot: event.data as u16, result: event.result })
-            .chain(refused.take())
-            .inspect(|_| buffers.take_back())
+        let Self { context, events, fetched, in_flight, aside, buffers, .. } = self;
+        let mut fetched = events[..std::mem::take(fetched)].iter().copied();
+        let mut ring = context.ring();
+        std::iter::from_fn(move || {
+            // What was fetched is older than what the ring holds.
+            match fetched.next().or_else(|| ring.as_mut()?.next()) {
+                Some(Event { data, result, .. }) => {
+                    let slot = data as u16;
+                    buffers.take_back(slot);
+                    *in_flight -= 1;
+                    Some(Completion { slot, result })
+                }
+                None => aside.take(),
+            }
+        })
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+impl Libaio {
+    /// The kernel has refused to begin the first that waits: it fails, the rest
+    /// goes on. A sync that it knows no asynchronous form of is made here.
+    #[cold]
+    fn refused(&mut self, errno: i32) {
+        let into = self.waiting[self.first] - self.blocks.as_ptr().addr();
+        let block = &self.blocks[into / size_of::<ControlBlock>()];
+        let slot = block.data as u16;
+        self.first += 1;
+        self.in_flight -= 1;
+        self.buffers.take_back(slot);
+        let operation = [Operation::Sync, Operation::DataSync]
+            .into_iter()
+            .find(|sync| command(*sync) == Some(block.opcode) && errno == libc::EINVAL);
+        let file = self.descriptors.iter().position(|raw| *raw as u32 == block.descriptor);
+        match (operation, file) {
+            (Some(operation), Some(file)) => {
+                let file = file as u16;
+                self.aside.queue(Descriptor { slot, file, operation, ..Descriptor::default() });
+            }
+            _ => self.aside.end(Completion { slot, result: -i64::from(errno) }),
+        }
     }
 }
 
@@ -156,42 +229,39 @@ impl Context {
         let mut possible = depth.max(1);
         loop {
             let mut context = 0_u64;
+            let address = ptr::from_mut(&mut context).expose_provenance();
             // SAFETY: `context` is a writable aio_context_t and zero, as io_setup(2) asks.
-            let failed = unsafe {
-                libc::syscall(libc::SYS_io_setup, u32::from(possible), &raw mut context) != 0
-            };
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                _ if !failed => return Ok((Self(context), possible)),
-                Some(libc::EAGAIN) if possible > 1 => possible /= 2,
-                _ => return Err(SetupError::of("io_setup")(error)),
+            let result =
+                unsafe { syscall(libc::SYS_io_setup, [possible.into(), address, 0, 0, 0, 0]) };
+            match outcome(result) {
+                Ok(_) => return Ok((Self(context), possible)),
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && possible > 1 => {
+                    possible /= 2;
+                }
+                Err(error) => return Err(SetupError::of("io_setup")(error)),
             }
         }
     }
 
     #[inline]
     fn submit(&self, blocks: &[usize]) -> io::Result<usize> {
+        let arguments =
+            [self.0 as usize, blocks.len(), blocks.as_ptr().expose_provenance(), 0, 0, 0];
         // SAFETY: addresses of control blocks that their owner keeps until the kernel has copied
         // them, in this call; their buffers are lent until their completion is seen.
-        let taken =
-            unsafe { libc::syscall(libc::SYS_io_submit, self.0, blocks.len(), blocks.as_ptr()) };
-        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+        outcome(unsafe { syscall(libc::SYS_io_submit, arguments) })
     }
 
-    /// Waits for one event at least and fetches what is there.
-    fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
-        let forever = ptr::null::<libc::timespec>();
-        // SAFETY: `events` is writable for as many events as it is said to hold.
-        let fetched = unsafe {
-            let (room, to) = (events.len(), events.as_mut_ptr());
-            libc::syscall(libc::SYS_io_getevents, self.0, 1_usize, room, to, forever)
-        };
-        match usize::try_from(fetched) {
-            Ok(fetched) => Ok(fetched),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.raw_os_error() == Some(libc::EINTR) => Ok(0),
-                error => Err(error),
-            },
+    /// Waits for `least` events and fetches what is there.
+    fn wait(&self, least: usize, events: &mut [Event]) -> io::Result<usize> {
+        let (room, to) = (events.len(), events.as_mut_ptr().expose_provenance());
+        // SAFETY: `events` is writable for as many events as it is said to hold. The null pointer
+        // is the timeout: none.
+        let fetched =
+            unsafe { syscall(libc::SYS_io_getevents, [self.0 as usize, least, room, to, 0, 0]) };
+        match outcome(fetched) {
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => Ok(0),
+            fetched => fetched,
         }
     }
 
@@ -215,7 +285,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: ours; no ring of it is borrowed. It waits for what is in
         // flight, so the worker does not drop a context that is not answered.
-        unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
+        unsafe { syscall(libc::SYS_io_destroy, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
 }
 
@@ -248,6 +318,15 @@ impl Completed<'_> {
     const fn is_empty(&self) -> bool {
         self.head == self.tail
     }
+
+    const fn len(&self) -> u32 {
+        // Both are below the ring's entries.
+        if self.tail >= self.head {
+            self.tail - self.head
+        } else {
+            self.header.entries - self.head + self.tail
+        }
+    }
 }
 
 impl Iterator for Completed<'_> {
@@ -270,12 +349,5 @@ impl Drop for Completed<'_> {
     #[inline]
     fn drop(&mut self) {
         self.header.head.store(self.head, Ordering::Release);
-    }
-}
-
-#[cfg(test)]
-impl crate::testing::Look for Libaio {
-    fn buffers(&self) -> &Buffers {
-        &self.buffers
     }
 }

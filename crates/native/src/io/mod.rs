@@ -1,75 +1,253 @@
-//! I/O engines: how reads are handed to the kernel and fetched back.
+//! I/O engines: how I/O is handed to the kernel and fetched back.
 //!
-//! There are reads only: a clearance for reading is all that there is, and
-//! code that cannot write needs no proof that it does not.
+//! An engine that was not set up as [`Setup::writable`] cannot change a
+//! target: [`Rights`] stands before everything that it queues.
 
+mod aside;
+mod files;
 mod libaio;
+mod mmap;
+mod nvme_command;
+mod one_by_one;
 mod psync;
+mod pvsync2;
+mod ring;
+mod sync;
+mod syscall;
 mod uring;
+mod uring_cmd;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::failure::error_name;
 
 pub(crate) use libaio::Libaio;
+pub(crate) use mmap::Mmap;
 pub(crate) use psync::Psync;
+pub(crate) use pvsync2::Pvsync2;
+pub(crate) use sync::Sync;
 pub(crate) use uring::Uring;
+pub(crate) use uring_cmd::UringCmd;
 
-/// I/Os that are handed over with one system call, at most. Larger batches
-/// gain nothing (211 ns an I/O at 32, 208 ns at 128) and would delay the first.
+/// I/Os that are handed over with one system call, at most, where the job does
+/// not say. Larger batches gain nothing (211 ns an I/O at 32, 208 ns at 128)
+/// and would delay the first.
 pub(crate) const BATCH: usize = 32;
 
-/// A read that is to be made.
+/// What an I/O does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Operation {
+    /// From the target into the buffer.
+    #[default]
+    Read,
+    /// From the buffer to the target.
+    Write,
+    /// What is there is not needed any more: discard, or a hole in a file.
+    Trim,
+    /// All that was written becomes durable; offset and length mean nothing.
+    Sync,
+    /// As `Sync`, without metadata that reading it again does not need.
+    DataSync,
+}
+
+/// An I/O that is to be made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     /// Offset, bytes.
     pub(crate) offset: u64,
-    /// Length, bytes.
+    /// Length, bytes; 0 for `Sync` and `DataSync`.
     pub(crate) length: u32,
-    /// The buffer that it goes to; also its name while it is in flight.
+    /// The buffer that it works on; also its name while it is in flight.
     pub(crate) slot: u16,
+    /// Index in [`Setup::files`].
+    pub(crate) file: u16,
+    /// What it does.
+    pub(crate) operation: Operation,
 }
 
-/// A read that is done.
+/// An I/O that is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Completion {
     /// As in its descriptor.
     pub(crate) slot: u16,
-    /// Bytes that came, or a negative errno.
+    /// Bytes that were read, written or trimmed (0 for a sync), or a negative
+    /// errno. A success is a result that equals the descriptor's length.
     pub(crate) result: i64,
 }
 
-/// An I/O engine, made for one thread, with its buffers and its own descriptor
-/// of the target.
+/// What an engine works on, and how.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// The targets, opened as the job needs them (O_DIRECT, for writing).
+    /// `sync` moves their positions: for it they must be opened anew for each
+    /// thread, not duplicated.
+    pub(crate) files: Vec<OwnedFd>,
+    /// What `io_uring_cmd` talks to, in place of the one entry of `files`,
+    /// which is held all the same: it is the claim on the block device.
+    pub(crate) character: Option<Character>,
+    /// I/Os in flight at most.
+    pub(crate) depth: u16,
+    /// The largest block, bytes.
+    pub(crate) length: u32,
+    /// How the engine is to go about it.
+    pub(crate) options: EngineOptions,
+    /// It may write, trim and sync. Otherwise it can do nothing but read.
+    pub(crate) writable: bool,
+}
+
+impl Setup {
+    /// For reading `file` with all that makes it fast.
+    pub(crate) fn reading(file: OwnedFd, depth: u16, length: u32) -> Self {
+        let (files, options) = (vec![file], EngineOptions::default());
+        Self { files, character: None, depth, length, options, writable: false }
+    }
+}
+
+/// An NVMe namespace by its generic character device, `/dev/ng0n1`.
+#[derive(Debug)]
+pub(crate) struct Character {
+    /// The opened device.
+    pub(crate) device: OwnedFd,
+    /// The namespace's number, as NVME_IOCTL_ID says it.
+    pub(crate) nsid: u32,
+    /// Logarithm of the size of a logical block, of which offsets and lengths
+    /// are multiples. The format has no metadata in line with the data.
+    pub(crate) lba_shift: u8,
+}
+
+/// fio's options of engines. What an engine knows nothing of it ignores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EngineOptions {
+    /// I/Os that are handed over with one system call, at most; 1 or more.
+    pub(crate) batch: u16,
+    /// `fixedbufs`: buffers are registered, where that is possible.
+    pub(crate) fixed_buffers: bool,
+    /// `registerfiles`: so are the targets.
+    pub(crate) registered_files: bool,
+    /// `hipri`: completions are polled for, without interrupts.
+    pub(crate) polled: bool,
+    /// `sqthread_poll`, and the CPU of `sqthread_poll_cpu`: a kernel thread
+    /// takes the submissions.
+    pub(crate) sqpoll: Option<Option<u32>>,
+    /// `nonvectored`: fio's choice of opcode. Ours are never vectored.
+    pub(crate) nonvectored: bool,
+    /// `nowait`: what would block is refused with EAGAIN (RWF_NOWAIT).
+    pub(crate) nowait: bool,
+    /// `uncached`: through the page cache, but not kept there (RWF_DONTCACHE).
+    pub(crate) uncached: bool,
+    /// `atomic`: writes are not torn, or are refused (RWF_ATOMIC).
+    pub(crate) atomic: bool,
+    /// `force_async=1`: kernel threads make the I/O (IOSQE_ASYNC).
+    pub(crate) force_async: bool,
+    /// The job goes through its files in order: `mmap` lets the kernel read
+    /// ahead. Otherwise a fault fetches one page.
+    pub(crate) sequential: bool,
+    /// A stamp for each I/O. For the worker: engines have no clock.
+    pub(crate) strict: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            batch: BATCH as u16,
+            fixed_buffers: true,
+            registered_files: true,
+            polled: false,
+            sqpoll: None,
+            nonvectored: true,
+            nowait: false,
+            uncached: false,
+            atomic: false,
+            force_async: false,
+            sequential: false,
+            strict: false,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// `RWF_*` for what is written or only read (linux/fs.h).
+    fn rw_flags(&self, operation: Operation) -> u32 {
+        const RWF_DONTCACHE: i32 = 0x80;
+        let write = operation == Operation::Write;
+        let flags = [
+            (self.nowait, libc::RWF_NOWAIT),
+            (self.uncached, RWF_DONTCACHE),
+            (self.atomic && write, libc::RWF_ATOMIC),
+        ];
+        flags.iter().filter(|(wanted, _)| *wanted).fold(0, |all, (_, flag)| all | *flag as u32)
+    }
+}
+
+const MUST_NOT: &str = "a job that only reads must do nothing else";
+
+/// What an engine may queue.
+#[derive(Debug, Clone, Copy)]
+struct Rights {
+    writable: bool,
+}
+
+impl Rights {
+    /// # Panics
+    /// Where one of `batch` may change a target and none may: a bug that must
+    /// end here, before anything leaves.
+    #[inline]
+    fn check(self, batch: &[Descriptor]) {
+        let harmless = |descriptor: &Descriptor| descriptor.operation == Operation::Read;
+        assert!(self.writable || batch.iter().all(harmless), "{MUST_NOT}");
+    }
+}
+
+/// An I/O engine, made for one thread, with its buffers and its own descriptors
+/// of the targets.
 pub(crate) trait Io: Sized {
     /// fio's name of it.
     const NAME: &'static str;
 
-    /// Sets it up for `depth` reads of at most `length` bytes in flight.
+    /// Sets it up.
     ///
     /// # Errors
     /// Where the kernel does not have it, or has no room. What is possible with
     /// less is not an error: see [`Opened`].
-    fn open(target: OwnedFd, depth: u16, length: u32) -> Result<Opened<Self>, SetupError>;
+    fn open(setup: Setup) -> Result<Opened<Self>, SetupError>;
 
-    /// Takes reads, at most [`BATCH`] and never more in flight than the depth,
-    /// without a system call. Slots in flight must not come again.
+    /// Takes I/Os, never more in flight than the depth, without a system call.
+    /// Slots in flight must not come again.
+    ///
+    /// # Panics
+    /// Where one is not within what the engine was set up for: it writes and
+    /// must not, or there is no such slot or file.
     fn queue(&mut self, batch: &[Descriptor]);
 
-    /// Hands over what was queued and returns once `wait` reads (0 or 1) are
-    /// done. May leave some of the queue, and return early, where the kernel
-    /// is busy or a signal came: call it again.
+    /// Hands over what was queued and returns once `wait` I/Os (or all that
+    /// are in flight, if that is fewer) are done. May leave some of the queue,
+    /// and return early, where the kernel is busy or a signal came: call it
+    /// again. What the kernel cannot do asynchronously is done here.
     ///
     /// # Errors
-    /// Where the engine itself fails; a read that fails is a completion.
+    /// Where the engine itself fails; an I/O that fails is a completion.
     fn enter(&mut self, wait: u32) -> io::Result<()>;
 
-    /// The reads that were visibly done when this was called.
+    /// As [`Self::enter`], but returns after `most` at the latest.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    fn enter_within(&mut self, _wait: u32, _most: Duration) -> io::Result<()> {
+        self.enter(0)
+    }
+
+    /// The I/Os that were visibly done when this was called.
     fn completions(&mut self) -> impl Iterator<Item = Completion>;
+
+    /// The contents of slots that are not in flight.
+    fn buffers(&mut self) -> &mut Buffers;
 }
 
 /// An engine and what of its set-up was possible.
@@ -99,15 +277,21 @@ impl SetupError {
     pub(crate) fn of(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self { action, source }
     }
+
+    /// A set-up that makes no sense.
+    fn invalid(action: &'static str) -> Self {
+        Self { action, source: io::Error::from_raw_os_error(libc::EINVAL) }
+    }
 }
 
-/// Makes one read into buffer 0: how long it took, ns, and its result.
+/// Makes one read of the first file into buffer 0: how long it took, ns, and
+/// its result.
 ///
 /// # Errors
 /// Where the engine itself fails.
 pub(crate) fn read_once<I: Io>(io: &mut I, offset: u64, length: u32) -> io::Result<(u64, i64)> {
     let clock = Clock::get();
-    io.queue(&[Descriptor { offset, length, slot: 0 }]);
+    io.queue(&[Descriptor { offset, length, ..Descriptor::default() }]);
     let begun = clock.now();
     loop {
         io.enter(1)?;
@@ -116,6 +300,21 @@ pub(crate) fn read_once<I: Io>(io: &mut I, offset: u64, length: u32) -> io::Resu
             let latency_ns = clock.ns(clock.now().saturating_sub(begun));
             return Ok((latency_ns, completion.result));
         }
+    }
+}
+
+/// Whether the first file can be polled: asks by a read, since the kernel says
+/// so only in a completion. Other failures say nothing against polling.
+fn try_polling<I: Io>(io: &mut I, length: u32) -> Result<(), SetupError> {
+    const POLLED: &str = "a polled read (hipri needs O_DIRECT and a device with poll queues: boot \
+                          with nvme.poll_queues=N, or reload the nvme module with poll_queues=N)";
+    let failed = SetupError::of(POLLED);
+    // The size of a page is a multiple of every logical block that Linux takes.
+    match read_once(io, 0, length.min(4096)).map_err(&failed)?.1 {
+        result if result == -i64::from(libc::EOPNOTSUPP) => {
+            Err(failed(io::Error::from_raw_os_error(libc::EOPNOTSUPP)))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,305 +1,114 @@
-//! Every engine, in the loop that uses it.
+//! Every engine against real files: what one writes another reads.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+mod changes;
+mod failures;
+mod reads;
+mod speed;
 
-use iodyno_job::{Extent, IoEngine, Offsets};
-use iodyno_model::Histogram;
+use std::os::fd::OwnedFd;
 
 use super::*;
-use crate::choose::{Engine, ProbedTarget, choose};
-use crate::failure::Failure;
-use crate::flights::Flights;
-use crate::issue::Issuer;
-use crate::tally::{Reading, Tally};
-use crate::testing::{BLOCK, Look, NumberedFile, allocations};
-use crate::worker::{Shared, closed_loop};
+use crate::testing::{BLOCK, Scratch};
 
-const BLOCKS: u64 = 500;
+const LENGTH: u32 = BLOCK as u32;
 
-/// An engine that is watched: what is in flight, what was read, how often the
-/// kernel was entered; stops the job after so many reads.
-struct Watched<'a, I> {
-    io: I,
-    shared: &'a Shared,
-    stop_after: u64,
-    in_flight: BTreeMap<u16, u64>,
-    deepest: usize,
-    enters: u64,
-    /// How often each block was read, and was itself.
-    right: Vec<u64>,
-    done: u64,
+/// Calls a function that is generic in the engine for each that needs no NVMe drive.
+macro_rules! each_engine {
+    ($test:ident) => {
+        $test::<Uring>();
+        $test::<Libaio>();
+        $test::<Psync>();
+        $test::<Pvsync2>();
+        $test::<Sync>();
+        $test::<Mmap>();
+    };
+}
+use each_engine;
+
+fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
+    let options = EngineOptions::default();
+    Setup { files, character: None, depth, length: LENGTH, options, writable }
 }
 
-impl<'a, I: Io + Look> Watched<'a, I> {
-    fn new(io: I, shared: &'a Shared, stop_after: u64) -> Self {
-        let right = vec![0; BLOCKS as usize];
-        let in_flight = BTreeMap::new();
-        Self { io, shared, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
-    }
+fn open<I: Io>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<I> {
+    I::open(setup(files, depth, writable)).expect(I::NAME)
 }
 
-impl<I: Io + Look> Io for Watched<'_, I> {
-    const NAME: &'static str = I::NAME;
+/// A descriptor of block `number`.
+fn block(operation: Operation, file: u16, number: u64) -> Descriptor {
+    Descriptor { offset: number * BLOCK, length: LENGTH, slot: 0, file, operation }
+}
 
-    fn open(_: OwnedFd, _: u16, _: u32) -> Result<Opened<Self>, SetupError> {
-        unreachable!("it is made by `new`")
-    }
-
-    fn queue(&mut self, batch: &[Descriptor]) {
-        for descriptor in batch {
-            let taken = self.in_flight.insert(descriptor.slot, descriptor.offset);
-            assert_eq!(taken, None, "slot {} is in flight", descriptor.slot);
+/// Makes all of `descriptors`, as many at once as the depth allows, each in the
+/// slot that its place gives, and waits for `wait` at a time. Fills buffers
+/// before and looks at them after. Returns the results in order.
+fn carry_out<I: Io>(
+    opened: &mut Opened<I>,
+    descriptors: &[Descriptor],
+    wait: u32,
+    mut fill: impl FnMut(&Descriptor, &mut [u8]),
+    mut look: impl FnMut(&Descriptor, &[u8]),
+) -> Vec<i64> {
+    let io = &mut opened.io;
+    let mut results = Vec::new();
+    for some in descriptors.chunks(opened.depth.into()) {
+        let mut batch = some.to_vec();
+        for (slot, descriptor) in batch.iter_mut().enumerate() {
+            descriptor.slot = slot as u16;
+            fill(descriptor, io.buffers().slot_mut(slot as u16, LENGTH));
         }
-        self.deepest = self.deepest.max(self.in_flight.len());
-        self.io.queue(batch);
-    }
-
-    fn enter(&mut self, wait: u32) -> io::Result<()> {
-        self.enters += 1;
-        self.io.enter(wait)
-    }
-
-    fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let all: Vec<_> = self.io.completions().collect();
-        for completion in &all {
-            let offset = self.in_flight.remove(&completion.slot).expect("it was in flight");
-            if completion.result == BLOCK as i64 {
-                let data = self.io.buffers().snapshot(completion.slot);
-                let number = u64::from_le_bytes(data[..8].try_into().unwrap());
-                assert_eq!(number * BLOCK, offset, "the data of another block");
-                assert!(data[8..].iter().all(|byte| *byte == !number as u8));
-                self.right[number as usize] += 1;
+        io.queue(&batch);
+        let mut done = vec![None; batch.len()];
+        while done.contains(&None) {
+            io.enter(wait).unwrap();
+            for Completion { slot, result } in io.completions() {
+                let before = done[usize::from(slot)].replace(result);
+                assert_eq!(before, None, "{}: slot {slot} completed twice", I::NAME);
             }
         }
-        self.done += all.len() as u64;
-        if self.done >= self.stop_after {
-            self.shared.stop();
+        assert_eq!(io.completions().next(), None, "{}: more than was asked for", I::NAME);
+        for descriptor in &batch {
+            look(descriptor, io.buffers().slot(descriptor.slot, LENGTH));
         }
-        all.into_iter()
+        results.extend(done.into_iter().flatten());
     }
+    results
 }
 
-fn order(random: bool, blocks: u64) -> Issuer {
-    let extents = [Extent { offset: 0, length: blocks * BLOCK }];
-    let order = Offsets::new(random, BLOCK, &extents, 7, 0, 1).unwrap();
-    Issuer::new(order, BLOCK as u32)
+/// As [`carry_out`], of operations without data.
+fn just_do<I: Io>(opened: &mut Opened<I>, descriptors: &[Descriptor]) -> Vec<i64> {
+    carry_out(opened, descriptors, 1, |_, _| {}, |_, _| {})
 }
 
-fn latencies(tally: &Tally) -> (Histogram, u64) {
-    let mut histogram = Histogram::default();
-    let errors = Reading::default().take(tally, &mut histogram);
-    (histogram, errors)
+/// What block `number` of file `file` holds after being written by `author`.
+fn contents(author: u8, descriptor: &Descriptor) -> Vec<u8> {
+    let mut contents = vec![author ^ (descriptor.offset / BLOCK) as u8; LENGTH as usize];
+    contents[..8].copy_from_slice(&descriptor.offset.to_le_bytes());
+    contents[8..10].copy_from_slice(&descriptor.file.to_le_bytes());
+    contents
 }
 
-fn reads_what_is_there<I: Io + Look>(depth: u16, random: bool) {
-    let file = NumberedFile::new(BLOCKS);
-    let opened = I::open(file.open(), depth, BLOCK as u32).unwrap();
-    let possible = opened.depth;
-    assert!(possible == depth || I::NAME == "psync");
-    let (shared, tally) = (Shared::default(), Tally::default());
-    shared.start();
-    let mut watched = Watched::new(opened.io, &shared, 3 * BLOCKS);
-    let mut flights = Flights::new(possible);
-    let ended =
-        closed_loop(&mut watched, &mut order(random, BLOCKS), &mut flights, &tally, &shared);
-    assert_eq!(ended.unwrap(), None);
-    assert!(flights.is_empty() && watched.in_flight.is_empty());
-    assert_eq!(watched.deepest, usize::from(possible), "the depth was reached and never exceeded");
-    assert!(watched.right.iter().all(|times| *times >= 2), "three rounds see every block");
-    let (histogram, errors) = latencies(&tally);
-    assert_eq!((histogram.count(), errors), (watched.done, 0));
-    assert_eq!(watched.right.iter().sum::<u64>(), watched.done);
-    assert!(histogram.min_ns().unwrap() > 0);
-    if depth == 1 {
-        assert_eq!(watched.enters, watched.done, "one system call for each read");
-    }
+fn write_all<I: Io>(opened: &mut Opened<I>, blocks: &[Descriptor], author: u8) {
+    let fill = |d: &Descriptor, buffer: &mut [u8]| buffer.copy_from_slice(&contents(author, d));
+    let results = carry_out(opened, blocks, 1, fill, |_, _| {});
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
 }
 
-#[test]
-fn io_uring_reads_what_is_there() {
-    reads_what_is_there::<Uring>(1, true);
-    reads_what_is_there::<Uring>(7, false);
-    reads_what_is_there::<Uring>(100, true);
+fn read_all<I: Io>(opened: &mut Opened<I>, blocks: &[Descriptor], wait: u32, author: u8) {
+    let look = |d: &Descriptor, buffer: &[u8]| {
+        assert!(buffer == contents(author, d), "{}: {d:?} holds something else", I::NAME);
+    };
+    let results = carry_out(opened, blocks, wait, |_, buffer| buffer.fill(0xee), look);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
 }
 
-#[test]
-fn libaio_reads_what_is_there() {
-    reads_what_is_there::<Libaio>(1, true);
-    reads_what_is_there::<Libaio>(7, false);
-    reads_what_is_there::<Libaio>(100, true);
+/// Blocks 0 to `count` of each of `files`, in an order that is not theirs.
+fn blocks(operation: Operation, files: u16, count: u64) -> Vec<Descriptor> {
+    let of_file = |file| (0..count).map(move |n| block(operation, file, (n * 7 + 3) % count));
+    (0..files).flat_map(of_file).collect()
 }
 
-#[test]
-fn psync_reads_what_is_there() {
-    reads_what_is_there::<Psync>(1, true);
-    reads_what_is_there::<Psync>(7, false);
-}
-
-/// Stops after so many turns, and counts what is allocated in them.
-struct Quiet<'a, I> {
-    io: I,
-    shared: &'a Shared,
-    turns: u32,
-}
-
-impl<I: Io> Io for Quiet<'_, I> {
-    const NAME: &'static str = I::NAME;
-
-    fn open(_: OwnedFd, _: u16, _: u32) -> Result<Opened<Self>, SetupError> {
-        unreachable!("it is made as it is")
-    }
-
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.io.queue(batch);
-    }
-
-    fn enter(&mut self, wait: u32) -> io::Result<()> {
-        self.turns -= 1;
-        if self.turns == 100 {
-            self.shared.stop();
-        }
-        self.io.enter(wait)
-    }
-
-    fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        self.io.completions()
-    }
-}
-
-fn allocates_nothing<I: Io>() {
-    let file = NumberedFile::new(BLOCKS);
-    let (shared, tally) = (Shared::default(), Tally::default());
-    shared.start();
-    let opened = I::open(file.open(), 64, BLOCK as u32).unwrap();
-    let mut quiet = Quiet { io: opened.io, shared: &shared, turns: 1000 };
-    let (mut flights, mut issuer) = (Flights::new(opened.depth), order(true, BLOCKS));
-    Clock::get();
-    let before = allocations();
-    closed_loop(&mut quiet, &mut issuer, &mut flights, &tally, &shared).unwrap();
-    assert_eq!(allocations() - before, 0, "{}", I::NAME);
-    assert!(latencies(&tally).0.count() >= 800);
-}
-
-#[test]
-fn the_loop_allocates_nothing() {
-    let before = allocations();
-    drop(std::hint::black_box(Box::new(1)));
-    assert_eq!(allocations() - before, 1, "allocations are counted");
-    allocates_nothing::<Uring>();
-    allocates_nothing::<Libaio>();
-    allocates_nothing::<Psync>();
-}
-
-fn counts_reads_that_fail<I: Io + Look>() {
-    // The last 100 blocks that the job thinks it has are not there.
-    let file = NumberedFile::new(BLOCKS - 100);
-    let (shared, tally) = (Shared::default(), Tally::default());
-    shared.start();
-    let opened = I::open(file.open(), 16, BLOCK as u32).unwrap();
-    let mut watched = Watched::new(opened.io, &shared, BLOCKS);
-    let mut flights = Flights::new(opened.depth);
-    closed_loop(&mut watched, &mut order(false, BLOCKS), &mut flights, &tally, &shared).unwrap();
-    let (histogram, errors) = latencies(&tally);
-    assert_eq!(histogram.count() + errors, watched.done);
-    assert_eq!(errors, 100, "{}", I::NAME);
-    let first = shared.first_error().unwrap();
-    assert_eq!((first.result, first.length), (0, BLOCK as u32));
-    assert!(first.offset >= (BLOCKS - 100) * BLOCK);
-}
-
-#[test]
-fn reads_that_fail_are_counted_and_do_not_stop() {
-    counts_reads_that_fail::<Uring>();
-    counts_reads_that_fail::<Libaio>();
-    counts_reads_that_fail::<Psync>();
-}
-
-fn names_what_the_kernel_says<I: Io>() {
-    // Offsets that are no multiple of the block size are EINVAL with O_DIRECT.
-    let file = NumberedFile::new(4);
-    let mut io = I::open(file.open(), 4, BLOCK as u32).unwrap().io;
-    let (_, result) = read_once(&mut io, 100, BLOCK as u32).unwrap();
-    let failure = Failure { offset: 100, length: BLOCK as u32, result };
-    assert_eq!(failure.to_string(), "EINVAL at offset 100", "{}", I::NAME);
-    let (latency_ns, result) = read_once(&mut io, BLOCK, BLOCK as u32).unwrap();
-    assert_eq!(result, BLOCK as i64, "{} goes on after a failure", I::NAME);
-    assert!(latency_ns > 0);
-}
-
-#[test]
-fn a_failed_read_has_the_kernels_reason() {
-    names_what_the_kernel_says::<Uring>();
-    names_what_the_kernel_says::<Libaio>();
-    names_what_the_kernel_says::<Psync>();
-}
-
-/// A device that answers the first reads, then says that it is gone.
-struct Vanishing {
-    in_flight: Vec<u16>,
-    answers: u32,
-}
-
-impl Io for Vanishing {
-    const NAME: &'static str = "vanishing";
-
-    fn open(_: OwnedFd, _: u16, _: u32) -> Result<Opened<Self>, SetupError> {
-        unreachable!("it is made as it is")
-    }
-
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.in_flight.extend(batch.iter().map(|descriptor| descriptor.slot));
-    }
-
-    fn enter(&mut self, _: u32) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let answers = &mut self.answers;
-        self.in_flight.drain(..).map(|slot| {
-            *answers = answers.saturating_sub(1);
-            let result = if *answers > 0 { BLOCK as i64 } else { -i64::from(libc::ENODEV) };
-            Completion { slot, result }
-        })
-    }
-}
-
-#[test]
-fn a_device_that_is_gone_ends_the_job() {
-    let (shared, tally) = (Shared::default(), Tally::default());
-    shared.start();
-    let mut io = Vanishing { in_flight: Vec::new(), answers: 101 };
-    let mut flights = Flights::new(8);
-    let gone = closed_loop(&mut io, &mut order(true, BLOCKS), &mut flights, &tally, &shared);
-    assert_eq!(gone.unwrap().unwrap().result, -i64::from(libc::ENODEV));
-    assert!(shared.is_stopping() && flights.is_empty());
-    assert_eq!(latencies(&tally).0.count(), 100);
-}
-
-#[test]
-fn io_uring_registers_its_buffers() {
-    let file = NumberedFile::new(1);
-    let opened = Uring::open(file.open(), 64, 4096).unwrap();
-    assert_eq!(opened.registered_buffers, Some(opened.shortfalls.is_empty()));
-}
-
-#[test]
-fn the_engine_that_was_asked_for_is_used() {
-    let file = NumberedFile::new(1);
-    let descriptor = file.open();
-    let target =
-        ProbedTarget { descriptor: descriptor.as_fd(), direct: true, offset: 0, block_bytes: 512 };
-    for (asked, engine) in [
-        (IoEngine::IoUring, Engine::IoUring),
-        (IoEngine::Libaio, Engine::Libaio),
-        (IoEngine::Psync, Engine::Psync),
-    ] {
-        let choice = choose(asked, 4, &target).unwrap();
-        assert_eq!(choice.engine, engine);
-        assert!(choice.reason.contains(engine.name()), "{}", choice.reason);
-    }
-    let choice = choose(IoEngine::Auto, 4, &target).unwrap();
-    assert!(!choice.reason.is_empty());
+fn scratches(count: usize, blocks: u64) -> (Vec<Scratch>, impl Fn(&[Scratch]) -> Vec<OwnedFd>) {
+    let files = (0..count).map(|_| Scratch::new(blocks)).collect();
+    (files, |files: &[Scratch]| files.iter().map(Scratch::open).collect())
 }

@@ -1,209 +1,233 @@
 //! io_uring, with all that the running kernel has of what makes it fast.
-#![allow(unsafe_code)] // The ring's system calls, and addresses of buffers in its entries.
+#![allow(unsafe_code)] // Buffers are registered by their addresses.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use io_uring::{IoUring, opcode, types};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Completion, Descriptor, Io, Opened, SetupError};
+use super::aside::Aside;
+use super::files::Files;
+use super::ring::{Entry, FileEntry, MOST_ENTRIES, Ring, head};
+use super::{
+    Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError,
+    try_polling,
+};
 use crate::buffers::Buffers;
 use crate::failure::error_name;
 
 /// The kernel registers no larger piece of memory than this (io_uring/rsrc.c).
 const LARGEST_PIECE: usize = 1 << 30;
-/// The target is the first and only registered file.
-const TARGET: types::Fixed = types::Fixed(0);
 
 // linux/io_uring.h
-const IORING_REGISTER_RING_FDS: u32 = 20;
-const IORING_UNREGISTER_RING_FDS: u32 = 21;
-const IORING_ENTER_GETEVENTS: u32 = 1 << 0;
-const IORING_ENTER_REGISTERED_RING: u32 = 1 << 4;
+const OP_FSYNC: u8 = 3;
+const OP_READ_FIXED: u8 = 4;
+const OP_WRITE_FIXED: u8 = 5;
+const OP_READ: u8 = 22;
+const OP_WRITE: u8 = 23;
+const IOSQE_FIXED_FILE: u8 = 1 << 0;
+const IOSQE_ASYNC: u8 = 1 << 4;
+const FSYNC_DATASYNC: u32 = 1 << 0;
 
 /// A ring used by this thread alone.
+#[derive(Debug)]
 pub(crate) struct Uring {
     // Dropped in this order: the ring first, then what it works on.
-    gate: Gate,
-    ring: IoUring,
-    /// Entries that the kernel has not taken yet.
-    queued: u32,
-    /// Logarithm of the buffers in a registered piece; `None`: not registered.
-    piece_shift: Option<u32>,
+    ring: Ring<FileEntry>,
+    batch: u32,
+    rights: Rights,
+    /// The last of the operations that templates are used for: where nothing
+    /// may be written, there is no way to a write past [`Rights`].
+    last: Operation,
+    /// For each file that of reads, then that of writes.
+    templates: Box<[Template]>,
+    /// Logarithm of the buffers in a registered piece.
+    piece_shift: u32,
+    /// Syncs cannot be polled for.
+    polled: bool,
     buffers: Buffers,
-    _target: OwnedFd,
+    aside: Aside,
+    files: Files,
+}
+
+/// What is the same for every I/O of an operation on a file.
+#[derive(Debug, Clone, Copy)]
+struct Template {
+    head: u64,
+    /// `RWF_*`, where [`FileEntry::length_and_flags`] has them.
+    flags: u64,
 }
 
 impl Io for Uring {
     const NAME: &'static str = "io_uring";
 
-    fn open(target: OwnedFd, depth: u16, length: u32) -> Result<Opened<Self>, SetupError> {
-        let ring = new_ring(depth).map_err(SetupError::of("io_uring_setup"))?;
-        ring.submitter()
-            .register_files(&[target.as_raw_fd()])
-            .map_err(SetupError::of("io_uring_register of the target"))?;
+    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let Setup { files, length, options, writable, .. } = setup;
+        let mut shortfalls = Vec::new();
+        let depth = fitting_depth(setup.depth, &mut shortfalls);
+        let files = Files::new(files)?;
+        let ring = Ring::new(depth, &options).map_err(SetupError::of("io_uring_setup"))?;
         let buffers =
             Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
-        let mut shortfalls = Vec::new();
-        let piece_shift = register(&ring, &buffers).map_err(|said| shortfalls.push(said)).ok();
+        let raw = files.raw();
+        let registered_files =
+            options.registered_files && register_files(&ring, &raw, &mut shortfalls);
+        let piece_shift = register(&ring, &buffers, &options, &mut shortfalls);
+        let mut entry_flags = if registered_files { IOSQE_FIXED_FILE } else { 0 };
+        if options.force_async {
+            entry_flags |= IOSQE_ASYNC;
+        }
+        let (read, write) = match piece_shift {
+            Some(_) => (OP_READ_FIXED, OP_WRITE_FIXED),
+            None => (OP_READ, OP_WRITE),
+        };
+        let template = |(opcode, operation), file| Template {
+            head: head(opcode, entry_flags, file),
+            flags: u64::from(options.rw_flags(operation)) << 32,
+        };
+        let of_file = |(index, raw): (usize, &i32)| {
+            let file = if registered_files { index as u32 } else { *raw as u32 };
+            [(read, Operation::Read), (write, Operation::Write)].map(|of| template(of, file))
+        };
+        let templates = raw.iter().enumerate().flat_map(of_file).collect();
+        let mut io = Self {
+            ring,
+            batch: options.batch.max(1).into(),
+            rights: Rights { writable },
+            last: if writable { Operation::Write } else { Operation::Read },
+            templates,
+            // Of buffers that are not registered the index does not matter.
+            piece_shift: piece_shift.unwrap_or(15),
+            polled: options.polled,
+            buffers,
+            aside: Aside::new(depth),
+            files,
+        };
+        if options.polled {
+            try_polling(&mut io, length)?;
+        }
         let registered_buffers = Some(piece_shift.is_some());
-        let gate = Gate::new(ring.as_raw_fd());
-        let io = Self { gate, ring, queued: 0, piece_shift, buffers, _target: target };
         Ok(Opened { io, depth, registered_buffers, shortfalls })
     }
 
     #[inline]
     fn queue(&mut self, batch: &[Descriptor]) {
-        let mut submissions = self.ring.submission();
-        for &Descriptor { offset, length, slot } in batch {
-            let buffer = self.buffers.lend(slot, length);
-            let entry = match self.piece_shift {
-                Some(shift) => opcode::ReadFixed::new(TARGET, buffer, length, slot >> shift)
-                    .offset(offset)
-                    .build(),
-                None => opcode::Read::new(TARGET, buffer, length).offset(offset).build(),
-            };
-            // SAFETY: the buffer is `length` bytes long or more and lent until its completion
-            // is seen; `Buffers` stays mapped for good if that never comes.
-            let pushed = unsafe { submissions.push(&entry.user_data(slot.into())) };
-            pushed.expect("the ring has an entry for each slot");
-            self.queued += 1;
+        let Self { ring, buffers, templates, aside, piece_shift, last, .. } = self;
+        let (mut entries, mut lender) = (ring.entries(), buffers.lender());
+        let (templates, piece_shift, last) = (&**templates, *piece_shift, *last);
+        for descriptor in batch {
+            let &Descriptor { offset, length, slot, file, operation } = descriptor;
+            let of_file = 2 * usize::from(file);
+            if operation > last {
+                self.rights.check(std::slice::from_ref(descriptor));
+                let template = &templates[of_file];
+                if operation == Operation::Trim || self.polled {
+                    aside.queue(*descriptor);
+                } else {
+                    lender.lend(slot, 0);
+                    sync(entries.next(), template, descriptor);
+                }
+                continue;
+            }
+            let template = &templates[of_file + operation as usize];
+            let address = lender.lend(slot, length);
+            // The buffer is at least `length` bytes long and lent until its completion is seen;
+            // `Buffers` stays mapped for good if that never comes.
+            let entry = entries.next();
+            entry.head = template.head;
+            entry.offset = offset;
+            entry.address = address.expose_provenance() as u64;
+            entry.length_and_flags = u64::from(length) | template.flags;
+            entry.user_data = slot.into();
+            entry.buffer = (slot >> piece_shift).into();
         }
+        entries.publish();
     }
 
     #[inline]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
-        match self.gate.enter(self.queued, wait) {
-            Ok(taken) => self.queued -= taken.min(self.queued),
-            Err(error) => match error.raw_os_error() {
-                // A signal, or no memory or room just now.
-                Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
-                _ => return Err(error),
-            },
-        }
-        Ok(())
+        let done = self.aside.carry_out(&self.files);
+        let in_flight = self.ring.in_flight();
+        let wait = wait.saturating_sub(done).min(in_flight);
+        if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
     }
 
     #[inline]
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let Self { ring, buffers, .. } = self;
-        // Loads the tail once, here; stores the head once, when it is dropped.
-        ring.completion().map(|entry| {
-            buffers.take_back();
-            Completion { slot: entry.user_data() as u16, result: entry.result().into() }
+        let Self { ring, buffers, aside, .. } = self;
+        let mut of_ring = ring.completions();
+        std::iter::from_fn(move || match of_ring.next() {
+            Some((user_data, result)) => {
+                let slot = user_data as u16;
+                buffers.take_back(slot);
+                Some(Completion { slot, result: result.into() })
+            }
+            None => aside.take(),
         })
     }
-}
 
-/// A ring with the best set of flags that the kernel knows; unknown ones are EINVAL.
-fn new_ring(depth: u16) -> io::Result<IoUring> {
-    let entries = u32::from(depth).next_power_of_two();
-    let mut ring = Err(io::ErrorKind::Unsupported.into());
-    // Linux 6.6, 6.1, 5.19 and 5.5 brought one each.
-    for level in (0..4).rev() {
-        let mut builder = IoUring::builder();
-        builder.setup_cqsize(entries);
-        if level >= 1 {
-            builder.setup_coop_taskrun();
-        }
-        if level >= 2 {
-            builder.setup_single_issuer().setup_defer_taskrun();
-        }
-        if level >= 3 {
-            builder.setup_no_sqarray();
-        }
-        ring = builder.build(entries);
-        match &ring {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
-            _ => return ring,
-        }
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
     }
-    ring
 }
 
-/// Registers the buffers, so that the kernel need not look up their pages for
-/// every read; or says why not.
-fn register(ring: &IoUring, buffers: &Buffers) -> Result<u32, String> {
-    let (pieces, shift) = buffers.pieces(LARGEST_PIECE).ok_or_else(|| {
-        "buffers are not registered: a block is larger than what the kernel registers".to_owned()
-    })?;
+/// Makes `entry` a sync of the template's file.
+#[cold]
+fn sync(entry: &mut FileEntry, template: &Template, descriptor: &Descriptor) {
+    let data_only = descriptor.operation == Operation::DataSync;
+    entry.head = template.head & !0xff | u64::from(OP_FSYNC);
+    (entry.offset, entry.address, entry.buffer) = (0, 0, 0);
+    entry.length_and_flags = if data_only { u64::from(FSYNC_DATASYNC) << 32 } else { 0 };
+    entry.user_data = descriptor.slot.into();
+}
+
+/// The depth that a ring has room for.
+pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<String>) -> u16 {
+    let possible = depth.clamp(1, MOST_ENTRIES);
+    if possible < depth {
+        shortfalls.push(format!(
+            "iodepth={possible} instead of {depth}: io_uring has no larger ring; use numjobs"
+        ));
+    }
+    possible
+}
+
+/// Registers the targets, or says why not.
+pub(super) fn register_files<E: Entry>(
+    ring: &Ring<E>,
+    files: &[i32],
+    shortfalls: &mut Vec<String>,
+) -> bool {
+    let refused = |error| format!("targets are not registered: {}", error_name(&error));
+    ring.register_files(files).map_err(|error| shortfalls.push(refused(error))).is_ok()
+}
+
+/// Registers the buffers if that is wanted, or says why not. Returns the
+/// logarithm of the buffers in a registered piece; `None`: not registered.
+pub(super) fn register<E: Entry>(
+    ring: &Ring<E>,
+    buffers: &Buffers,
+    options: &EngineOptions,
+    shortfalls: &mut Vec<String>,
+) -> Option<u32> {
+    if !options.fixed_buffers {
+        return None;
+    }
+    let Some((pieces, shift)) = buffers.pieces(LARGEST_PIECE) else {
+        shortfalls.push(
+            "buffers are not registered: a block is larger than what the kernel registers".into(),
+        );
+        return None;
+    };
     // SAFETY: the pieces are the memory of `buffers`, which outlives the ring.
-    let registered = unsafe { ring.submitter().register_buffers(&pieces) };
-    registered.map(|()| shift).map_err(|error| {
+    let registered = unsafe { ring.register_buffers(&pieces) };
+    let refused = |error| {
         let limit = getrlimit(Resource::Memlock).current;
         let limit = limit.map_or("unlimited".into(), |bytes| format!("{bytes} bytes"));
+        let (size, said) = (buffers.size(), error_name(&error));
         format!(
-            "buffers of {} bytes are not registered: {}; RLIMIT_MEMLOCK is {limit}, \
-             raise it with `ulimit -l`",
-            buffers.size(),
-            error_name(&error)
+            "buffers of {size} bytes are not registered: {said}; RLIMIT_MEMLOCK is {limit}, \
+             raise it with `ulimit -l`"
         )
-    })
-}
-
-/// The way into the kernel: by the ring's registered number where the kernel
-/// has such (5.18), which spares it the look-up of the descriptor.
-#[derive(Debug)]
-struct Gate {
-    ring: RawFd,
-    number: Option<u32>,
-}
-
-/// `struct io_uring_rsrc_update`: a ring's descriptor and its number.
-#[repr(C)]
-struct RingNumber {
-    number: u32,
-    reserved: u32,
-    descriptor: u64,
-}
-
-impl Gate {
-    fn new(ring: RawFd) -> Self {
-        // All ones: whichever number is free; the kernel writes it back.
-        let mut update = RingNumber { number: u32::MAX, reserved: 0, descriptor: ring as u64 };
-        let registered = register_ring(ring, IORING_REGISTER_RING_FDS, &mut update);
-        Self { ring, number: registered.then_some(update.number) }
-    }
-
-    #[inline]
-    fn enter(&self, submit: u32, wait: u32) -> io::Result<u32> {
-        let (ring, flag) = match self.number {
-            Some(number) => (number, IORING_ENTER_REGISTERED_RING),
-            None => (self.ring as u32, 0),
-        };
-        // With DEFER_TASKRUN completions are made only by an enter with GETEVENTS.
-        let flags = IORING_ENTER_GETEVENTS | flag;
-        // SAFETY: no pointer is passed; what the entries point to, `queue` answers for.
-        let result = unsafe {
-            let none = std::ptr::null::<libc::c_void>();
-            libc::syscall(libc::SYS_io_uring_enter, ring, submit, wait, flags, none, 0_usize)
-        };
-        u32::try_from(result).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-impl Drop for Gate {
-    fn drop(&mut self) {
-        if let Some(number) = self.number {
-            // The thread would hold the ring for as long as it lives.
-            let mut update = RingNumber { number, reserved: 0, descriptor: 0 };
-            register_ring(self.ring, IORING_UNREGISTER_RING_FDS, &mut update);
-        }
-    }
-}
-
-fn register_ring(ring: RawFd, operation: u32, update: &mut RingNumber) -> bool {
-    let update = std::ptr::from_mut(update);
-    // SAFETY: one valid `struct io_uring_rsrc_update`, as both operations expect, exclusively
-    // borrowed for the call.
-    let done = unsafe { libc::syscall(libc::SYS_io_uring_register, ring, operation, update, 1) };
-    done == 1
-}
-
-#[cfg(test)]
-impl crate::testing::Look for Uring {
-    fn buffers(&self) -> &Buffers {
-        &self.buffers
-    }
+    };
+    registered.map(|()| shift).map_err(|error| shortfalls.push(refused(error))).ok()
 }

@@ -1,0 +1,242 @@
+//! What some jobs want to have done with each completion.
+
+use std::sync::mpsc::SyncSender;
+
+use iodyno_job::Job;
+use iodyno_load::IoRow;
+use iodyno_model::{Direction, Each, SplitLatency};
+
+use crate::clock::Clock;
+use crate::flights::Flight;
+use crate::io::{Completion, Descriptor, Operation};
+use crate::latency_target::TargetSearch;
+use crate::shared::Shared;
+
+/// Rows that are handed over to the control thread at once.
+const ROWS: usize = 4096;
+
+/// Sees to each completion by itself. A job that wants nothing of it has none,
+/// and its loop does not pass here.
+#[derive(Debug)]
+pub(crate) struct Attendant {
+    clock: Clock,
+    /// Completions of a turn.
+    pub(crate) seen: Vec<Completion>,
+    /// Reads are verified.
+    pub(crate) verifies: bool,
+    pub(crate) verified: u64,
+    pub(crate) mismatches: u64,
+    split: Option<Split>,
+    rows: Option<Rows>,
+    max_latency_ns: Each<Option<u64>>,
+    pub(crate) search: Option<TargetSearch>,
+}
+
+/// Latencies in two parts.
+#[derive(Debug)]
+struct Split {
+    /// When the system call that carried it was done, by slot; 0: not yet.
+    handed_over: Box<[u64]>,
+    latencies: Each<Option<SplitLatency>>,
+    counting: bool,
+}
+
+/// A row for each I/O, for logs.
+#[derive(Debug)]
+struct Rows {
+    rows: Vec<IoRow>,
+    to: SyncSender<Vec<IoRow>>,
+    epoch: u64,
+}
+
+/// What an attended completion says of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attended {
+    GoOn,
+    /// It took longer than `max_latency`: ns.
+    TooLong(u64),
+    /// `latency_target` is found.
+    Found,
+}
+
+impl Attendant {
+    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs.
+    pub(crate) fn new(
+        job: &Job,
+        depth: u16,
+        verifies: bool,
+        rows: Option<SyncSender<Vec<IoRow>>>,
+    ) -> Option<Self> {
+        let clock = Clock::get();
+        let split = job.report.strict.then(|| Split {
+            handed_over: vec![0; depth.into()].into(),
+            latencies: Each::default(),
+            counting: false,
+        });
+        let rows = rows.map(|to| Rows { rows: Vec::with_capacity(ROWS), to, epoch: clock.now() });
+        let max_latency_ns = job.errors.max_latency_ns;
+        let search = job.pace.latency_target.as_ref();
+        let search = search.map(|target| TargetSearch::new(target, depth.into(), clock));
+        let limited = max_latency_ns.iter().any(|(_, limit)| limit.is_some());
+        let wanted = verifies || split.is_some() || rows.is_some() || limited || search.is_some();
+        wanted.then(|| Self {
+            clock,
+            seen: Vec::with_capacity(depth.into()),
+            verifies,
+            verified: 0,
+            mismatches: 0,
+            split,
+            rows,
+            max_latency_ns,
+            search,
+        })
+    }
+
+    /// I/Os begin now.
+    pub(crate) fn start(&mut self) {
+        if let Some(rows) = &mut self.rows {
+            rows.epoch = self.clock.now();
+        }
+    }
+
+    /// `batch` is about to be submitted.
+    pub(crate) fn submit(&mut self, batch: &[Descriptor]) {
+        if let Some(split) = &mut self.split {
+            for descriptor in batch {
+                split.handed_over[usize::from(descriptor.slot)] = 0;
+            }
+        }
+    }
+
+    /// The system call that submitted what was not submitted yet is done.
+    pub(crate) fn handed_over(&mut self, now: u64) {
+        if let Some(split) = &mut self.split {
+            for stamp in &mut split.handed_over {
+                if *stamp == 0 {
+                    *stamp = now;
+                }
+            }
+        }
+    }
+
+    /// An I/O of a slot succeeded, seen at `now`.
+    pub(crate) fn completed(
+        &mut self,
+        slot: u16,
+        flight: &Flight,
+        now: u64,
+        shared: &Shared,
+    ) -> Attended {
+        let Some(direction) = flight.operation.direction() else { return Attended::GoOn };
+        let latency_ns = self.clock.ns(now.saturating_sub(flight.begun));
+        let mut submission_ns = None;
+        if let Some(split) = &mut self.split {
+            let handed_over = split.handed_over[usize::from(slot)];
+            let first = self.clock.ns(handed_over.saturating_sub(flight.begun)).min(latency_ns);
+            submission_ns = Some(first);
+            split.record(direction, first, latency_ns - first, shared);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.push(IoRow {
+                ended_ns: self.clock.ns(now.saturating_sub(rows.epoch)),
+                latency_ns,
+                submission_ns,
+                direction,
+                offset: flight.offset,
+                length: flight.length,
+            });
+        }
+        if let Some(search) = &mut self.search
+            && search.completed(latency_ns, now)
+        {
+            return Attended::Found;
+        }
+        match self.max_latency_ns.of(direction) {
+            Some(limit_ns) if latency_ns > *limit_ns => Attended::TooLong(latency_ns),
+            _ => Attended::GoOn,
+        }
+    }
+
+    /// Hands over what is left, and says what the latencies were in two parts.
+    pub(crate) fn finish(&mut self) -> Each<Option<SplitLatency>> {
+        if let Some(rows) = &mut self.rows {
+            rows.hand_over();
+        }
+        self.split.take().map(|split| split.latencies).unwrap_or_default()
+    }
+}
+
+impl Split {
+    fn record(&mut self, direction: Direction, first_ns: u64, then_ns: u64, shared: &Shared) {
+        if !self.counting && shared.is_counting() {
+            self.counting = true;
+            self.latencies = Each::default();
+        }
+        let latencies = self.latencies.of_mut(direction).get_or_insert_with(SplitLatency::default);
+        latencies.submission.record(first_ns);
+        latencies.completion.record(then_ns);
+    }
+}
+
+impl Rows {
+    fn push(&mut self, row: IoRow) {
+        self.rows.push(row);
+        if self.rows.len() == ROWS {
+            self.hand_over();
+        }
+    }
+
+    /// Waits where the control thread is far behind: a log without gaps was
+    /// asked for. Nobody listens any more where the thread was left behind.
+    fn hand_over(&mut self) {
+        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS));
+        let _ = self.to.send(rows);
+    }
+}
+
+impl Operation {
+    /// Where it is counted; syncs are not.
+    #[inline]
+    pub(crate) const fn direction(self) -> Option<Direction> {
+        match self {
+            Self::Read => Some(Direction::Read),
+            Self::Write => Some(Direction::Write),
+            Self::Trim => Some(Direction::Trim),
+            Self::Sync | Self::DataSync => None,
+        }
+    }
+
+    /// What a request of this direction does.
+    #[inline]
+    pub(crate) const fn of(direction: Direction) -> Self {
+        match direction {
+            Direction::Read | Direction::Mixed => Self::Read,
+            Direction::Write => Self::Write,
+            Direction::Trim => Self::Trim,
+        }
+    }
+
+    /// The operation of this number.
+    #[inline]
+    pub(crate) const fn from_index(index: u8) -> Self {
+        match index {
+            0 => Self::Read,
+            1 => Self::Write,
+            2 => Self::Trim,
+            3 => Self::Sync,
+            _ => Self::DataSync,
+        }
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Sync => "fsync",
+            Self::DataSync => "fdatasync",
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! What is written.
+//!
+//! As fio does it: buffers are filled once, at set-up, and before each write
+//! only a few bytes of each sector are changed, so that no two blocks are
+//! alike (`scramble_buffers`); or they are filled anew for each write
+//! (`refill_buffers`, which compression and dedupe ask for as well). Where a
+//! job reads into the same buffers, they are filled for each write too: fio
+//! writes again what it read, which on a never-written drive is zeros.
+
+mod random;
+mod recipe;
+#[cfg(test)]
+mod tests;
+
+use iodyno_job::{Contents, DedupeMode};
+
+pub(crate) use random::mix;
+pub(crate) use recipe::{Recipe, repeat, spread};
+
+/// Bytes that `scramble_buffers` makes unlike each other: what deduplication
+/// works on at the finest.
+const SECTOR: usize = 512;
+
+/// Bytes of a cache line: what is changed in a sector lies in one.
+const CACHE_LINE: usize = 64;
+
+/// Fills the buffers of one thread.
+#[derive(Debug)]
+pub(crate) struct Filler {
+    base: Base,
+    each_write: EachWrite,
+    dedupe: Dedupe,
+}
+
+/// What buffers are filled with.
+#[derive(Debug)]
+enum Base {
+    Pattern(Vec<u8>),
+    Zeros,
+    Recipe(Recipe),
+}
+
+/// What is done before each write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EachWrite {
+    Nothing,
+    Scramble,
+    Refill,
+}
+
+/// Which seed a block is made from.
+#[derive(Debug)]
+struct Dedupe {
+    percent: u64,
+    mode: DedupeMode,
+    /// Blocks of the working set.
+    set: u64,
+    seed: u64,
+    /// Blocks made of a new seed so far.
+    unique: u64,
+    /// Blocks made so far.
+    made: u64,
+}
+
+impl Filler {
+    /// What `contents` asks for. `mixed`: the job reads into the same buffers.
+    /// `blocks`: number of the smallest blocks in the job's size, of which the
+    /// working set of `dedupe_mode=working_set` is a share. Everything is a
+    /// function of `seed`: threads with the same one write the same.
+    pub(crate) fn new(contents: &Contents, mixed: bool, blocks: u64, seed: u64) -> Self {
+        let compress = contents.buffer_compress_percentage;
+        let dedupes = contents.dedupe_percentage > 0;
+        let partly = compress.is_some_and(|percent| percent < 100);
+        let base = if dedupes || partly && compress != Some(0) {
+            Base::Recipe(Recipe::new(contents))
+        } else if !contents.buffer_pattern.is_empty() {
+            Base::Pattern(contents.buffer_pattern.clone())
+        } else if contents.zero_buffers || compress == Some(100) {
+            Base::Zeros
+        } else {
+            Base::Recipe(Recipe::new(contents))
+        };
+        let random = matches!(base, Base::Recipe(_));
+        let each_write = if mixed || random && (contents.refill_buffers || dedupes || partly) {
+            EachWrite::Refill
+        } else if random && contents.scramble_buffers {
+            EachWrite::Scramble
+        } else {
+            EachWrite::Nothing
+        };
+        let share = u128::from(blocks) * u128::from(contents.dedupe_working_set_percentage) / 100;
+        let dedupe = Dedupe {
+            percent: u64::from(contents.dedupe_percentage.min(100)),
+            mode: contents.dedupe_mode,
+            set: u64::try_from(share).unwrap_or(u64::MAX).max(1),
+            seed,
+            unique: 0,
+            made: 0,
+        };
+        Self { base, each_write, dedupe }
+    }
+
+    /// Fills `buffer`, once for each at set-up.
+    pub(crate) fn prepare(&mut self, buffer: &mut [u8]) {
+        match &self.base {
+            Base::Pattern(pattern) => repeat(pattern, buffer, 0),
+            Base::Zeros => buffer.fill(0),
+            Base::Recipe(recipe) => recipe.fill(buffer, self.dedupe.next_seed()),
+        }
+    }
+
+    /// Nothing is to be done before a write.
+    pub(crate) fn is_static(&self) -> bool {
+        self.each_write == EachWrite::Nothing
+    }
+
+    /// Makes `buffer` ready for a write to `offset`, bytes; `now` is any clock
+    /// that goes on between two writes to the same offset.
+    #[inline]
+    pub(crate) fn refill(&mut self, buffer: &mut [u8], offset: u64, now: u64) {
+        match self.each_write {
+            EachWrite::Nothing => {}
+            EachWrite::Scramble => scramble(buffer, offset, now),
+            EachWrite::Refill => self.prepare(buffer),
+        }
+    }
+}
+
+impl Dedupe {
+    fn next_seed(&mut self) -> u64 {
+        self.made += 1;
+        let chance = mix(self.seed, !self.made);
+        let again = match self.percent {
+            0 => false,
+            100 => self.unique > 0,
+            percent => chance % 100 < percent && (self.unique > 0 || self.in_set()),
+        };
+        if !again {
+            self.unique += 1;
+            return mix(self.seed, self.unique);
+        }
+        match self.mode {
+            DedupeMode::Repeat => mix(self.seed, self.unique),
+            DedupeMode::WorkingSet => {
+                // The set is the first unique blocks, written yet or not.
+                mix(self.seed, 1 + mix(chance, self.made) % self.set)
+            }
+        }
+    }
+
+    fn in_set(&self) -> bool {
+        self.mode == DedupeMode::WorkingSet
+    }
+}
+
+/// Changes 16 bytes of each sector, all in the same cache line: its offset and
+/// the time. A tail shorter than a sector stays as it is.
+#[inline]
+fn scramble(buffer: &mut [u8], offset: u64, now: u64) {
+    let line = ((now ^ (offset / SECTOR as u64)) % (SECTOR / CACHE_LINE) as u64) as usize;
+    let (sectors, _) = buffer.as_chunks_mut::<SECTOR>();
+    let mut sector_offset = offset;
+    for sector in sectors {
+        let place = line * CACHE_LINE;
+        sector[place..place + 8].copy_from_slice(&sector_offset.to_le_bytes());
+        sector[place + 8..place + 16].copy_from_slice(&now.to_le_bytes());
+        sector_offset = sector_offset.wrapping_add(SECTOR as u64);
+    }
+}

@@ -1,0 +1,223 @@
+//! mmap: memcpy from and to a mapping of the target.
+#![allow(unsafe_code)] // Mapped memory.
+
+use std::ffi::c_void;
+use std::os::fd::OwnedFd;
+use std::ptr;
+
+use rustix::fs::{FileType, SeekFrom, fstat, seek};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+
+use super::files::Files;
+use super::one_by_one::{OneByOne, Transfer};
+use super::{Descriptor, Operation, Setup};
+
+/// The largest piece of a file that is mapped at once, bytes: address space is
+/// 128 TiB, and there may be many files and threads.
+const LARGEST_WINDOW: u64 = 1 << 38;
+
+/// One I/O at a time by memory.
+pub(crate) type Mmap = OneByOne<Windows>;
+
+/// The piece of each file that is mapped.
+///
+/// A page that is not there (its file was truncated since its size was looked
+/// at, its file system is full, its sector is bad) is SIGBUS, which ends the
+/// process, as it ends fio. The size is looked at whenever an I/O goes beyond
+/// what is known of it.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    windows: Vec<Window>,
+    kind: Kind,
+}
+
+/// How windows are mapped.
+#[derive(Debug)]
+struct Kind {
+    writable: bool,
+    advice: Advice,
+    /// Bytes of one, at most.
+    most: u64,
+}
+
+#[derive(Debug)]
+struct Window {
+    start: *mut c_void,
+    /// Bytes that are mapped; 0: nothing is.
+    length: usize,
+    /// Offset in the file, bytes.
+    offset: u64,
+    /// Size of the file when it was looked at last, bytes.
+    size: u64,
+    /// What was written by an earlier mapping may not be durable.
+    moved: bool,
+}
+
+impl Transfer for Windows {
+    const NAME: &'static str = "mmap";
+
+    fn new(files: &Files, setup: &Setup) -> Self {
+        let none =
+            || Window { start: ptr::null_mut(), length: 0, offset: 0, size: 0, moved: false };
+        let windows = (0..files.len()).map(|_| none()).collect();
+        let sequential = setup.options.sequential;
+        let advice = if sequential { Advice::Sequential } else { Advice::Random };
+        let kind = Kind { writable: setup.writable, advice, most: LARGEST_WINDOW };
+        Self { windows, kind }
+    }
+
+    #[inline]
+    unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
+        let Descriptor { offset, file, operation, .. } = *descriptor;
+        let mut length = u64::from(descriptor.length);
+        let window = &mut self.windows[usize::from(file)];
+        let end = offset.saturating_add(length);
+        if offset < window.offset || end > window.offset + window.length as u64 {
+            let target = files.descriptor(file);
+            let moved = window.reach(target, offset, length, &mut self.kind);
+            if let Err(errno) = moved {
+                return -i64::from(errno.raw_os_error());
+            }
+            // Past the end there is nothing to be copied.
+            length = length.min(window.size.saturating_sub(offset));
+            if length == 0 {
+                return 0;
+            }
+        }
+        let mapped = window.start.wrapping_byte_add((offset - window.offset) as usize).cast::<u8>();
+        let count = length as usize;
+        // SAFETY: `mapped` is inside the window for `count` bytes, which are below the file's size
+        // as it was looked at; `memory` is the caller's promise; the two are different mappings.
+        // The window is writable where the setup is, and `Rights` let no write come otherwise.
+        unsafe {
+            if operation == Operation::Write {
+                ptr::copy_nonoverlapping(memory, mapped, count);
+            } else {
+                ptr::copy_nonoverlapping(mapped, memory, count);
+            }
+        }
+        length as i64
+    }
+
+    fn sync(&mut self, files: &Files, descriptor: &Descriptor) -> i64 {
+        let window = &mut self.windows[usize::from(descriptor.file)];
+        if window.moved {
+            window.moved = false;
+            return files.carry_out(descriptor);
+        }
+        if window.length == 0 {
+            return 0;
+        }
+        // SAFETY: the window is mapped; nothing of it changes.
+        let done = unsafe { msync(window.start, window.length, MsyncFlags::SYNC) };
+        done.map_or_else(|errno| -i64::from(errno.raw_os_error()), |()| 0)
+    }
+}
+
+impl Window {
+    /// Maps what holds `length` bytes at `offset`, as far as the file goes:
+    /// all of it, or an aligned piece of at most `kind.most` bytes and a block.
+    #[cold]
+    fn reach(
+        &mut self,
+        file: &OwnedFd,
+        offset: u64,
+        length: u64,
+        kind: &mut Kind,
+    ) -> Result<(), Errno> {
+        self.size = size_of_target(file)?;
+        self.unmap();
+        if offset >= self.size {
+            return Ok(());
+        }
+        loop {
+            let start = offset - offset % kind.most;
+            let end =
+                start.saturating_add(kind.most).max(offset.saturating_add(length)).min(self.size);
+            let write = if kind.writable { ProtFlags::WRITE } else { ProtFlags::empty() };
+            let (protection, bytes) = (ProtFlags::READ | write, (end - start) as usize);
+            // SAFETY: a new mapping at an address of the kernel's choice touches nothing that
+            // exists.
+            let mapped =
+                unsafe { mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, start) };
+            match mapped {
+                Ok(mapped) => {
+                    // SAFETY: the mapping made above. That it is not taken changes no contents.
+                    let _ = unsafe { madvise(mapped, bytes, kind.advice) };
+                    (self.start, self.length, self.offset) = (mapped, bytes, start);
+                    return Ok(());
+                }
+                // RLIMIT_AS, or too many others.
+                Err(Errno::NOMEM) if kind.most > 1 << 21 => kind.most /= 2,
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    fn unmap(&mut self) {
+        if self.length > 0 {
+            self.moved = true;
+            // SAFETY: `reach` mapped it, and addresses in it are used by no one else.
+            let _ = unsafe { munmap(self.start, self.length) };
+            self.length = 0;
+        }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        self.unmap();
+    }
+}
+
+fn size_of_target(file: &OwnedFd) -> Result<u64, Errno> {
+    let status = fstat(file)?;
+    match FileType::from_raw_mode(status.st_mode) {
+        FileType::BlockDevice => seek(file, SeekFrom::End(0)),
+        _ => Ok(status.st_size as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{BLOCK, Scratch};
+
+    #[test]
+    fn a_file_that_is_longer_than_the_window_is_mapped_piece_by_piece() {
+        let file = Scratch::new(10);
+        let files = Files::new(vec![file.open_cached()]).unwrap();
+        let mut setup = Setup::reading(file.open_cached(), 1, 4096);
+        setup.writable = true;
+        let mut windows = Windows::new(&files, &setup);
+        windows.kind.most = 2 * BLOCK;
+        let mut memory = [0_u8; BLOCK as usize];
+        let at = |offset, operation| Descriptor {
+            offset,
+            length: BLOCK as u32,
+            operation,
+            ..Descriptor::default()
+        };
+        // One lies across two windows.
+        let offsets =
+            [0, 9, 4, 1, 3].map(|number| number * BLOCK).into_iter().chain([BLOCK * 13 / 2]);
+        for (operation, offset) in [Operation::Write, Operation::Read]
+            .into_iter()
+            .flat_map(|operation| offsets.clone().map(move |offset| (operation, offset)))
+        {
+            let value = (offset / 512) as u8 + 1;
+            memory.fill(if operation == Operation::Write { value } else { 0 });
+            // SAFETY: a block of memory that nobody else uses.
+            let moved =
+                unsafe { windows.transfer(&files, &at(offset, operation), memory.as_mut_ptr()) };
+            assert_eq!(moved, BLOCK as i64);
+            assert!(memory.iter().all(|byte| *byte == value), "{operation:?} at {offset}");
+            assert!(windows.windows[0].length as u64 <= 3 * BLOCK);
+        }
+        let sync = Descriptor { operation: Operation::Sync, ..Descriptor::default() };
+        assert!(windows.windows[0].moved, "what was written elsewhere needs more than msync");
+        assert_eq!(windows.sync(&files, &sync), 0);
+        assert!(!windows.windows[0].moved);
+    }
+}

@@ -1,0 +1,292 @@
+//! NVMe I/O commands as io_uring passes them through.
+//!
+//! Fields and opcodes: NVM Express NVM Command Set Specification 1.0, section
+//! 3.2; how they are passed: linux/nvme_ioctl.h, `struct nvme_uring_cmd`.
+
+use super::ring::Entry;
+use super::{Descriptor, Operation};
+
+/// `struct io_uring_sqe` of 128 bytes with `struct nvme_uring_cmd` in it.
+///
+/// Fields that no command of ours needs are zeros since the kernel made the
+/// ring, and stay so.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct NvmeEntry {
+    /// Opcode of io_uring, flags, priority; the file in the upper half.
+    pub(super) head: u64,
+    pub(super) command_operation: u32,
+    padding: u32,
+    entry_address: u64,
+    entry_length: u32,
+    /// `IORING_URING_CMD_*`.
+    pub(super) command_flags: u32,
+    pub(super) user_data: u64,
+    /// Index of the registered buffer.
+    pub(super) buffer: u16,
+    personality: u16,
+    file_index: u32,
+    pub(super) command: Command,
+    reserved: u64,
+}
+
+impl Entry for NvmeEntry {}
+
+/// `struct nvme_uring_cmd`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Command {
+    opcode: u8,
+    flags: u8,
+    reserved1: u16,
+    nsid: u32,
+    dwords2: [u32; 2],
+    metadata: u64,
+    address: u64,
+    metadata_length: u32,
+    length: u32,
+    /// Command dwords 10 to 15.
+    dwords10: [u32; 6],
+    timeout_ms: u32,
+    reserved2: u32,
+}
+
+/// `NVME_URING_CMD_IO`: `_IOWR('N', 0x80, struct nvme_uring_cmd)`.
+pub(super) const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
+
+const FLUSH: u8 = 0x00;
+const WRITE: u8 = 0x01;
+const READ: u8 = 0x02;
+const DATASET_MANAGEMENT: u8 = 0x09;
+/// Attribute of Dataset Management: deallocate (dword 11, bit 2).
+const DEALLOCATE: u32 = 1 << 2;
+/// Blocks of one read or write: the field holds 16 bits and is 0's based.
+const MOST_BLOCKS: u32 = 1 << 16;
+
+/// A namespace, as commands name it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Namespace {
+    pub(super) nsid: u32,
+    /// Logarithm of the logical block's size.
+    pub(super) lba_shift: u8,
+}
+
+/// A range of Dataset Management, which the device fetches from memory.
+pub(super) type Range = [u8; 16];
+
+impl Namespace {
+    /// First block and number of blocks; `None` where offset or length is no
+    /// multiple of a block, or nothing.
+    #[inline]
+    fn blocks(self, descriptor: &Descriptor) -> Option<(u64, u32)> {
+        let &Descriptor { offset, length, .. } = descriptor;
+        let odd = (offset | u64::from(length)) & ((1 << self.lba_shift) - 1);
+        let (first, count) = (offset >> self.lba_shift, length >> self.lba_shift);
+        (odd == 0 && count > 0).then_some((first, count))
+    }
+
+    /// The range that a trim names.
+    pub(super) fn range(self, descriptor: &Descriptor) -> Option<Range> {
+        let (first, count) = self.blocks(descriptor)?;
+        let mut range = [0; 16];
+        // Context attributes, then number of blocks (not 0's based), then the first.
+        range[4..8].copy_from_slice(&count.to_le_bytes());
+        range[8..].copy_from_slice(&first.to_le_bytes());
+        Some(range)
+    }
+}
+
+impl Command {
+    /// Makes it the command of `descriptor` with its data at `address`: the
+    /// buffer, or the range of a trim. `false` where NVMe has no such command;
+    /// then nothing has changed.
+    #[inline]
+    #[must_use]
+    pub(super) fn set(&mut self, of: Namespace, descriptor: &Descriptor, address: u64) -> bool {
+        let operation = descriptor.operation;
+        let (opcode, length, dwords) = match operation {
+            Operation::Read | Operation::Write => match of.blocks(descriptor) {
+                Some((first, count)) if count <= MOST_BLOCKS => {
+                    let opcode = if operation == Operation::Read { READ } else { WRITE };
+                    (opcode, descriptor.length, [first as u32, (first >> 32) as u32, count - 1])
+                }
+                _ => return false,
+            },
+            Operation::Trim if of.blocks(descriptor).is_some() => {
+                // One range, 0's based.
+                (DATASET_MANAGEMENT, size_of::<Range>() as u32, [0, DEALLOCATE, 0])
+            }
+            Operation::Trim => return false,
+            // NVMe knows no flush of data alone.
+            Operation::Sync | Operation::DataSync => (FLUSH, 0, [0; 3]),
+        };
+        self.opcode = opcode;
+        self.nsid = of.nsid;
+        self.address = if length == 0 { 0 } else { address };
+        self.length = length;
+        [self.dwords10[0], self.dwords10[1], self.dwords10[2]] = dwords;
+        true
+    }
+}
+
+/// The errno that the kernel's own driver gives for an NVMe status
+/// (drivers/nvme/host/core.c, `nvme_error_status`, and block/blk-core.c).
+/// Passed through, a status that is not 0 comes as it is.
+pub(super) const fn errno_of(status: u16) -> i32 {
+    // Status code and its type; the bits above say whether to retry.
+    match status & 0x7ff {
+        // Capacity exceeded.
+        0x081 => libc::ENOSPC,
+        // LBA out of range, command interrupted, namespace not ready.
+        0x080 | 0x021 | 0x082 => libc::EREMOTEIO,
+        // Conflicting attributes, invalid opcode, field or namespace.
+        0x180 | 0x001 | 0x002 | 0x00b => libc::EOPNOTSUPP,
+        // Write fault, unrecovered read, deallocated or unwritten block, access denied, read only.
+        0x280 | 0x281 | 0x287 | 0x286 | 0x182 => libc::ENODATA,
+        // Guard, application tag, reference tag, invalid protection information.
+        0x282 | 0x283 | 0x284 | 0x181 => libc::EILSEQ,
+        // Reservation conflict.
+        0x083 => libc::EBADE,
+        // Host path error.
+        0x370 => libc::ENOLINK,
+        _ => libc::EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    const OF: Namespace = Namespace { nsid: 3, lba_shift: 12 };
+    const ADDRESS: u64 = 0x1122_3344_5566_7000;
+
+    fn descriptor(operation: Operation, offset: u64, length: u32) -> Descriptor {
+        Descriptor { offset, length, operation, ..Descriptor::default() }
+    }
+
+    fn set(operation: Operation, offset: u64, length: u32) -> Command {
+        let mut command = Command::default();
+        assert!(command.set(OF, &descriptor(operation, offset, length), ADDRESS));
+        command
+    }
+
+    #[test]
+    fn fields_lie_where_the_kernel_looks() {
+        // linux/io_uring.h, struct io_uring_sqe with IORING_SETUP_SQE128.
+        assert_eq!(size_of::<NvmeEntry>(), 128);
+        assert_eq!(offset_of!(NvmeEntry, command_operation), 8);
+        assert_eq!(offset_of!(NvmeEntry, command_flags), 28);
+        assert_eq!(offset_of!(NvmeEntry, user_data), 32);
+        assert_eq!(offset_of!(NvmeEntry, buffer), 40);
+        assert_eq!(offset_of!(NvmeEntry, command), 48);
+        // linux/nvme_ioctl.h, struct nvme_uring_cmd.
+        assert_eq!(size_of::<Command>(), 72);
+        assert_eq!(offset_of!(Command, nsid), 4);
+        assert_eq!(offset_of!(Command, dwords2), 8);
+        assert_eq!(offset_of!(Command, metadata), 16);
+        assert_eq!(offset_of!(Command, address), 24);
+        assert_eq!(offset_of!(Command, metadata_length), 32);
+        assert_eq!(offset_of!(Command, length), 36);
+        assert_eq!(offset_of!(Command, dwords10), 40);
+        assert_eq!(offset_of!(Command, timeout_ms), 64);
+        // _IOWR: both directions, size, type, number.
+        let size = size_of::<Command>() as u32;
+        assert_eq!(NVME_URING_CMD_IO, 3 << 30 | size << 16 | u32::from(b'N') << 8 | 0x80);
+    }
+
+    #[test]
+    fn reads_and_writes_name_blocks() {
+        let offset = 0x1_2345_6789_u64 << 12;
+        let read = set(Operation::Read, offset, 8 << 12);
+        let expected = Command {
+            opcode: 0x02,
+            nsid: 3,
+            address: ADDRESS,
+            length: 8 << 12,
+            // Starting LBA in dwords 10 and 11, number of blocks in 12, 0's based.
+            dwords10: [0x2345_6789, 0x1, 7, 0, 0, 0],
+            ..Command::default()
+        };
+        assert_eq!(read, expected);
+        let write = set(Operation::Write, offset, 8 << 12);
+        assert_eq!(write, Command { opcode: 0x01, ..expected });
+        let bytes_512 = Namespace { nsid: 3, lba_shift: 9 };
+        let mut small = Command::default();
+        assert!(small.set(bytes_512, &descriptor(Operation::Read, 512, 512), ADDRESS));
+        assert_eq!(small.dwords10, [1, 0, 0, 0, 0, 0]);
+        // The largest that the field holds.
+        assert!(small.set(bytes_512, &descriptor(Operation::Read, 0, 512 << 16), ADDRESS));
+        assert_eq!(small.dwords10[2], 0xffff);
+        assert!(!small.set(bytes_512, &descriptor(Operation::Read, 0, 513 << 16), ADDRESS));
+    }
+
+    #[test]
+    fn a_trim_deallocates_one_range() {
+        let trim = set(Operation::Trim, 5 << 12, 3 << 12);
+        let expected = Command {
+            opcode: 0x09,
+            nsid: 3,
+            address: ADDRESS,
+            length: 16,
+            // One range, 0's based, and only the attribute Deallocate.
+            dwords10: [0, 4, 0, 0, 0, 0],
+            ..Command::default()
+        };
+        assert_eq!(trim, expected);
+        let offset = 0x11_2233_4455_u64 << 12;
+        let range = OF.range(&descriptor(Operation::Trim, offset, 3 << 12)).unwrap();
+        assert_eq!(range, [0, 0, 0, 0, 3, 0, 0, 0, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_sync_flushes_the_namespace() {
+        let flush = Command { opcode: 0x00, nsid: 3, ..Command::default() };
+        assert_eq!(set(Operation::Sync, 0, 0), flush);
+        assert_eq!(set(Operation::DataSync, 0, 0), flush);
+    }
+
+    #[test]
+    fn an_entry_that_is_used_again_holds_nothing_of_before() {
+        let descriptors = [
+            descriptor(Operation::Read, 77 << 12, 9 << 12),
+            descriptor(Operation::Trim, 5 << 12, 3 << 12),
+            descriptor(Operation::Sync, 0, 0),
+            descriptor(Operation::Write, 1 << 12, 1 << 12),
+        ];
+        for before in &descriptors {
+            for after in &descriptors {
+                let (mut used, mut fresh) = (Command::default(), Command::default());
+                assert!(used.set(OF, before, ADDRESS) && used.set(OF, after, ADDRESS));
+                assert!(fresh.set(OF, after, ADDRESS));
+                assert_eq!(used, fresh);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_block_is_no_command() {
+        for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+            for (offset, length) in [(0, 0), (512, 4096), (0, 512), (4096, 4097)] {
+                let before = set(Operation::Read, 4096, 4096);
+                let mut command = before;
+                assert!(!command.set(OF, &descriptor(operation, offset, length), ADDRESS));
+                assert_eq!(command, before);
+                assert_eq!(OF.range(&descriptor(operation, offset, length)), None);
+            }
+        }
+    }
+
+    #[test]
+    fn statuses_are_the_errors_that_the_block_device_gives() {
+        // With "do not retry" (bit 14) and "more" (bit 13), as controllers set them.
+        assert_eq!(errno_of(0x4080), libc::EREMOTEIO);
+        assert_eq!(errno_of(0x6281), libc::ENODATA);
+        assert_eq!(errno_of(0x4002), libc::EOPNOTSUPP);
+        assert_eq!(errno_of(0x0282), libc::EILSEQ);
+        assert_eq!(errno_of(0x0083), libc::EBADE);
+        assert_eq!(errno_of(0x0006), libc::EIO);
+        assert_eq!(errno_of(0x4000), libc::EIO, "no success, whatever it is");
+    }
+}

@@ -1,0 +1,381 @@
+//! An io_uring: its memory, shared with the kernel, and its three system calls.
+//!
+//! Entries are written where the kernel reads them; building them elsewhere
+//! and copying costs 20 instructions an I/O. Layouts are of linux/io_uring.h.
+#![allow(unsafe_code)] // Memory shared with the kernel, and system calls without a wrapper.
+
+mod setup;
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::EngineOptions;
+use super::syscall::{outcome, syscall};
+use setup::{ARRAY, FLAGS, HEAD, Mapping, Parameters, SETUP_NO_SQARRAY, START, TAIL, set_up};
+
+pub(super) use setup::MOST_ENTRIES;
+
+const FEAT_SINGLE_MMAP: u32 = 1 << 0;
+const SQ_NEED_WAKEUP: u32 = 1 << 0;
+const ENTER_GETEVENTS: u32 = 1 << 0;
+const ENTER_SQ_WAKEUP: u32 = 1 << 1;
+const ENTER_REGISTERED_RING: u32 = 1 << 4;
+const REGISTER_BUFFERS: usize = 0;
+const REGISTER_FILES: usize = 2;
+const REGISTER_RING_FDS: usize = 20;
+const UNREGISTER_RING_FDS: usize = 21;
+const OFF_RINGS: u64 = 0;
+const OFF_ENTRIES: u64 = 0x1000_0000;
+
+/// How often a ring whose submissions a kernel thread takes is looked at
+/// before `enter` returns without what it waits for.
+const SPINS: u32 = 4096;
+
+/// A submission queue entry of 64 or 128 bytes, for which all zeros are valid.
+pub(super) trait Entry {}
+
+/// `struct io_uring_sqe`, as reads, writes and syncs use it.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct FileEntry {
+    /// Opcode, flags, priority; the file in the upper half. See [`head`].
+    pub(super) head: u64,
+    pub(super) offset: u64,
+    pub(super) address: u64,
+    /// Length; in the upper half `RWF_*` or `IORING_FSYNC_DATASYNC`.
+    pub(super) length_and_flags: u64,
+    /// Comes back with the completion.
+    pub(super) user_data: u64,
+    /// Index of the registered buffer; personality and the like above it.
+    pub(super) buffer: u64,
+    /// Zeros since the kernel made the ring: no operation of ours uses them.
+    _unused: [u64; 2],
+}
+
+impl Entry for FileEntry {}
+
+/// The first eight bytes of an entry; `file` as the kernel knows it.
+pub(super) const fn head(opcode: u8, flags: u8, file: u32) -> u64 {
+    opcode as u64 | (flags as u64) << 8 | (file as u64) << 32
+}
+
+/// `struct io_uring_rsrc_update`: a ring's descriptor and its number.
+#[repr(C)]
+struct RingNumber {
+    number: u32,
+    reserved: u32,
+    descriptor: u64,
+}
+
+/// A ring used by this thread alone.
+#[derive(Debug)]
+pub(super) struct Ring<E> {
+    rings: Mapping,
+    entries: Mapping,
+    descriptor: OwnedFd,
+    /// The ring's registered number where the kernel has such (5.18): spares
+    /// it the look-up of the descriptor.
+    number: Option<u32>,
+    /// A kernel thread takes what is submitted.
+    sqpoll: bool,
+    /// Where the next entry goes, not wrapped.
+    tail: u32,
+    /// Up to where the kernel has taken them.
+    taken: u32,
+    submission_mask: u32,
+    completion_mask: u32,
+    submission_tail: *const AtomicU32,
+    submission_flags: *const AtomicU32,
+    completion_head: *const AtomicU32,
+    completion_tail: *const AtomicU32,
+    completions: *const u8,
+    first_entry: *mut E,
+}
+
+impl<E: Entry> Ring<E> {
+    const WIDE: bool = size_of::<E>() == 128;
+
+    /// A ring for `depth` I/Os in flight.
+    ///
+    /// # Errors
+    /// As io_uring_setup(2) and mmap(2); `Unsupported` before Linux 5.4.
+    pub(super) fn new(depth: u16, options: &EngineOptions) -> io::Result<Self> {
+        const { assert!(size_of::<E>() == 64 || size_of::<E>() == 128) };
+        let (descriptor, parameters) = set_up(depth, options, Self::WIDE)?;
+        if parameters.features & FEAT_SINGLE_MMAP == 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let Parameters { submissions, completions, .. } = parameters;
+        let (to, from) = (parameters.submission_offsets, parameters.completion_offsets);
+        let cqe_bytes = 16 << u32::from(Self::WIDE);
+        let array_end = to[ARRAY] as usize + 4 * submissions as usize;
+        let completions_end = from[START] as usize + completions as usize * cqe_bytes;
+        let rings = Mapping::new(&descriptor, OFF_RINGS, array_end.max(completions_end))?;
+        let size = submissions as usize * size_of::<E>();
+        let entries = Mapping::new(&descriptor, OFF_ENTRIES, size)?;
+        if parameters.flags & SETUP_NO_SQARRAY == 0 {
+            let array = rings.at::<u32>(to[ARRAY]);
+            for index in 0..submissions {
+                // SAFETY: the array of `submissions` numbers lies in the mapping, which holds it
+                // to its end. Entries are taken in their order ever after.
+                unsafe { array.add(index as usize).write(index) };
+            }
+        }
+        let mut ring = Self {
+            number: None,
+            sqpoll: options.sqpoll.is_some(),
+            tail: 0,
+            taken: 0,
+            submission_mask: submissions - 1,
+            completion_mask: completions - 1,
+            submission_tail: rings.at(to[TAIL]),
+            submission_flags: rings.at(to[FLAGS]),
+            completion_head: rings.at(from[HEAD]),
+            completion_tail: rings.at(from[TAIL]),
+            completions: rings.at(from[START]),
+            first_entry: entries.at(0),
+            rings,
+            entries,
+            descriptor,
+        };
+        // All ones: whichever number is free; the kernel writes it back.
+        let all_ones = RingNumber { number: u32::MAX, reserved: 0, descriptor: ring.raw() as u64 };
+        ring.number = ring.register_number(REGISTER_RING_FDS, all_ones);
+        Ok(ring)
+    }
+
+    /// Registers memory, so that the kernel need not look up its pages for
+    /// every I/O.
+    ///
+    /// # Errors
+    /// As io_uring_register(2).
+    ///
+    /// # Safety
+    /// The memory stays mapped for as long as this ring.
+    pub(super) unsafe fn register_buffers(&self, pieces: &[libc::iovec]) -> io::Result<()> {
+        // SAFETY: `pieces` is read in the call; of the memory the caller answers.
+        unsafe { self.register(REGISTER_BUFFERS, pieces.as_ptr().cast(), pieces.len()).map(drop) }
+    }
+
+    /// Registers files, so that the kernel need not count who holds them.
+    ///
+    /// # Errors
+    /// As io_uring_register(2).
+    pub(super) fn register_files(&self, files: &[RawFd]) -> io::Result<()> {
+        // SAFETY: `files` is read in the call; the kernel holds the files by itself then.
+        unsafe { self.register(REGISTER_FILES, files.as_ptr().cast(), files.len()).map(drop) }
+    }
+
+    /// Entries to be filled for a batch.
+    #[inline]
+    pub(super) fn entries(&mut self) -> Entries<'_, E> {
+        let (first, mask, tail) = (self.first_entry, self.submission_mask, self.tail);
+        Entries { first, mask, tail, ring: self }
+    }
+
+    /// Entries that the kernel has not taken yet.
+    #[inline]
+    const fn queued(&self) -> u32 {
+        self.tail.wrapping_sub(self.taken)
+    }
+
+    /// Entries whose completion has not been looked at: each has exactly one,
+    /// and both rings count from zero.
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        // SAFETY: in the mapping, which lives as long as `self`.
+        let head = unsafe { (*self.completion_head).load(Ordering::Relaxed) };
+        self.tail.wrapping_sub(head)
+    }
+
+    /// Hands over up to `most` entries with each system call, until all are
+    /// handed over or the kernel is busy, and waits for `wait` completions.
+    ///
+    /// # Errors
+    /// As io_uring_enter(2), but for what only means that the kernel is busy.
+    #[inline]
+    pub(super) fn enter(&mut self, most: u32, wait: u32) -> io::Result<()> {
+        if self.sqpoll {
+            return self.enter_polled(wait);
+        }
+        while self.queued() > most {
+            if self.call(most, 0, ENTER_GETEVENTS)? < most {
+                return Ok(());
+            }
+        }
+        // With DEFER_TASKRUN completions are made only by an enter with GETEVENTS.
+        self.call(self.queued(), wait, ENTER_GETEVENTS).map(drop)
+    }
+
+    /// Wakes the kernel's thread if it sleeps, and looks for completions.
+    #[cold]
+    fn enter_polled(&mut self, wait: u32) -> io::Result<()> {
+        self.taken = self.tail;
+        for _ in 0..SPINS {
+            // The tail must be visible before we see that nobody looks at it.
+            std::sync::atomic::fence(Ordering::SeqCst);
+            // SAFETY: in the mapping, which lives as long as `self`.
+            let flags = unsafe { (*self.submission_flags).load(Ordering::Relaxed) };
+            if flags & SQ_NEED_WAKEUP != 0 {
+                self.call(0, 0, ENTER_SQ_WAKEUP)?;
+            }
+            if self.completed() >= wait {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn call(&mut self, submit: u32, wait: u32, flags: u32) -> io::Result<u32> {
+        let (ring, flags) = match self.number {
+            Some(number) => (number as usize, flags | ENTER_REGISTERED_RING),
+            None => (self.raw() as usize, flags),
+        };
+        let arguments = [ring, submit as usize, wait as usize, flags as usize, 0, 0];
+        // SAFETY: no pointer is passed; what the entries point to, their maker answers for.
+        let result = unsafe { syscall(libc::SYS_io_uring_enter, arguments) } as i32;
+        if result >= 0 {
+            let taken = result as u32;
+            self.taken = self.taken.wrapping_add(taken);
+            return Ok(taken);
+        }
+        match -result {
+            // A signal, or no memory or room just now.
+            libc::EINTR | libc::EAGAIN | libc::EBUSY => Ok(0),
+            errno => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+
+    /// Completions that can be seen.
+    #[inline]
+    fn completed(&self) -> u32 {
+        // SAFETY: both in the mapping, which lives as long as `self`.
+        let (head, tail) = unsafe {
+            let head = (*self.completion_head).load(Ordering::Relaxed);
+            (head, (*self.completion_tail).load(Ordering::Acquire))
+        };
+        tail.wrapping_sub(head)
+    }
+
+    /// What can be seen now: user data and result of each.
+    #[inline]
+    pub(super) fn completions(&mut self) -> Completed<'_, E> {
+        // SAFETY: in the mapping, which lives as long as `self`.
+        let head = unsafe { (*self.completion_head).load(Ordering::Relaxed) };
+        let tail = head.wrapping_add(self.completed());
+        let (first, mask) = (self.completions, self.completion_mask);
+        Completed { first, mask, head, tail, ring: self }
+    }
+
+    fn raw(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
+    fn register_number(&self, operation: usize, mut number: RingNumber) -> Option<u32> {
+        let argument = ptr::from_mut(&mut number);
+        // SAFETY: one valid `struct io_uring_rsrc_update`, as both operations expect.
+        let done = unsafe { self.register(operation, argument.cast(), 1) };
+        (done.ok()? == 1).then_some(number.number)
+    }
+
+    /// # Safety
+    /// `argument` is what the operation takes, of `count` elements.
+    unsafe fn register(
+        &self,
+        operation: usize,
+        argument: *const c_void,
+        count: usize,
+    ) -> io::Result<usize> {
+        let arguments = [self.raw() as usize, operation, argument.expose_provenance(), count, 0, 0];
+        // SAFETY: the caller's promise.
+        outcome(unsafe { syscall(libc::SYS_io_uring_register, arguments) })
+    }
+}
+
+impl<E> Drop for Ring<E> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            // The thread would hold the ring for as long as it lives.
+            let update = RingNumber { number, reserved: 0, descriptor: 0 };
+            let address = ptr::from_ref(&update).expose_provenance();
+            let ring = self.descriptor.as_raw_fd() as usize;
+            // SAFETY: one valid `struct io_uring_rsrc_update`.
+            unsafe {
+                let arguments = [ring, UNREGISTER_RING_FDS, address, 1, 0, 0];
+                syscall(libc::SYS_io_uring_register, arguments);
+            }
+        }
+    }
+}
+
+/// Fills entries, which the kernel sees only when they are published.
+pub(super) struct Entries<'a, E: Entry> {
+    first: *mut E,
+    mask: u32,
+    tail: u32,
+    ring: &'a mut Ring<E>,
+}
+
+impl<E: Entry> Entries<'_, E> {
+    /// The next entry, to be filled. What is in it is what was there last.
+    ///
+    /// There are as many entries as I/Os may be in flight, which the caller
+    /// keeps to: so the kernel has taken what stood in this one.
+    #[inline]
+    pub(super) fn next(&mut self) -> &mut E {
+        let index = (self.tail & self.mask) as usize;
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: below the number of entries, in the mapping, aligned as a page is, and valid
+        // whatever its bytes. The kernel reads it only from `publish` until it has taken it.
+        unsafe { &mut *self.first.add(index) }
+    }
+
+    /// Shows the kernel the entries that were filled.
+    #[inline]
+    pub(super) fn publish(self) {
+        self.ring.tail = self.tail;
+        // SAFETY: in the mapping, which lives as long as the ring.
+        unsafe { (*self.ring.submission_tail).store(self.tail, Ordering::Release) };
+    }
+}
+
+/// The completions between head and tail, as they were when it was made; gives
+/// them back to the kernel when it is dropped.
+pub(super) struct Completed<'a, E: Entry> {
+    first: *const u8,
+    mask: u32,
+    head: u32,
+    tail: u32,
+    ring: &'a Ring<E>,
+}
+
+impl<E: Entry> Iterator for Completed<'_, E> {
+    type Item = (u64, i32);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, i32)> {
+        if self.head == self.tail {
+            return None;
+        }
+        let index = (self.head & self.mask) as usize;
+        let address = self.first.wrapping_add(index << (4 + u32::from(Ring::<E>::WIDE)));
+        self.head = self.head.wrapping_add(1);
+        // SAFETY: an entry in the mapping, before the tail that was loaded with acquire: the kernel
+        // wrote it and does not touch it until the head passes it. It starts with a u64, then an
+        // i32, and is aligned to its size's lowest power of two.
+        unsafe { Some((address.cast::<u64>().read(), address.add(8).cast::<i32>().read())) }
+    }
+}
+
+impl<E: Entry> Drop for Completed<'_, E> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: in the mapping, which lives as long as the ring.
+        unsafe { (*self.ring.completion_head).store(self.head, Ordering::Release) };
+    }
+}

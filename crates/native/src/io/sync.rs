@@ -1,0 +1,50 @@
+//! sync: lseek, then read or write.
+#![allow(unsafe_code)] // They work on memory that is known by its address.
+
+use std::os::fd::AsRawFd;
+
+use super::files::Files;
+use super::one_by_one::{OneByOne, Transfer};
+use super::syscall::syscall;
+use super::{Descriptor, Operation, Setup};
+
+/// One I/O at a time, where the file stands.
+pub(crate) type Sync = OneByOne<Seeking>;
+
+/// read and write, and lseek where the file stands elsewhere, as in fio.
+#[derive(Debug)]
+pub(crate) struct Seeking {
+    /// Where each file stands, if that is known.
+    positions: Box<[Option<u64>]>,
+}
+
+impl Transfer for Seeking {
+    const NAME: &'static str = "sync";
+
+    fn new(files: &Files, _: &Setup) -> Self {
+        Self { positions: vec![None; files.len()].into() }
+    }
+
+    #[inline]
+    unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
+        let Descriptor { offset, length, file, operation, .. } = *descriptor;
+        let target = files.descriptor(file).as_raw_fd() as usize;
+        let position = &mut self.positions[usize::from(file)];
+        if position.take() != Some(offset) {
+            let whence = libc::SEEK_SET as usize;
+            // SAFETY: lseek touches no memory of ours.
+            let result =
+                unsafe { syscall(libc::SYS_lseek, [target, offset as usize, whence, 0, 0, 0]) };
+            if result < 0 {
+                return result as i64;
+            }
+        }
+        let write = operation == Operation::Write;
+        let number = if write { libc::SYS_write } else { libc::SYS_read };
+        let (address, length) = (memory.expose_provenance(), length as usize);
+        // SAFETY: the caller's promise: `memory` is ours for `length` bytes.
+        let result = unsafe { syscall(number, [target, address, length, 0, 0, 0]) };
+        *position = u64::try_from(result).ok().map(|moved| offset + moved);
+        result as i64
+    }
+}

@@ -1,0 +1,201 @@
+//! Reads: several files, batches, waiting for more than one, options.
+
+use super::*;
+
+const COUNT: u64 = 40;
+
+/// Two files that hold what author 5 writes.
+fn written() -> (Vec<Scratch>, impl Fn(&[Scratch]) -> Vec<OwnedFd>) {
+    let (files, open_all) = scratches(2, COUNT);
+    let mut writer = open::<Psync>(open_all(&files), 1, true);
+    write_all(&mut writer, &blocks(Operation::Write, 2, COUNT), 5);
+    (files, open_all)
+}
+
+fn reads_at_every_depth<I: Io>() {
+    let (files, open_all) = written();
+    for depth in [1, 7, 100] {
+        let mut opened = open::<I>(open_all(&files), depth, false);
+        let one = opened.depth == 1;
+        assert!(opened.depth == depth || (one && opened.shortfalls.len() == 1), "{}", I::NAME);
+        read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
+        read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 0, 5);
+    }
+}
+
+#[test]
+fn what_is_there_is_read() {
+    each_engine!(reads_at_every_depth);
+}
+
+fn hands_over_in_batches<I: Io>(size: u16) {
+    let (files, open_all) = written();
+    let mut setup = setup(open_all(&files), 64, false);
+    setup.options.batch = size;
+    let mut opened = I::open(setup).unwrap();
+    read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
+}
+
+#[test]
+fn batches_of_any_size_complete() {
+    for size in [1, 3, 64, 200] {
+        hands_over_in_batches::<Uring>(size);
+        hands_over_in_batches::<Libaio>(size);
+    }
+}
+
+fn waits_for_as_many_as_asked<I: Io>() {
+    let (files, open_all) = written();
+    let mut io = open::<I>(open_all(&files), 16, false).io;
+    let batch: Vec<_> = (0..16)
+        .map(|slot| Descriptor { slot, ..block(Operation::Read, slot % 2, slot.into()) })
+        .collect();
+    io.queue(&batch);
+    io.enter(12).unwrap();
+    let some = io.completions().count();
+    assert!(some >= 12, "{}: {some}", I::NAME);
+    // More than there are: as many as there are.
+    io.enter(100).unwrap();
+    assert_eq!(some + io.completions().count(), 16, "{}", I::NAME);
+    // None are: it does not wait at all.
+    io.enter(1).unwrap();
+    assert_eq!(io.completions().count(), 0);
+}
+
+#[test]
+fn enter_waits_for_as_many_as_it_is_asked() {
+    waits_for_as_many_as_asked::<Uring>();
+    waits_for_as_many_as_asked::<Libaio>();
+}
+
+fn one_enter_makes_one_io<I: Io>() {
+    let (files, open_all) = written();
+    let mut io = open::<I>(open_all(&files), 1, false).io;
+    for number in 0..COUNT {
+        io.queue(&[block(Operation::Read, 0, number)]);
+        io.enter(1).unwrap();
+        assert_eq!(io.completions().count(), 1, "{}", I::NAME);
+    }
+}
+
+#[test]
+fn at_depth_1_one_enter_makes_one_io() {
+    each_engine!(one_enter_makes_one_io);
+}
+
+fn reads_with<I: Io>(change: impl Fn(&mut EngineOptions)) -> Opened<I> {
+    let (files, open_all) = written();
+    let mut setup = setup(open_all(&files), 8, false);
+    change(&mut setup.options);
+    let mut opened = I::open(setup).unwrap();
+    read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
+    read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 8, 5);
+    opened
+}
+
+#[test]
+fn options_of_io_uring_work() {
+    let opened = reads_with::<Uring>(|_| {});
+    assert_eq!(opened.registered_buffers, Some(opened.shortfalls.is_empty()));
+    let opened = reads_with::<Uring>(|options| options.fixed_buffers = false);
+    assert_eq!((opened.registered_buffers, opened.shortfalls), (Some(false), vec![]));
+    reads_with::<Uring>(|options| options.registered_files = false);
+    reads_with::<Uring>(|options| options.force_async = true);
+    reads_with::<Uring>(|options| options.sqpoll = Some(None));
+    reads_with::<Uring>(|options| options.sqpoll = Some(Some(0)));
+}
+
+#[test]
+fn a_large_ring_and_large_blocks_work() {
+    let file = Scratch::new(64);
+    let mut setup = setup(vec![file.open()], 40_000, true);
+    setup.length = 512;
+    let opened = Uring::open(setup).unwrap();
+    assert_eq!(opened.depth, 32768);
+    assert!(opened.shortfalls[0].contains("iodepth=32768 instead of 40000"));
+    let mut large = super::setup(vec![file.open()], 2, true);
+    large.length = 64 * LENGTH;
+    let mut io = Uring::open(large).unwrap().io;
+    for (operation, byte) in [(Operation::Write, 9), (Operation::Read, 0)] {
+        if operation == Operation::Write {
+            io.buffers().slot_mut(1, 64 * LENGTH).fill(byte | 9);
+        }
+        io.queue(&[Descriptor {
+            length: 64 * LENGTH,
+            operation,
+            slot: 1,
+            ..Descriptor::default()
+        }]);
+        io.enter(1).unwrap();
+        let done: Vec<_> = io.completions().collect();
+        assert_eq!(done, [Completion { slot: 1, result: 64 * BLOCK as i64 }]);
+        assert!(io.buffers().slot(1, 64 * LENGTH).iter().all(|byte| *byte == 9));
+    }
+}
+
+/// Whether a device has poll queues is the machine's affair; either way it is clear.
+fn polls_or_says_why_not<I: Io>() {
+    let (files, open_all) = written();
+    let mut setup = setup(open_all(&files), 8, true);
+    setup.options.polled = true;
+    match I::open(setup) {
+        Ok(mut opened) => {
+            read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
+            let sync = Descriptor { operation: Operation::Sync, ..Descriptor::default() };
+            assert_eq!(just_do(&mut opened, &[sync]), [0]);
+        }
+        Err(refused) => {
+            let said = refused.to_string();
+            assert!(said.contains("EOPNOTSUPP") && said.contains("poll_queues=N"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn polling_works_or_is_refused_with_advice() {
+    polls_or_says_why_not::<Uring>();
+    polls_or_says_why_not::<Pvsync2>();
+}
+
+#[test]
+fn what_cannot_be_set_up_says_so() {
+    let file = Scratch::new(1);
+    assert!(Uring::open(setup(vec![], 1, false)).is_err());
+    let said = UringCmd::open(setup(vec![file.open()], 1, false)).err().unwrap().to_string();
+    assert!(said.contains("/dev/ng0n1"), "{said}");
+}
+
+#[test]
+fn passthrough_completes_whatever_the_kernel_says() {
+    // A file in place of a namespace: the kernel knows no passthrough for it.
+    let file = Scratch::new(4);
+    let character = Some(Character { device: file.open(), nsid: 1, lba_shift: 12 });
+    let setup = Setup { character, ..setup(vec![file.open()], 8, true) };
+    let mut opened = UringCmd::open(setup).unwrap();
+    let sync = Descriptor { operation: Operation::Sync, ..Descriptor::default() };
+    let unaligned = |operation| Descriptor { offset: 100, ..block(operation, 0, 0) };
+    let all = [
+        block(Operation::Read, 0, 0),
+        block(Operation::Write, 0, 1),
+        unaligned(Operation::Read),
+        block(Operation::Trim, 0, 2),
+        unaligned(Operation::Trim),
+        sync,
+    ];
+    let (refused, invalid) = (-i64::from(libc::EOPNOTSUPP), -i64::from(libc::EINVAL));
+    let expected = [refused, refused, invalid, refused, invalid, refused];
+    for _ in 0..10 {
+        assert_eq!(just_do(&mut opened, &all), expected);
+    }
+    let mut reader = UringCmd::open(Setup {
+        character: Some(Character { device: file.open(), nsid: 1, lba_shift: 12 }),
+        ..super::setup(vec![file.open()], 8, false)
+    })
+    .unwrap();
+    for changes in [Operation::Write, Operation::Trim, Operation::Sync, Operation::DataSync] {
+        let queue = || reader.io.queue(&[block(changes, 0, 0)]);
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
+        assert!(refused.is_err(), "{changes:?}");
+    }
+    assert_eq!(just_do(&mut reader, &all[..1]), [-i64::from(libc::EOPNOTSUPP)]);
+}

@@ -1,0 +1,112 @@
+//! fio's `latency_target`: the greatest depth at which latencies stay below a
+//! limit.
+
+use iodyno_job::LatencyTarget;
+
+use crate::clock::Clock;
+
+/// A search by doubling and then by halving intervals. Each depth is tried for
+/// one window; it holds if enough of the I/Os that ended in it were in time.
+#[derive(Debug)]
+pub(crate) struct TargetSearch {
+    target_ns: u64,
+    window_ticks: u64,
+    share: f64,
+    /// Goes on at what was found.
+    run: bool,
+    /// The greatest depth that held, and the least that did not.
+    held: usize,
+    failed: usize,
+    depth: usize,
+    most: usize,
+    window_end: u64,
+    in_time: u64,
+    all: u64,
+    found: bool,
+}
+
+impl TargetSearch {
+    pub(crate) fn new(target: &LatencyTarget, most: usize, clock: Clock) -> Self {
+        Self {
+            target_ns: target.target_ns,
+            window_ticks: clock.ticks(target.window_ns).max(1),
+            share: target.percentile / 100.0,
+            run: target.run,
+            held: 0,
+            failed: most + 1,
+            depth: 1,
+            most,
+            window_end: 0,
+            in_time: 0,
+            all: 0,
+            found: false,
+        }
+    }
+
+    /// The depth to be kept now.
+    pub(crate) const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// What was found, once it was.
+    pub(crate) fn result(&self) -> Option<u32> {
+        self.found.then_some(self.held as u32)
+    }
+
+    /// An I/O took `latency_ns` and ended at `now`. Whether the search, and
+    /// with it the job, is over.
+    pub(crate) fn completed(&mut self, latency_ns: u64, now: u64) -> bool {
+        if self.window_end == 0 {
+            self.window_end = now + self.window_ticks;
+        }
+        self.all += 1;
+        self.in_time += u64::from(latency_ns <= self.target_ns);
+        if now < self.window_end || self.found {
+            return false;
+        }
+        if self.in_time as f64 >= self.share * self.all as f64 {
+            self.held = self.depth;
+        } else {
+            self.failed = self.depth;
+        }
+        self.found = self.held + 1 >= self.failed;
+        self.depth = if self.found {
+            self.held.max(1)
+        } else if self.failed > self.most {
+            (self.depth * 2).min(self.most)
+        } else {
+            self.held.midpoint(self.failed)
+        };
+        // What was submitted at the old depth belongs to neither.
+        self.window_end = now + self.window_ticks;
+        (self.in_time, self.all) = (0, 0);
+        self.found && !self.run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_depth_that_holds_is_found() {
+        let clock = Clock::get();
+        for (limit, most) in [(1, 64), (7, 64), (32, 32), (33, 100), (0, 16)] {
+            let target = LatencyTarget {
+                target_ns: 1000,
+                window_ns: 1_000_000,
+                percentile: 100.0,
+                run: false,
+            };
+            let mut search = TargetSearch::new(&target, most, clock);
+            let mut now = 1;
+            let over = (0..1000).any(|_| {
+                now += clock.ticks(600_000);
+                let latency_ns = if search.depth() <= limit { 900 } else { 1100 };
+                search.completed(latency_ns, now)
+            });
+            assert!(over);
+            assert_eq!(search.result(), Some(limit.min(most) as u32), "{limit} of {most}");
+        }
+    }
+}

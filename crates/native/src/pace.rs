@@ -1,0 +1,220 @@
+//! When I/Os are due: rates and pauses.
+
+use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
+use iodyno_model::Each;
+
+use crate::clock::Clock;
+
+/// When I/Os are due, in ticks of the clock.
+///
+/// A rate is a timetable, not a speed limit: what is due is due, whether or
+/// not what came before it is done, and latencies count from then (no
+/// coordinated omission; Tene 2013). A device that cannot keep up shows it in
+/// its latencies.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    rates: Each<Option<Gait>>,
+    pause: Option<Pause>,
+    /// I/Os come as independent users make them: exponential gaps.
+    poisson: bool,
+    random: u64,
+}
+
+/// The timetable of one direction.
+#[derive(Debug, Clone, Copy)]
+struct Gait {
+    /// Ticks for each I/O, and for each byte.
+    per_io: f64,
+    per_byte: f64,
+    due: f64,
+}
+
+/// Pauses between blocks of I/Os.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    ticks: u64,
+    spin_ticks: u64,
+    /// After this many I/Os, or this many ticks.
+    every_ios: u64,
+    every_ticks: u64,
+    /// I/Os count when they are done, not when they are submitted.
+    at_completion: bool,
+    ios: u64,
+    working_since: u64,
+    until: u64,
+}
+
+impl Pacer {
+    /// The pace that a job asks for, if it asks for one; `seed` makes the
+    /// gaps of a Poisson process.
+    pub(crate) fn new(pace: &Pace, clock: Clock, seed: u64) -> Option<Self> {
+        let ticks_per_s = clock.ticks(1_000_000_000) as f64;
+        let gait = |ios: &Option<u64>, bytes: &Option<u64>| {
+            let per = |rate: &Option<u64>| rate.map_or(0.0, |rate| ticks_per_s / rate as f64);
+            let gait = Gait { per_io: per(ios), per_byte: per(bytes), due: 0.0 };
+            (ios.is_some() || bytes.is_some()).then_some(gait)
+        };
+        let rates = Each {
+            read: gait(&pace.rate_iops.read, &pace.rate.read),
+            write: gait(&pace.rate_iops.write, &pace.rate.write),
+            trim: gait(&pace.rate_iops.trim, &pace.rate.trim),
+        };
+        let pause = (pace.thinktime_ns > 0).then(|| Pause {
+            ticks: clock.ticks(pace.thinktime_ns),
+            spin_ticks: clock.ticks(pace.thinktime_spin_ns.min(pace.thinktime_ns)),
+            every_ios: match pace.thinktime_iotime_ns {
+                0 => u64::from(pace.thinktime_blocks.max(1)),
+                _ => pace.thinktime_blocks.checked_sub(1).map_or(u64::MAX, |n| u64::from(n) + 1),
+            },
+            every_ticks: match pace.thinktime_iotime_ns {
+                0 => u64::MAX,
+                ns => clock.ticks(ns),
+            },
+            at_completion: pace.thinktime_blocks_type == ThinkBlocks::Complete,
+            ios: 0,
+            working_since: 0,
+            until: 0,
+        });
+        let paced = pause.is_some() || rates.iter().any(|(_, gait)| gait.is_some());
+        let poisson = pace.rate_process == RateProcess::Poisson;
+        paced.then_some(Self { rates, pause, poisson, random: seed | 1 })
+    }
+
+    /// The first I/Os are due now.
+    pub(crate) fn start(&mut self, now: u64) {
+        let Each { read, write, trim } = &mut self.rates;
+        for gait in [read, write, trim].into_iter().flatten() {
+            gait.due = now as f64;
+        }
+        if let Some(pause) = &mut self.pause {
+            pause.working_since = now;
+        }
+    }
+
+    /// When `request` is due; 0: at once.
+    pub(crate) fn due(&self, request: &Request) -> u64 {
+        let due = self.rates.of(request.direction).map_or(0, |gait| gait.due as u64);
+        due.max(self.pause.map_or(0, |pause| pause.until))
+    }
+
+    /// Whether it counts latencies from when I/Os were due.
+    pub(crate) fn has_timetable(&self, request: &Request) -> bool {
+        self.rates.of(request.direction).is_some()
+    }
+
+    /// I/Os that may be submitted before the next pause.
+    pub(crate) fn before_pause(&self) -> usize {
+        match self.pause {
+            Some(Pause { every_ios, ios, at_completion: false, .. }) => (every_ios - ios) as usize,
+            _ => usize::MAX,
+        }
+    }
+
+    /// `request` is being submitted.
+    pub(crate) fn submitted(&mut self, request: &Request, now: u64) {
+        let factor = if self.poisson { self.exponential() } else { 1.0 };
+        if let Some(gait) = self.rates.of_mut(request.direction) {
+            gait.due += (gait.per_io + gait.per_byte * f64::from(request.length)) * factor;
+        }
+        if let Some(pause) = self.pause.as_mut().filter(|pause| !pause.at_completion) {
+            pause.count(now);
+        }
+    }
+
+    /// An I/O is done.
+    pub(crate) fn completed(&mut self, now: u64) {
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.at_completion) {
+            pause.count(now);
+        }
+    }
+
+    /// Until when the CPU is to be kept busy.
+    pub(crate) fn spin_until(&self) -> u64 {
+        self.pause.map_or(0, |pause| pause.until.saturating_sub(pause.ticks) + pause.spin_ticks)
+    }
+
+    /// An exponentially distributed number of mean 1 (inversion).
+    fn exponential(&mut self) -> f64 {
+        // xorshift64 (Marsaglia 2003).
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let uniform = ((self.random >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+        -uniform.ln()
+    }
+}
+
+impl Pause {
+    fn count(&mut self, now: u64) {
+        self.ios += 1;
+        if now < self.until {
+            return;
+        }
+        if self.ios >= self.every_ios || now - self.working_since >= self.every_ticks {
+            self.ios = 0;
+            self.until = now + self.ticks;
+            self.working_since = self.until;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::Direction;
+
+    use super::*;
+
+    const READ: Request = Request { offset: 0, length: 4096, file: 0, direction: Direction::Read };
+
+    #[test]
+    fn a_rate_is_a_timetable() {
+        let clock = Clock::get();
+        let mut pace = Pace::default();
+        assert!(Pacer::new(&pace, clock, 1).is_none());
+        pace.rate_iops.read = Some(1000);
+        let mut pacer = Pacer::new(&pace, clock, 1).unwrap();
+        pacer.start(5_000_000);
+        // However late they are submitted, they were due every millisecond.
+        for n in 0..100 {
+            let due_ns = clock.ns(pacer.due(&READ) - 5_000_000);
+            assert!(due_ns.abs_diff(n * 1_000_000) < 1000, "{n}: {due_ns}");
+            pacer.submitted(&READ, u64::MAX / 2);
+        }
+        let write = Request { direction: Direction::Write, ..READ };
+        assert_eq!(pacer.due(&write), 0);
+    }
+
+    #[test]
+    fn poisson_has_the_same_mean_and_exponential_gaps() {
+        let clock = Clock::get();
+        let mut pace = Pace { rate_process: RateProcess::Poisson, ..Pace::default() };
+        pace.rate.read = Some(4096 * 1000);
+        let mut pacer = Pacer::new(&pace, clock, 7).unwrap();
+        pacer.start(0);
+        let (n, mut last, mut long) = (100_000, 0, 0);
+        for _ in 0..n {
+            pacer.submitted(&READ, 0);
+            let due = pacer.due(&READ);
+            long += u64::from(clock.ns(due - last) > 1_000_000);
+            last = due;
+        }
+        let mean_ns = clock.ns(last) as f64 / f64::from(n);
+        assert!((mean_ns / 1e6 - 1.0).abs() < 0.02, "{mean_ns}");
+        // P(gap > mean) = 1/e.
+        assert!((long as f64 / f64::from(n) - (-1_f64).exp()).abs() < 0.01, "{long}");
+    }
+
+    #[test]
+    fn a_pause_comes_after_each_block() {
+        let clock = Clock::get();
+        let pace = Pace { thinktime_ns: 1_000_000, thinktime_blocks: 3, ..Pace::default() };
+        let mut pacer = Pacer::new(&pace, clock, 1).unwrap();
+        pacer.start(10);
+        for _ in 0..2 {
+            pacer.completed(20);
+            assert!(pacer.due(&READ) <= 20);
+        }
+        pacer.completed(30);
+        assert_eq!(pacer.due(&READ), 30 + clock.ticks(1_000_000));
+    }
+}

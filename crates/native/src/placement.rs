@@ -1,0 +1,129 @@
+//! Where a thread runs, and how it ranks: CPUs, NUMA nodes, priorities.
+#![allow(unsafe_code)] // System calls that have no safe wrapper here.
+
+use std::io;
+
+use iodyno_job::{CpuPolicy, MemoryPolicy, Threads};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::io::SetupError;
+
+// linux/mempolicy.h
+const MPOL_DEFAULT: i32 = 0;
+const MPOL_PREFERRED: i32 = 1;
+const MPOL_BIND: i32 = 2;
+const MPOL_INTERLEAVE: i32 = 3;
+const MPOL_LOCAL: i32 = 4;
+// linux/ioprio.h
+const IOPRIO_WHO_PROCESS: i32 = 1;
+const IOPRIO_CLASS_SHIFT: i32 = 13;
+const IOPRIO_CLASS_BEST_EFFORT: i32 = 2;
+
+/// Where a thread runs, and how it ranks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Placement {
+    /// Empty: anywhere.
+    pub(crate) cpus: Vec<u32>,
+    memory: MemoryPolicy,
+    nice: i32,
+    /// As ioprio_set(2) takes it.
+    priority: Option<i32>,
+}
+
+impl Placement {
+    /// Of thread `turn` of a job: the whole set, or one CPU of it in turn.
+    pub(crate) fn new(threads: &Threads, cpus_of_nodes: &[u32], turn: usize) -> Self {
+        let all = if threads.cpus_allowed.is_empty() {
+            cpus_of_nodes
+        } else {
+            threads.cpus_allowed.as_slice()
+        };
+        let split = threads.cpus_allowed_policy == CpuPolicy::Split || threads.shared_by > 1;
+        let cpus = match all {
+            [] => Vec::new(),
+            all if split => vec![all[turn % all.len()]],
+            all => all.to_vec(),
+        };
+        let priority = threads.priority;
+        let ranked = priority.class.is_some() || priority.level.is_some();
+        let class = priority.class.map_or(IOPRIO_CLASS_BEST_EFFORT, i32::from);
+        let level = priority.level.map_or(0, i32::from);
+        Self {
+            cpus,
+            memory: threads.numa_mem_policy.clone(),
+            nice: threads.nice,
+            priority: ranked.then_some(class << IOPRIO_CLASS_SHIFT | level),
+        }
+    }
+
+    /// Applies it to the calling thread.
+    ///
+    /// # Errors
+    /// Where the kernel refuses a part of it.
+    pub(crate) fn apply(&self) -> Result<(), SetupError> {
+        if !self.cpus.is_empty() {
+            let refused = SetupError::of("keeping a thread on the CPUs of cpus_allowed");
+            let mut set = CpuSet::new();
+            for &cpu in &self.cpus {
+                if cpu as usize >= CpuSet::MAX_CPU {
+                    return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
+                }
+                set.set(cpu as usize);
+            }
+            sched_setaffinity(None, &set).map_err(|errno| refused(errno.into()))?;
+        }
+        self.place_memory().map_err(SetupError::of("numa_mem_policy"))?;
+        if self.nice != 0 {
+            // SAFETY: takes numbers only; 0 is the calling thread.
+            let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) };
+            done(result.into()).map_err(SetupError::of("nice"))?;
+        }
+        if let Some(priority) = self.priority {
+            // SAFETY: takes numbers only; 0 is the calling thread.
+            let result =
+                unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
+            done(result).map_err(SetupError::of("prioclass and prio"))?;
+        }
+        Ok(())
+    }
+
+    fn place_memory(&self) -> io::Result<()> {
+        let (mode, nodes): (_, &[u32]) = match &self.memory {
+            MemoryPolicy::Default => return Ok(()),
+            MemoryPolicy::Local => (MPOL_LOCAL, &[]),
+            MemoryPolicy::Prefer(node) => (MPOL_PREFERRED, std::slice::from_ref(node)),
+            MemoryPolicy::Bind(nodes) => (MPOL_BIND, nodes),
+            MemoryPolicy::Interleave(nodes) => (MPOL_INTERLEAVE, nodes),
+        };
+        debug_assert_ne!(mode, MPOL_DEFAULT);
+        let mut mask = [0_u64; 16];
+        for &node in nodes {
+            let word = mask.get_mut(node as usize / 64);
+            let word = word.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+            *word |= 1 << (node % 64);
+        }
+        let bits = if nodes.is_empty() { 0 } else { size_of_val(&mask) * 8 };
+        // SAFETY: the mask is valid for the call and as long as is said.
+        let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask.as_ptr(), bits) };
+        done(result)
+    }
+}
+
+fn done(result: i64) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// CPUs of NUMA nodes, from sysfs; none where there is no such node.
+///
+/// # Errors
+/// The node that is not there.
+pub(crate) fn cpus_of_nodes(nodes: &[u32]) -> Result<Vec<u32>, String> {
+    let mut cpus = Vec::new();
+    for node in nodes {
+        let path = format!("/sys/devices/system/node/node{node}/cpulist");
+        let list = std::fs::read_to_string(&path)
+            .map_err(|error| format!("numa_cpu_nodes={node}: there is no such node ({error})"))?;
+        cpus.extend(iodyno_job::parse_list(list.trim())?);
+    }
+    Ok(cpus)
+}

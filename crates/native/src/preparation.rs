@@ -1,0 +1,80 @@
+//! What is seen to before an I/O is submitted: contents of writes, headers,
+//! and the books of what was written.
+
+use crate::buffers::Buffers;
+use crate::contents::Filler;
+use crate::io::{Descriptor, Operation};
+use crate::verify::{Expected, Ledger, Mismatch, Verifier};
+
+/// Prepares what a thread is about to write, and knows what it wrote.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    /// Contents that change from write to write.
+    pub(crate) filler: Option<Filler>,
+    pub(crate) verifying: Option<Verifying>,
+    /// Writes so far, over all loops.
+    pub(crate) number: u64,
+}
+
+/// What it takes to verify.
+#[derive(Debug)]
+pub(crate) struct Verifying {
+    pub(crate) verifier: Verifier,
+    /// For each file what was written; empty: only what somebody wrote is known.
+    pub(crate) ledgers: Vec<Ledger>,
+}
+
+impl Preparation {
+    /// Sees to the writes and trims of `batch`.
+    pub(crate) fn prepare(&mut self, batch: &[Descriptor], buffers: &mut Buffers) {
+        for &Descriptor { offset, length, slot, file, operation } in batch {
+            match operation {
+                Operation::Write => {
+                    let block = buffers.slot_mut(slot, length);
+                    if let Some(filler) = &mut self.filler {
+                        filler.refill(block, offset, self.number);
+                    }
+                    if let Some(Verifying { verifier, ledgers }) = &mut self.verifying {
+                        verifier.stamp(block, offset, self.number);
+                        if let Some(ledger) = ledgers.get_mut(usize::from(file)) {
+                            ledger.note(offset, length.into(), self.number);
+                        }
+                    }
+                    self.number += 1;
+                }
+                Operation::Trim => {
+                    if let Some(ledger) = self.ledger(file) {
+                        ledger.note_trim(offset, length.into());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A write failed: what is there now nobody knows.
+    pub(crate) fn forget(&mut self, file: u16, offset: u64, length: u32) {
+        if let Some(ledger) = self.ledger(file) {
+            ledger.forget(offset, length.into());
+        }
+    }
+
+    fn ledger(&mut self, file: u16) -> Option<&mut Ledger> {
+        self.verifying.as_mut()?.ledgers.get_mut(usize::from(file))
+    }
+}
+
+impl Verifying {
+    /// Whether `block`, just read from `offset` of `file`, is what was written.
+    pub(crate) fn check(&self, block: &[u8], file: u16, offset: u64) -> Result<(), Mismatch> {
+        let ledger = self.ledgers.get(usize::from(file));
+        self.verifier.check(block, offset, |offset| {
+            ledger.map_or(Expected::ANY, |ledger| ledger.expected(offset))
+        })
+    }
+
+    /// Writes that were not kept in mind, and so cannot be verified.
+    pub(crate) fn untracked(&self) -> u64 {
+        self.ledgers.iter().map(Ledger::untracked).sum()
+    }
+}

@@ -1,0 +1,351 @@
+//! From a cleared job to threads that only have to be started.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use iodyno_job::{Job, Room, Stream, Sync, VerifyMethod};
+use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
+use iodyno_model::Direction;
+use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
+
+use crate::choose::{Choice, ProbedTarget, choose};
+use crate::contents::Filler;
+use crate::io::{EngineOptions, Setup};
+use crate::placement::{Placement, cpus_of_nodes};
+use crate::preparation::Verifying;
+use crate::running::Running;
+use crate::shared::Shared;
+use crate::tally::Tallies;
+use crate::verify::{Ledger, Verifier};
+use crate::worker::Assignment;
+
+/// The largest block, bytes. The kernel moves up to 2 GiB less a page at once.
+const LARGEST_BLOCK: u64 = 1 << 30;
+/// Slots are numbered by 16 bits, and a ring has no more entries.
+const DEEPEST: u32 = 1 << 15;
+/// Batches of rows that may wait for the control thread.
+const ROWS_WAITING: usize = 64;
+/// Books of what was written may take this share of the machine's memory.
+const LEDGER_SHARE: u64 = 8;
+/// What the kernel waits for an answer where it does not say, ms: NVMe's.
+const IO_TIMEOUT_MS: u64 = 30_000;
+/// Behind the kernel's own time come abort and reset of the controller.
+const GRACE_NS: u64 = 30_000_000_000;
+
+/// A job that fits, with its threads.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) target: String,
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) rows: Option<Receiver<Vec<IoRow>>>,
+    /// Latencies are stamped.
+    pub(crate) timed: bool,
+    pub(crate) running: Running,
+}
+
+/// Makes a cleared job ready; `entropy` is a number that no other run has.
+///
+/// # Errors
+/// What does not fit, and what would.
+pub(crate) fn prepare(
+    cleared: &ClearedJob<'_>,
+    memory_bytes: u64,
+    entropy: u64,
+) -> Result<Prepared, LoadError> {
+    let ClearedJob { job, files } = cleared;
+    let target = cleared.target();
+    let unfit = |what: String| LoadError::Unfit { target: target.clone(), what };
+    let Some(first) = files.first() else {
+        return Err(unfit("a job needs a file or a device".into()));
+    };
+    fit(job, files).map_err(unfit)?;
+    let mut shortfalls = Vec::new();
+    let direct = job.engine.direct && files.iter().all(|file| file.read().direct());
+    if job.engine.direct && !direct {
+        let said = "the target takes no O_DIRECT: reads may come from the page cache";
+        shortfalls.push(said.to_owned());
+    }
+    let rooms: Vec<Room> = files.iter().map(|file| room(file.read(), direct)).collect();
+    let threads = job.threads.shared_by.max(1);
+    let streams = (0..threads)
+        .map(|thread| Stream::new(job, &rooms, thread, entropy))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unfit)?;
+    let choice = choose_engine(job, first, direct, &streams[0])?;
+    if choice.engine.is_synchronous() && job.depth.iodepth > 1 {
+        shortfalls.push(format!(
+            "iodepth={} has no effect: ioengine={} makes one I/O at a time",
+            job.depth.iodepth,
+            choice.engine.name()
+        ));
+    }
+    let cpus_of_nodes = cpus_of_nodes(&job.threads.numa_cpu_nodes).map_err(unfit)?;
+    let depth = if choice.engine.is_synchronous() { 1 } else { job.depth.iodepth };
+    let logs = &job.report.logs;
+    let logged = [&logs.bandwidth, &logs.iops, &logs.latency].iter().any(|log| log.is_some());
+    let (to, rows) = (logged && logs.average_ms == 0)
+        .then(|| sync_channel(ROWS_WAITING))
+        .map_or((None, None), |(to, from)| (Some(to), Some(from)));
+    let job = Arc::new(job.clone());
+    let shared = Arc::<Shared>::default();
+    let verifies = job.verify.method != VerifyMethod::None;
+    let mut assignments = Vec::with_capacity(streams.len());
+    let mut cpus = Vec::new();
+    for (thread, stream) in streams.into_iter().enumerate() {
+        // Threads that share a job take CPUs in turn, and so do clones.
+        let turn = thread + job.threads.clone as usize;
+        let placement = Placement::new(&job.threads, &cpus_of_nodes, turn);
+        cpus.extend(&placement.cpus);
+        let seed = seed(job.pattern.randseed, job.threads.number, thread as u32, entropy);
+        let verifying = verifies
+            .then(|| verifying(&job, &stream, rooms.len(), memory_bytes, entropy, seed))
+            .transpose()
+            .map_err(unfit)?;
+        let blocks = stream.regions().iter().map(|region| region.length).sum::<u64>();
+        let smallest = job.pattern.bs.write.smallest().max(1);
+        let filler = job.writes().then(|| {
+            let mixed = job.pattern.rw.has(Direction::Read);
+            Filler::new(&job.contents, mixed, blocks / smallest, seed)
+        });
+        let has =
+            |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
+        let syncs = job.flush != Default::default();
+        assignments.push(Assignment {
+            engine: choice.engine,
+            setup: Setup {
+                files: open(files, &job, direct).map_err(|error| unfit(error.to_string()))?,
+                character: None,
+                depth: depth as u16,
+                length: job.largest_block() as u32,
+                options: options(&job),
+                writable: job.writes(),
+            },
+            stream,
+            filler,
+            verifying,
+            placement,
+            shared: Arc::clone(&shared),
+            tallies: Arc::new(Tallies::new(has, syncs)),
+            rows: to.clone(),
+            seed,
+            job: Arc::clone(&job),
+        });
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    let report = JobReport {
+        engine: choice.engine.name().into(),
+        engine_reason: Some(choice.reason),
+        punted: choice.punted,
+        cpus,
+        iodepth: depth,
+        shortfalls,
+        ..JobReport::default()
+    };
+    let (from_ns, to_ns) = job.threads.startdelay_ns;
+    let spread = seed(job.pattern.randseed, job.threads.number, u32::MAX, entropy);
+    let delay_ns = from_ns + spread % (to_ns.saturating_sub(from_ns) + 1);
+    let hopeless_after_ns = io_timeout_ns(first.read()) + GRACE_NS;
+    let timed = !job.report.gtod_reduce;
+    let running = Running::new(job, target.clone(), report, shared, delay_ns, hopeless_after_ns);
+    Ok(Prepared { target, assignments, rows, timed, running })
+}
+
+/// Whether the job's numbers are in the range that the generator works with.
+fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
+    let largest = job.largest_block();
+    if largest == 0 || largest > LARGEST_BLOCK {
+        return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
+    }
+    if job.threads.shared_by == 0 || !(1..=DEEPEST).contains(&job.depth.iodepth) {
+        let depth = job.depth.iodepth;
+        return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {DEEPEST}"));
+    }
+    if files.len() > usize::from(u16::MAX) {
+        return Err(format!("{} files do not fit: a job has up to 65535", files.len()));
+    }
+    if job.writes() && files.iter().any(|file| file.write().is_none()) {
+        let rw = job.pattern.rw.name();
+        return Err(format!("rw={rw} needs a write clearance of every target"));
+    }
+    Ok(())
+}
+
+/// Whether buffers for all of `jobs` fit into half of `memory_bytes`. Linux
+/// would promise far more, and kill somebody when it is touched.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub(crate) fn fit_memory<'a>(
+    jobs: impl IntoIterator<Item = &'a Job>,
+    memory_bytes: u64,
+) -> Result<(), String> {
+    let page = rustix::param::page_size() as u64;
+    let needed = jobs.into_iter().fold(0_u64, |sum, job| {
+        let stride = job.largest_block().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        sum.saturating_add(stride.saturating_mul(job.outstanding().into()))
+    });
+    if needed <= memory_bytes / 2 {
+        return Ok(());
+    }
+    Err(format!(
+        "bs x iodepth x numjobs does not fit: buffers of {needed} bytes, and the machine has \
+         {memory_bytes}; half of that would fit"
+    ))
+}
+
+fn room(clearance: &ReadClearance, direct: bool) -> Room {
+    // Through the page cache any byte may be read.
+    let block_bytes = if direct { clearance.block_bytes().max(1) } else { 1 };
+    Room { size_bytes: clearance.size_bytes(), block_bytes }
+}
+
+fn choose_engine(
+    job: &Job,
+    first: &Access<'_>,
+    direct: bool,
+    stream: &Stream,
+) -> Result<Choice, LoadError> {
+    let read = first.read();
+    let system = |action: String, source| LoadError::System {
+        target: read.name().to_owned(),
+        action,
+        source,
+    };
+    let how = OpenHow { direct, ..OpenHow::default() };
+    let unfit = |what: String| LoadError::Unfit { target: read.name().to_owned(), what };
+    let descriptor = read.open(how).map_err(|error| unfit(error.to_string()))?;
+    let probed = ProbedTarget {
+        descriptor: &descriptor,
+        direct,
+        offset: stream.regions().first().map_or(0, |region| region.offset),
+        block_bytes: read.block_bytes().max(1),
+    };
+    choose(job.engine.ioengine, job.depth.iodepth, &probed).map_err(|refused| {
+        let name = job.engine.ioengine.name();
+        system(format!("use ioengine={name} ({})", refused.action), refused.source)
+    })
+}
+
+/// Opens the job's files for one thread.
+fn open(
+    files: &[Access<'_>],
+    job: &Job,
+    direct: bool,
+) -> Result<Vec<OwnedFd>, iodyno_target::TargetError> {
+    let sync = match job.engine.sync {
+        Sync::None => SyncMode::None,
+        Sync::Sync => SyncMode::Sync,
+        Sync::Dsync => SyncMode::Data,
+    };
+    let how = OpenHow { direct, sync, nonblocking: false };
+    let opened = files.iter().map(|file| {
+        // A job that does not write cannot.
+        let opened = if job.writes() { file.open(how)? } else { file.read().open(how)? };
+        if !direct && job.files.invalidate {
+            // As fio: what the page cache holds is dropped; that it may not be is no error.
+            let _ = rustix::fs::fadvise(&opened, 0, None, rustix::fs::Advice::DontNeed);
+        }
+        if !direct && job.files.fadvise_hint {
+            let advice = match job.pattern.rw.is_random() {
+                true => rustix::fs::Advice::Random,
+                false => rustix::fs::Advice::Sequential,
+            };
+            let _ = rustix::fs::fadvise(&opened, 0, None, advice);
+        }
+        Ok(opened)
+    });
+    opened.collect()
+}
+
+fn options(job: &Job) -> EngineOptions {
+    let engine = &job.engine;
+    EngineOptions {
+        batch: job.depth.batch.unwrap_or(crate::io::BATCH as u32).clamp(1, DEEPEST) as u16,
+        fixed_buffers: engine.fixedbufs,
+        registered_files: engine.registerfiles,
+        polled: engine.hipri,
+        sqpoll: engine.sqthread_poll.then_some(engine.sqthread_poll_cpu),
+        nonvectored: engine.nonvectored,
+        nowait: engine.nowait,
+        uncached: engine.uncached,
+        force_async: engine.force_async == Some(1),
+        strict: job.report.strict,
+        ..EngineOptions::default()
+    }
+}
+
+fn verifying(
+    job: &Job,
+    stream: &Stream,
+    files: usize,
+    memory_bytes: u64,
+    run: u64,
+    seed: u64,
+) -> Result<Verifying, String> {
+    let sizes = if job.writes() { &job.pattern.bs.write } else { &job.pattern.bs.read };
+    let thread = (seed >> 32) as u32;
+    let verifier = Verifier::new(&job.verify, &job.contents, sizes, run, thread)
+        .map_err(|error| error.to_string())?;
+    let mut ledgers = Vec::new();
+    if job.writes() {
+        let share = memory_bytes / LEDGER_SHARE / u64::from(job.threads.numjobs.max(1));
+        for file in 0..files {
+            let regions = stream.regions().iter().filter(|one| usize::from(one.file) == file);
+            let start = regions.clone().map(|one| one.offset).min().unwrap_or(0);
+            let end = regions.map(|one| one.offset + one.length).max().unwrap_or(0);
+            let interval = verifier.interval().max(1);
+            let blocks = (end - start).div_ceil(interval);
+            let ledger = Ledger::new(start, interval, blocks, share / files as u64);
+            ledgers.push(ledger.map_err(|error| error.to_string())?);
+        }
+    }
+    Ok(Verifying { verifier, ledgers })
+}
+
+/// How long the kernel waits for an answer of the device, ns.
+fn io_timeout_ns(clearance: &ReadClearance) -> u64 {
+    let name = match clearance.kind() {
+        TargetKind::Block { name } => Some(name.as_str()),
+        TargetKind::File { device } => device.as_deref(),
+    };
+    let said = name.and_then(|name| {
+        std::fs::read_to_string(format!("/sys/class/block/{name}/queue/io_timeout")).ok()
+    });
+    let ms = said.and_then(|text| text.trim().parse().ok()).unwrap_or(IO_TIMEOUT_MS);
+    ms.saturating_mul(1_000_000)
+}
+
+/// A number that each thread has for itself (the finaliser of SplitMix64,
+/// Steele et al. 2014).
+fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
+    let mut z = randseed ^ entropy.rotate_left(17);
+    z = z.wrapping_add(
+        (u64::from(number) << 32 | u64::from(thread)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    );
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_fit_into_half_of_the_memory() {
+        let mut job = Job::direct();
+        job.depth.iodepth = 32_768;
+        job.threads.shared_by = 256;
+        assert!(fit_memory([&job], 1 << 40).is_ok());
+        assert!(fit_memory([&job, &job], 64 << 30).unwrap_err().contains("half"));
+    }
+
+    #[test]
+    fn threads_have_seeds_of_their_own() {
+        let all: std::collections::HashSet<u64> =
+            (0..100).flat_map(|n| (0..10).map(move |t| seed(1, n, t, 2))).collect();
+        assert_eq!(all.len(), 1000);
+    }
+}

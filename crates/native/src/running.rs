@@ -1,0 +1,347 @@
+//! A job under way, as the control thread sees it.
+
+use std::sync::Arc;
+use std::thread::Thread;
+use std::time::Duration;
+
+use iodyno_job::{ExitWhat, Job};
+use iodyno_load::{JobReport, LoadError};
+use iodyno_model::Histogram;
+
+use crate::clock::Clock;
+use crate::flights::Outlook;
+use crate::reporter::JobCounts;
+use crate::shared::Shared;
+use crate::usage::{Usage, cpu_use};
+use crate::worker::{Event, Outcome};
+
+/// An I/O without an answer is told of after this.
+const WARN_AFTER: Duration = Duration::from_secs(5);
+
+/// A job under way.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// Of the job.
+    pub(crate) name: String,
+    /// fio's reporting group.
+    pub(crate) group: u32,
+    /// Begins when the jobs of this name have ended.
+    pub(crate) waits_for: Option<String>,
+    /// What each thread used.
+    pub(crate) usages: Vec<Usage>,
+    target: String,
+    job: Arc<Job>,
+    report: JobReport,
+    shared: Arc<Shared>,
+    threads: Vec<Thread>,
+    outlooks: Vec<Outlook>,
+    /// Threads that have not ended.
+    busy: u32,
+    delay_ns: u64,
+    /// An I/O that has no answer for so long has none for good, ns.
+    hopeless_after_ns: u64,
+    started_ns: Option<u64>,
+    ended_ns: Option<u64>,
+    /// The end of its ramp was passed, and that of its time.
+    ramped: bool,
+    timed_out: bool,
+    told_others: bool,
+    /// The stamp of the flight that was warned of last.
+    warned_of: u64,
+    lost: bool,
+}
+
+impl Running {
+    /// A job that is to have threads.
+    pub(crate) fn new(
+        job: Arc<Job>,
+        target: String,
+        report: JobReport,
+        shared: Arc<Shared>,
+        delay_ns: u64,
+        hopeless_after_ns: u64,
+    ) -> Self {
+        Self {
+            name: job.name.clone(),
+            group: job.threads.group,
+            waits_for: job.threads.wait_for.clone(),
+            usages: Vec::new(),
+            target,
+            report,
+            shared,
+            threads: Vec::new(),
+            outlooks: Vec::new(),
+            busy: 0,
+            delay_ns,
+            hopeless_after_ns,
+            started_ns: None,
+            ended_ns: None,
+            ramped: job.time.ramp_ns == 0,
+            timed_out: job.time.runtime_ns.is_none(),
+            told_others: !job.threads.exitall,
+            warned_of: 0,
+            lost: false,
+            job,
+        }
+    }
+
+    pub(crate) fn has_thread(&mut self, thread: Thread) {
+        self.threads.push(thread);
+        self.busy += 1;
+        self.report.threads = self.busy;
+    }
+
+    /// Takes down what a thread says.
+    ///
+    /// # Errors
+    /// Where it could not be set up.
+    pub(crate) fn note(&mut self, event: Event, now_ns: u64) -> Result<(), LoadError> {
+        match event {
+            Event::Ready { depth, registered_buffers, shortfalls, outlook } => {
+                let report = &mut self.report;
+                report.iodepth = report.iodepth.min(depth.into());
+                report.registered_buffers = match (report.registered_buffers, registered_buffers) {
+                    (Some(others), Some(this)) => Some(others && this),
+                    (others, this) => others.or(this),
+                };
+                self.outlooks.push(outlook);
+                self.fall_short(shortfalls);
+            }
+            Event::Refused(refused) => {
+                let action = format!("set up {} ({})", self.report.engine, refused.action);
+                let target = self.target.clone();
+                return Err(LoadError::System { target, action, source: refused.source });
+            }
+            Event::Ended(outcome) => self.end(*outcome, now_ns),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, outcome: Outcome, now_ns: u64) {
+        self.busy -= 1;
+        if self.busy == 0 {
+            self.ended_ns.get_or_insert(now_ns);
+        }
+        self.usages.push(outcome.usage);
+        let account = &mut self.report.account;
+        outcome.usage.add_to(account);
+        outcome.levels.add_to(account);
+        account.verified += outcome.verified;
+        account.mismatches += outcome.mismatches;
+        account.latency_target_depth = outcome.latency_target_depth;
+        for (direction, split) in outcome.split.iter() {
+            let sum = self.report.split.of_mut(direction);
+            match (sum.as_mut(), split) {
+                (Some(sum), Some(split)) => {
+                    sum.submission.merge(&split.submission);
+                    sum.completion.merge(&split.completion);
+                }
+                (None, Some(split)) => *sum = Some(split.clone()),
+                _ => {}
+            }
+        }
+        self.fall_short(outcome.shortfalls);
+        if let Some((errno, failure)) = outcome.failure {
+            self.shared.abort();
+            self.fail(errno, failure);
+        }
+    }
+
+    fn fall_short(&mut self, shortfalls: Vec<String>) {
+        for shortfall in shortfalls {
+            if !self.report.shortfalls.contains(&shortfall) {
+                self.report.shortfalls.push(shortfall);
+            }
+        }
+    }
+
+    fn fail(&mut self, errno: i32, failure: String) {
+        if self.report.failure.is_none() {
+            self.report.account.error = errno;
+            self.report.account.failure = Some(failure.clone());
+            self.report.failure = Some(failure);
+        }
+    }
+
+    /// Some of its threads have not ended.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.busy > 0 && !self.lost
+    }
+
+    /// Some of its threads make new I/O, or will.
+    pub(crate) fn is_issuing(&self) -> bool {
+        let verifies = self.job.writes() && self.job.verify.method != Default::default();
+        self.is_busy() && !self.shared.is_over(verifies)
+    }
+
+    /// It is to be let go now.
+    pub(crate) const fn is_due(&self, now_ns: u64) -> bool {
+        self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy > 0
+    }
+
+    pub(crate) fn start(&mut self, now_ns: u64, begun_at_ns: i64) {
+        self.started_ns = Some(now_ns);
+        self.report.account.started_ns = begun_at_ns + now_ns as i64;
+        if self.ramped {
+            self.shared.count_from_now();
+        }
+        self.shared.start();
+        self.wake();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.threads.iter().for_each(Thread::unpark);
+    }
+
+    /// When something is to happen to it next, ns.
+    pub(crate) fn next_mark_ns(&self) -> Option<u64> {
+        if !self.is_busy() {
+            return None;
+        }
+        let Some(started_ns) = self.started_ns else {
+            return self.waits_for.is_none().then_some(self.delay_ns);
+        };
+        let time = &self.job.time;
+        if !self.ramped {
+            Some(started_ns + time.ramp_ns)
+        } else if !self.timed_out {
+            Some(started_ns + time.ramp_ns + time.runtime_ns.unwrap_or(0))
+        } else {
+            None
+        }
+    }
+
+    /// A mark is to be passed now.
+    pub(crate) fn is_at_mark(&self, now_ns: u64) -> bool {
+        self.next_mark_ns().is_some_and(|mark_ns| mark_ns <= now_ns)
+    }
+
+    /// Passes the end of its ramp, and of its time.
+    pub(crate) fn pass_marks(&mut self, now_ns: u64) {
+        while self.started_ns.is_some() && self.is_at_mark(now_ns) {
+            if self.ramped {
+                self.timed_out = true;
+                self.enough();
+            } else {
+                self.ramped = true;
+                self.shared.count_from_now();
+            }
+        }
+    }
+
+    /// No new work. What was not even started has no more to do.
+    pub(crate) fn enough(&self) {
+        self.shared.enough();
+        if self.started_ns.is_none() {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn abort(&self) {
+        self.shared.abort();
+        if self.started_ns.is_none() {
+            self.wake();
+        }
+    }
+
+    /// Once it has ended, which others it ends: `None` none, a group, or all.
+    pub(crate) fn ends_others(&mut self) -> Option<Option<u32>> {
+        if self.told_others || self.busy > 0 {
+            return None;
+        }
+        self.told_others = true;
+        Some((self.job.threads.exit_what == ExitWhat::Group).then_some(self.group))
+    }
+
+    /// How long it ran between two times, ns.
+    pub(crate) fn active_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let Some(started_ns) = self.started_ns else { return 0 };
+        let end_ns = self.ended_ns.unwrap_or(to_ns).min(to_ns);
+        end_ns.saturating_sub(started_ns.max(from_ns))
+    }
+
+    /// An interval that began then is part of its ramp.
+    pub(crate) fn is_ramping(&self, start_ns: u64) -> bool {
+        let counts_ns = self.started_ns.map(|started_ns| started_ns + self.job.time.ramp_ns);
+        counts_ns.is_some_and(|counts_ns| start_ns < counts_ns)
+    }
+
+    /// Counts its syncs.
+    pub(crate) fn add_sync(&mut self, sync: &Histogram, ramping: bool) {
+        if !ramping {
+            self.report.account.sync.merge(sync);
+        }
+    }
+
+    /// Looks for I/Os that have no answer; `moved`: some have just come.
+    /// Returns what should be told.
+    pub(crate) fn watch(&mut self, moved: bool, clock: Clock) -> Option<String> {
+        if moved || !self.is_busy() {
+            return None;
+        }
+        let oldest = self.outlooks.iter().filter_map(Outlook::oldest);
+        let oldest = oldest.min_by_key(|flight| flight.begun)?;
+        let age_ns = clock.ns(clock.now().saturating_sub(oldest.begun));
+        let text = |age_ns: u64| {
+            format!(
+                "{}: no answer for {} s to a {} of {} bytes at offset {}",
+                self.target,
+                age_ns / 1_000_000_000,
+                oldest.operation,
+                oldest.length,
+                oldest.offset
+            )
+        };
+        if age_ns > self.hopeless_after_ns {
+            let text = text(age_ns);
+            self.shared.abort();
+            self.lost = true;
+            self.fail(libc::ETIMEDOUT, format!("{text}; its thread is left behind"));
+            return Some(text);
+        }
+        if age_ns > WARN_AFTER.as_nanos() as u64 && self.warned_of != oldest.begun {
+            self.warned_of = oldest.begun;
+            return Some(text(age_ns));
+        }
+        None
+    }
+
+    /// Every I/O has failed for a second.
+    pub(crate) fn despair(&mut self) {
+        let first = self.shared.first_error();
+        let said = first.map(|failure| failure.to_string()).unwrap_or_default();
+        let errno = first.map_or(libc::EIO, |failure| failure.errno());
+        self.fail(errno, format!("every I/O failed for a second: {said}"));
+        self.shared.abort();
+    }
+
+    /// What it came to.
+    pub(crate) fn conclude(
+        &mut self,
+        counts: &JobCounts,
+        end_ns: u64,
+        patience: Duration,
+    ) -> JobReport {
+        let ended_ns = self.ended_ns.unwrap_or(end_ns);
+        let elapsed_ns = self.started_ns.map_or(0, |started_ns| ended_ns - started_ns);
+        let account = &mut self.report.account;
+        account.elapsed_ns = elapsed_ns;
+        account.counted_ns = elapsed_ns.saturating_sub(self.job.time.ramp_ns);
+        account.cpu = cpu_use(&self.usages, elapsed_ns);
+        account.errors = self.shared.errors();
+        self.report.whole = counts.whole;
+        self.report.first_error = self.shared.first_error().map(|failure| failure.to_string());
+        if self.busy > 0 {
+            // Their buffers and descriptors are theirs: the kernel may still write to them.
+            let text = format!(
+                "{} of {} threads got no answer from the device within {} s of the stop; they \
+                 are left behind",
+                self.busy,
+                self.report.threads,
+                patience.as_secs()
+            );
+            self.fail(libc::ETIMEDOUT, text);
+        }
+        std::mem::take(&mut self.report)
+    }
+}

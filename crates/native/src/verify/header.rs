@@ -1,0 +1,158 @@
+//! The header of an interval: who wrote it, where and when.
+//!
+//! Little endian, without gaps, so that no bit of it is unguarded:
+//!
+//! | byte | length | what |
+//! |---|---|---|
+//! | 0 | 6 | magic, `iodyno` |
+//! | 6 | 1 | version, 1 |
+//! | 7 | 1 | method |
+//! | 8 | 4 | length of the interval, bytes |
+//! | 12 | 4 | thread that wrote it |
+//! | 16 | 8 | offset of the interval, bytes |
+//! | 24 | 8 | number of the write, counted over the whole job |
+//! | 32 | 8 | run, a random number |
+//! | 40 | 4 | CRC32C of bytes 0 to 39 |
+//! | 44 | | checksum of the payload, as long as its method's is |
+
+use iodyno_job::VerifyMethod;
+
+use crate::contents::mix;
+
+const MAGIC: &[u8; 6] = b"iodyno";
+const VERSION: u8 = 1;
+
+/// How fio's headers begin: its verify.h has 0xacca, in the machine's order.
+const FIO_MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
+
+/// Bytes that the header's own checksum covers.
+const COVERED: usize = 40;
+
+/// Bytes of the header, without the checksum of the payload.
+pub(super) const HEADER_BYTES: usize = COVERED + 4;
+
+/// The header of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    /// How the payload is verified, as [`code`] has it.
+    pub(super) method: u8,
+    /// Of the interval, bytes.
+    pub(super) length: u32,
+    /// Thread that wrote it.
+    pub(super) thread: u32,
+    /// Of the interval, bytes.
+    pub(super) offset: u64,
+    /// Of the write.
+    pub(super) number: u64,
+    /// Run that wrote it.
+    pub(super) run: u64,
+}
+
+/// Why bytes are no header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoHeader {
+    /// Only zeros.
+    Zeros,
+    /// Nothing that resembles a header.
+    Foreign,
+    /// What begins as a header of fio's does.
+    Fio,
+    /// A header once; bits of it are wrong now.
+    Damaged,
+    /// A header of a version of iodyno that writes others.
+    Version(u8),
+}
+
+impl Header {
+    /// As it stands on the medium.
+    pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..6].copy_from_slice(MAGIC);
+        bytes[6] = VERSION;
+        bytes[7] = self.method;
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.thread.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.run.to_le_bytes());
+        let sum = crc32c::crc32c(&bytes[..COVERED]);
+        bytes[COVERED..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Read from the medium.
+    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Self, NoHeader> {
+        let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let u64_at =
+            |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]));
+        let magic = bytes[..6] == *MAGIC;
+        if crc32c::crc32c(&bytes[..COVERED]) != u32_at(COVERED) {
+            return Err(match bytes {
+                _ if magic => NoHeader::Damaged,
+                _ if bytes.iter().all(|byte| *byte == 0) => NoHeader::Zeros,
+                _ if resembles_magic(bytes) => NoHeader::Damaged,
+                _ if bytes[..2] == FIO_MAGIC => NoHeader::Fio,
+                _ => NoHeader::Foreign,
+            });
+        }
+        if !magic {
+            return Err(NoHeader::Foreign);
+        }
+        if bytes[6] != VERSION {
+            return Err(NoHeader::Version(bytes[6]));
+        }
+        Ok(Self {
+            method: bytes[7],
+            length: u32_at(8),
+            thread: u32_at(12),
+            offset: u64_at(16),
+            number: u64_at(24),
+            run: u64_at(32),
+        })
+    }
+
+    /// What the payload was made from: a function of the write, so that it can
+    /// be made again.
+    pub(super) const fn seed(&self) -> u64 {
+        mix(mix(self.run, self.thread as u64), mix(self.offset, self.number))
+    }
+}
+
+/// At most a byte's worth of the magic's bits is wrong; of random bytes one in
+/// 30 000 is.
+fn resembles_magic(bytes: &[u8; HEADER_BYTES]) -> bool {
+    let wrong: u32 = bytes.iter().zip(MAGIC).map(|(a, b)| (a ^ b).count_ones()).sum();
+    wrong <= 8
+}
+
+/// Methods, by their numbers on the medium: entries never move.
+const METHODS: [(VerifyMethod, &str); 17] = [
+    (VerifyMethod::Meta, "meta"),
+    (VerifyMethod::PatternHeader, "pattern_hdr"),
+    (VerifyMethod::Crc7, "crc7"),
+    (VerifyMethod::Crc16, "crc16"),
+    (VerifyMethod::Crc32, "crc32"),
+    (VerifyMethod::Crc32c, "crc32c"),
+    (VerifyMethod::Crc64, "crc64"),
+    (VerifyMethod::Xxhash, "xxhash"),
+    (VerifyMethod::Md5, "md5"),
+    (VerifyMethod::Sha1, "sha1"),
+    (VerifyMethod::Sha256, "sha256"),
+    (VerifyMethod::Sha512, "sha512"),
+    (VerifyMethod::Sha3_224, "sha3-224"),
+    (VerifyMethod::Sha3_256, "sha3-256"),
+    (VerifyMethod::Sha3_384, "sha3-384"),
+    (VerifyMethod::Sha3_512, "sha3-512"),
+    (VerifyMethod::Pattern, "pattern"),
+];
+
+/// Number of `method` on the medium, from 1; 0: it has no headers.
+pub(super) fn code(method: VerifyMethod) -> u8 {
+    METHODS.iter().position(|(known, _)| *known == method).map_or(0, |place| place as u8 + 1)
+}
+
+/// fio's name of the method with number `code`.
+pub(super) fn name(code: u8) -> &'static str {
+    let place = usize::from(code).checked_sub(1);
+    place.and_then(|place| METHODS.get(place)).map_or("an unknown method", |(_, name)| name)
+}

@@ -1,0 +1,391 @@
+//! How what was written is verified: each interval of a block begins with a
+//! header that says what it is, and everything in it is guarded.
+//!
+//! The payload is a function of the header (run, thread, offset, number of the
+//! write) and of the job's options, so it can be made again: methods without a
+//! checksum compare, the others say which bytes are wrong, and what was
+//! expected can be dumped without having been kept.
+
+mod checksum;
+mod header;
+mod ledger;
+mod mismatch;
+mod payload;
+#[cfg(test)]
+mod tests;
+
+use iodyno_job::{BlockSize, Contents, Verify, VerifyMethod};
+
+use checksum::Checksum;
+use header::{HEADER_BYTES, Header, NoHeader};
+pub(crate) use ledger::Ledger;
+pub(crate) use mismatch::{Kind, Mismatch, Sums};
+use payload::Payload;
+
+/// Options that cannot be verified with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum VerifyError {
+    /// No room for a header.
+    #[error(
+        "verify: a header needs {least} bytes of each interval, which has {interval}: \
+         raise bs or verify_interval, or choose a shorter checksum"
+    )]
+    TooSmall {
+        /// Of the interval, bytes.
+        interval: u64,
+        /// Needed, bytes.
+        least: u64,
+    },
+    /// Intervals do not fill blocks.
+    #[error("verify_interval={interval} does not divide the block size {block}")]
+    Interval {
+        /// As asked, bytes.
+        interval: u64,
+        /// Of the smallest block, bytes.
+        block: u64,
+    },
+    /// The header does not fit there.
+    #[error(
+        "verify_offset={offset}: the header ends at byte {end}, beyond the interval's {interval}"
+    )]
+    Offset {
+        /// As asked, bytes.
+        offset: u64,
+        /// End of the header, bytes.
+        end: u64,
+        /// Of the interval, bytes.
+        interval: u64,
+    },
+    /// Nothing to compare with.
+    #[error("verify=pattern and verify=pattern_hdr need a verify_pattern")]
+    NoPattern,
+}
+
+/// What an interval should hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Not known: it is not looked at.
+    Unknown,
+    /// A write.
+    Write {
+        /// Its number; `None`: whichever.
+        number: Option<u64>,
+        /// This run and thread made it.
+        own: bool,
+    },
+    /// Zeros: it was trimmed.
+    Zeros,
+}
+
+impl Expected {
+    /// A write of whoever: what a job expects that only reads.
+    pub(crate) const ANY: Self = Self::Write { number: None, own: false };
+
+    /// Write `number` of this run and thread.
+    pub(crate) const fn number(number: u64) -> Self {
+        Self::Write { number: Some(number), own: true }
+    }
+}
+
+/// What was expected of a block and what was found, for `verify_dump`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dump {
+    /// What should be there; `None`: it cannot be known.
+    pub(crate) expected: Option<Vec<u8>>,
+    /// What is there.
+    pub(crate) found: Vec<u8>,
+}
+
+/// Stamps the blocks of one thread before they are written, and checks them.
+#[derive(Debug, Clone)]
+pub(crate) struct Verifier {
+    method: VerifyMethod,
+    /// Bytes.
+    interval: usize,
+    /// Where the header begins in its interval, bytes.
+    header_offset: usize,
+    payload: Payload,
+    /// Numbers of writes are compared.
+    sequence: bool,
+    run: u64,
+    thread: u32,
+}
+
+impl Verifier {
+    /// As `verify` says, for blocks of `sizes`. `run` is a number that no other
+    /// run has, `thread` one that no other thread of the run has.
+    ///
+    /// # Errors
+    /// Where no header fits into an interval, intervals do not divide blocks,
+    /// or there is no pattern for a method that needs one.
+    pub(crate) fn new(
+        verify: &Verify,
+        contents: &Contents,
+        sizes: &BlockSize,
+        run: u64,
+        thread: u32,
+    ) -> Result<Self, VerifyError> {
+        // Blocks of several sizes overwrite parts of each other: intervals are
+        // what all of them consist of, as in fio.
+        let block = match sizes {
+            BlockSize::Split(sizes) => sizes.iter().fold(0, |unit, (size, _)| gcd(unit, *size)),
+            sizes => sizes.smallest(),
+        };
+        let asked = verify.interval.filter(|interval| *interval > 0).map_or(block, u64::from);
+        let interval = asked.min(block);
+        let patterned =
+            matches!(verify.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
+        let payload = Payload::new(&verify.pattern, contents);
+        if patterned && matches!(payload, Payload::Recipe(_)) {
+            return Err(VerifyError::NoPattern);
+        }
+        let mut verifier = Self {
+            method: verify.method,
+            interval: usize::try_from(interval).unwrap_or(usize::MAX),
+            header_offset: verify.offset as usize,
+            payload,
+            sequence: verify.write_sequence,
+            run,
+            thread,
+        };
+        let header = verifier.header_bytes() as u64;
+        if header == 0 {
+            verifier.header_offset = 0;
+        } else {
+            let end = u64::from(verify.offset) + header;
+            if interval == 0 || !block.is_multiple_of(interval) {
+                return Err(VerifyError::Interval { interval, block });
+            } else if interval <= header {
+                return Err(VerifyError::TooSmall { interval, least: header + 1 });
+            } else if end > interval {
+                let offset = u64::from(verify.offset);
+                return Err(VerifyError::Offset { offset, end, interval });
+            }
+        }
+        Ok(verifier)
+    }
+
+    /// Bytes of a header with its checksum; 0 for methods without.
+    pub(crate) fn header_bytes(&self) -> usize {
+        match self.method {
+            VerifyMethod::None | VerifyMethod::Null | VerifyMethod::Pattern => 0,
+            method => HEADER_BYTES + checksum::length(method),
+        }
+    }
+
+    /// Bytes of an interval: what is written and checked by itself. Blocks
+    /// without headers are checked as a whole.
+    pub(crate) const fn interval(&self) -> u64 {
+        self.interval as u64
+    }
+
+    /// Whether [`Self::stamp`] makes the contents of blocks; else they are the
+    /// job's own, and are not looked at when they are read.
+    pub(crate) const fn stamps(&self) -> bool {
+        !matches!(self.method, VerifyMethod::None | VerifyMethod::Null)
+    }
+
+    /// Makes the block that is about to be written to `offset`, bytes: its
+    /// contents, and the header of each interval. `number` counts the job's
+    /// writes, over all of its loops.
+    pub(crate) fn stamp(&self, block: &mut [u8], offset: u64, number: u64) {
+        self.stamp_as(block, offset, number, self.run, self.thread);
+    }
+
+    fn stamp_as(&self, block: &mut [u8], offset: u64, number: u64, run: u64, thread: u32) {
+        if !self.stamps() {
+            return;
+        }
+        for (start, length) in self.intervals(block.len()) {
+            let interval = &mut block[start..start + length];
+            let header = Header {
+                method: header::code(self.method),
+                length: u32::try_from(length).unwrap_or(u32::MAX),
+                thread,
+                offset: offset + start as u64,
+                number,
+                run,
+            };
+            self.payload.fill(interval, header.offset, header.seed());
+            if self.header_bytes() == 0 || !self.has_room(length) {
+                continue;
+            }
+            let sum = Checksum::of(self.method, self.payload_of(interval));
+            let place = &mut interval[self.header_offset..][..self.header_bytes()];
+            let (place, place_of_sum) = place.split_at_mut(HEADER_BYTES);
+            place.copy_from_slice(&header.to_bytes());
+            place_of_sum.copy_from_slice(sum.bytes());
+        }
+    }
+
+    /// Checks the block that was read from `offset`, bytes; `expected` is asked
+    /// with the offset of each interval.
+    ///
+    /// # Errors
+    /// The first interval that does not hold what is expected.
+    pub(crate) fn check(
+        &self,
+        block: &[u8],
+        offset: u64,
+        expected: impl Fn(u64) -> Expected,
+    ) -> Result<(), Mismatch> {
+        if !self.stamps() {
+            return Ok(());
+        }
+        for (start, length) in self.intervals(block.len()) {
+            let interval = &block[start..start + length];
+            let offset = offset + start as u64;
+            let checked = match expected(offset) {
+                Expected::Unknown => Ok(()),
+                Expected::Zeros => check_zeros(interval),
+                Expected::Write { number, own } => self.check_write(interval, offset, number, own),
+            };
+            checked.map_err(|kind| Mismatch { offset, length: length as u64, kind })?;
+        }
+        Ok(())
+    }
+
+    fn check_write(
+        &self,
+        interval: &[u8],
+        offset: u64,
+        number: Option<u64>,
+        own: bool,
+    ) -> Result<(), Kind> {
+        let header_bytes = self.header_bytes();
+        let skip = (self.header_offset, header_bytes);
+        if !self.has_room(interval.len()) {
+            return Err(Kind::Short);
+        }
+        if header_bytes == 0 {
+            let damage = self.payload.damage(interval, (0, 0), offset, 0);
+            return damage.map_or(Ok(()), |damage| Err(Kind::Contents { damage }));
+        }
+        let header = self.header_of(interval).map_err(|why| match why {
+            NoHeader::Zeros => Kind::NeverWritten { zeros: interval.iter().all(|byte| *byte == 0) },
+            NoHeader::Foreign => Kind::NeverWritten { zeros: false },
+            NoHeader::Fio => Kind::Fio,
+            NoHeader::Damaged => Kind::Header,
+            NoHeader::Version(found) => Kind::Version { found },
+        })?;
+        self.check_header(&header, interval.len(), offset, number, own)?;
+        let damage = || self.payload.damage(interval, skip, offset, header.seed());
+        if checksum::length(self.method) == 0 {
+            return damage().map_or(Ok(()), |damage| Err(Kind::Contents { damage }));
+        }
+        let stored = &interval[self.header_offset..][HEADER_BYTES..header_bytes];
+        let expected = Checksum::from_bytes(stored);
+        let found = Checksum::of(self.method, self.payload_of(interval));
+        if expected == found {
+            return Ok(());
+        }
+        Err(Kind::Checksum { sums: Box::new(Sums { expected, found }), damage: damage() })
+    }
+
+    /// Whether the header is that of the write that belongs there.
+    fn check_header(
+        &self,
+        header: &Header,
+        length: usize,
+        offset: u64,
+        number: Option<u64>,
+        own: bool,
+    ) -> Result<(), Kind> {
+        let method = header::code(self.method);
+        if header.offset != offset {
+            Err(Kind::Misdirected { found_offset: header.offset })
+        } else if own && header.run != self.run {
+            Err(Kind::LostWrite { expected: number, found: None })
+        } else if own && header.thread != self.thread {
+            Err(Kind::OtherWriter { thread: header.thread })
+        } else if header.method != method {
+            Err(Kind::Method { expected: method, found: header.method })
+        } else if u64::from(header.length) != length as u64 {
+            Err(Kind::Length { found: header.length })
+        } else {
+            match number.filter(|_| self.sequence) {
+                Some(expected) if header.number < expected => {
+                    Err(Kind::LostWrite { expected: number, found: Some(header.number) })
+                }
+                Some(expected) if header.number > expected => {
+                    Err(Kind::NewerWrite { expected, found: header.number })
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// What was found at `offset`, and what should be there: made again from
+    /// the number of the write where it is expected, else from each header that
+    /// is whole and in its place.
+    pub(crate) fn dump(
+        &self,
+        block: &[u8],
+        offset: u64,
+        expected: impl Fn(u64) -> Expected,
+    ) -> Dump {
+        let mut made = vec![0; block.len()];
+        let mut known = true;
+        for (start, length) in self.intervals(block.len()) {
+            let (found, made) = (&block[start..start + length], &mut made[start..start + length]);
+            let offset = offset + start as u64;
+            let header = self.header_of(found).ok().filter(|header| header.offset == offset);
+            match (expected(offset), header) {
+                (Expected::Write { number: Some(number), own: true }, _) => {
+                    self.stamp(made, offset, number);
+                }
+                (Expected::Zeros, _) => {}
+                (Expected::Unknown, _) => made.copy_from_slice(found),
+                (_, Some(header)) => {
+                    self.stamp_as(made, offset, header.number, header.run, header.thread);
+                }
+                // A pattern without header is the same whoever wrote it.
+                (_, None) if self.stamps() && self.header_bytes() == 0 => {
+                    self.stamp(made, offset, 0);
+                }
+                (_, None) => known = false,
+            }
+        }
+        Dump { expected: known.then_some(made), found: block.to_vec() }
+    }
+
+    /// Whether an interval of `length` bytes, which may be what is left at the
+    /// end of a file, has room for the header.
+    fn has_room(&self, length: usize) -> bool {
+        length >= self.header_offset + self.header_bytes()
+    }
+
+    fn header_of(&self, interval: &[u8]) -> Result<Header, NoHeader> {
+        let place = interval.get(self.header_offset..).and_then(<[u8]>::first_chunk);
+        place.map_or(Err(NoHeader::Foreign), Header::from_bytes)
+    }
+
+    /// What lies before and behind the header.
+    fn payload_of<'a>(&self, interval: &'a [u8]) -> [&'a [u8]; 2] {
+        [&interval[..self.header_offset], &interval[self.header_offset + self.header_bytes()..]]
+    }
+
+    /// (start, length) of the intervals of a block of `length` bytes. The last
+    /// takes what is left over of a block that they do not fill.
+    fn intervals(&self, length: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let whole = self.header_bytes() == 0 || self.interval == 0 || self.interval > length;
+        let step = if whole { length } else { self.interval };
+        let count = length.checked_div(step).unwrap_or(0);
+        (0..count).map(move |n| {
+            let start = n * step;
+            (start, if n + 1 == count { length - start } else { step })
+        })
+    }
+}
+
+/// Whether a trimmed interval reads as zeros.
+fn check_zeros(interval: &[u8]) -> Result<(), Kind> {
+    match interval.iter().position(|byte| *byte != 0) {
+        Some(first) => Err(Kind::NotZero { first: first as u64, found: interval[first] }),
+        None => Ok(()),
+    }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
