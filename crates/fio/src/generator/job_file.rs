@@ -1,0 +1,291 @@
+//! A phase as a job file for fio.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use iodyno_job::{Amount, CpuPolicy, IoEngine, Job, OptionSpec, Support, options};
+
+/// Options that are not passed on: what the phase has resolved already (which
+/// clones, files and order), and what decides how fio reports, which is ours.
+const RESOLVED: [&str; 22] = [
+    "clat_percentiles",
+    "description",
+    "directory",
+    "exec_postrun",
+    "exec_prerun",
+    "filename",
+    "filename_format",
+    "group_reporting",
+    "lat_percentiles",
+    "name",
+    "new_group",
+    "nrfiles",
+    "numjobs",
+    "offset_increment",
+    "percentile_list",
+    "slat_percentiles",
+    "stonewall",
+    "strict_stamps",
+    "unified_rw_reporting",
+    "unique_filename",
+    "wait_for",
+    "wait_for_previous",
+];
+
+/// Values that come with an option beside them and change nothing; not every
+/// version of fio 3 knows these options.
+const USUAL: [(&str, &str); 3] = [
+    ("steadystate_check_interval", "1s"),
+    ("steadystate_duration", "0"),
+    ("steadystate_ramp_time", "0"),
+];
+
+/// A job file, and whose each of its sections is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct JobFile {
+    pub(super) text: String,
+    /// For each section, the number of its job in the phase.
+    pub(super) owners: Vec<usize>,
+}
+
+impl JobFile {
+    /// Adds `job`, the `owner`-th of the phase, on the files at `paths`, whose
+    /// size (of the first) is `size_bytes`, with the options `foreign` to the
+    /// table.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be written for fio.
+    pub(super) fn add(
+        &mut self,
+        owner: usize,
+        job: &Job,
+        paths: &[String],
+        size_bytes: u64,
+        foreign: &[(String, String)],
+    ) -> Result<(), String> {
+        for share in 0..job.threads.shared_by.max(1) {
+            let special = special(job, share, size_bytes)?;
+            let mut section =
+                format!("[{}]\nfilename={}\n", section_name(&job.name), paths.join(":"));
+            section.push_str("lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n");
+            let usual = Job::default();
+            for spec in options().filter(|spec| is_passed_on(spec)) {
+                let value = spec.print(job);
+                let is_usual = value.is_empty()
+                    || value == spec.print(&usual)
+                    || USUAL.contains(&(spec.name, value.as_str()));
+                if !is_usual && !special.contains_key(spec.name) {
+                    add_option(&mut section, spec.name, &value)?;
+                }
+            }
+            for (name, value) in &special {
+                add_option(&mut section, name, value)?;
+            }
+            for (name, value) in foreign {
+                check_foreign(job, name, value)?;
+                add_option(&mut section, name, value)?;
+            }
+            self.text.push_str(&section);
+            self.owners.push(owner);
+        }
+        Ok(())
+    }
+}
+
+/// fio knows it, and the phase has not resolved it.
+fn is_passed_on(spec: &OptionSpec) -> bool {
+    // iodyno's own options are not known to fio.
+    !RESOLVED.contains(&spec.name) && spec.support == Support::Native
+}
+
+/// Nothing may lead fio to a target that was not cleared, or to a program.
+fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
+    const ELSEWHERE: [&str; 11] = [
+        "directory",
+        "exec_postrun",
+        "exec_prerun",
+        "filename",
+        "filename_format",
+        "merge_blktrace_file",
+        "opendir",
+        "read_iolog",
+        "readwrite",
+        "replay_redirect",
+        "rw",
+    ];
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    // An engine of which nothing is known goes where it likes.
+    let engine = name == "ioengine" && (job.writes() || value.starts_with("exec"));
+    if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine {
+        return Err(format!("{name}={value} is not passed on to fio: its targets are not cleared"));
+    }
+    Ok(())
+}
+
+/// What fio would do otherwise with a section of its own for each clone.
+fn special(
+    job: &Job,
+    share: u32,
+    size_bytes: u64,
+) -> Result<BTreeMap<&'static str, String>, String> {
+    let mut special = BTreeMap::new();
+    if job.engine.ioengine == IoEngine::Auto {
+        special.insert("ioengine", engine(job).0.to_owned());
+    }
+    let threads = &job.threads;
+    if threads.cpus_allowed_policy == CpuPolicy::Split && !threads.cpus_allowed.is_empty() {
+        let turn = (threads.clone + share) as usize % threads.cpus_allowed.len();
+        special.insert("cpus_allowed", threads.cpus_allowed[turn].to_string());
+        special.insert("cpus_allowed_policy", "shared".to_owned());
+    }
+    let space = &job.space;
+    let increment = match (space.offset, space.offset_increment) {
+        (_, Amount::Bytes(0)) => None,
+        (Amount::Bytes(start), Amount::Bytes(step)) => {
+            Some((start + step * u64::from(threads.clone)).to_string())
+        }
+        (start, step) => {
+            let clone = f64::from(threads.clone);
+            let (start, step) = (percent(start, size_bytes), percent(step, size_bytes));
+            Some((size_bytes as f64 * (start + step * clone) / 100.0).to_string())
+        }
+    };
+    if let Some(offset) = increment {
+        special.insert("offset", offset);
+    }
+    if !space.extents.is_empty() || threads.shared_by > 1 {
+        let (offset, length) = match space.extents.as_slice() {
+            [] => (0, size_bytes),
+            [extent] => (extent.offset, extent.length),
+            _ => return Err("fio cannot stay inside several ranges of a target".to_owned()),
+        };
+        let bs = job.largest_block().max(1);
+        let (first, end) = if job.pattern.rw.is_random() {
+            (0, length / bs)
+        } else {
+            let blocks = u128::from(length / bs);
+            let border = |n: u32| (blocks * u128::from(n) / u128::from(threads.shared_by)) as u64;
+            (border(share), border(share + 1))
+        };
+        if first == end {
+            return Err("there are fewer blocks than threads".to_owned());
+        }
+        special.insert("offset", (offset + first * bs).to_string());
+        special.insert("size", ((end - first) * bs).to_string());
+        if threads.shared_by > 1 {
+            // Threads with the same seed would read the same blocks.
+            special.insert("randseed", (job.pattern.randseed + u64::from(share)).to_string());
+        }
+    }
+    Ok(special)
+}
+
+/// The engine for fio, which has no `auto`, and why this one.
+pub(super) fn engine(job: &Job) -> (&'static str, Option<String>) {
+    match job.engine.ioengine {
+        IoEngine::Auto => {
+            let reason = "fio has no ioengine=auto: libaio works on every kernel";
+            ("libaio", Some(reason.to_owned()))
+        }
+        engine => (engine.name(), None),
+    }
+}
+
+fn percent(amount: Amount, whole: u64) -> f64 {
+    match amount {
+        Amount::Bytes(bytes) => bytes as f64 * 100.0 / whole.max(1) as f64,
+        Amount::Percent(percent) => percent,
+    }
+}
+
+/// A name that a section can have; results are told apart by their order.
+fn section_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+@/ ".contains(c);
+    let name: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    // `global` is not a job.
+    if name.is_empty() || name == "global" { format!("{name}_") } else { name }
+}
+
+fn add_option(section: &mut String, name: &str, value: &str) -> Result<(), String> {
+    // In a job file `;` and `#` begin a comment, wherever they stand.
+    if value.contains([';', '#', '\n', '\r']) {
+        return Err(format!("{name}={value:?} cannot be written in a job file of fio"));
+    }
+    writeln!(section, "{name}={value}").expect("a string takes everything");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iodyno_job::{Extent, Pattern, apply};
+
+    fn job() -> Job {
+        let mut job = Job { name: "a]\n[b;#".into(), ..Job::default() };
+        for (name, value) in [("rw", "randread"), ("iodepth", "8"), ("ioengine", "libaio")] {
+            apply(&mut job, name, value).unwrap();
+        }
+        job
+    }
+
+    fn text(job: &Job) -> Result<String, String> {
+        let mut file = JobFile::default();
+        file.add(0, job, &["/dev/fd/3".into()], 1 << 20, &[])?;
+        Ok(file.text)
+    }
+
+    #[test]
+    fn options_that_are_not_the_default_are_written() {
+        let text = text(&job()).unwrap();
+        assert!(text.starts_with("[a___b__]\nfilename=/dev/fd/3\n"), "{text}");
+        assert!(text.contains("\nrw=randread\n") && text.contains("\niodepth=8\n"), "{text}");
+        assert!(!text.contains("bs=") && !text.contains("numjobs"), "{text}");
+    }
+
+    #[test]
+    fn what_only_fio_knows_stands_last() {
+        let mut file = JobFile::default();
+        let foreign = [("zonemode".to_owned(), "zbd".to_owned())];
+        file.add(0, &job(), &["x".into()], 1 << 20, &foreign).unwrap();
+        assert!(file.text.ends_with("\nzonemode=zbd\n"), "{}", file.text);
+        for (name, value) in
+            [("filename", "/dev/sda"), ("rw", "write"), ("ioengine", "exec"), ("a\nb", "c")]
+        {
+            let elsewhere = [(name.to_owned(), value.to_owned())];
+            assert!(file.add(0, &job(), &["x".into()], 1 << 20, &elsewhere).is_err(), "{name}");
+        }
+        let comment = [("description".to_owned(), "a;b".to_owned())];
+        assert!(file.add(0, &job(), &["x".into()], 1 << 20, &comment).is_err());
+    }
+
+    #[test]
+    fn clones_begin_where_their_increment_says() {
+        let mut job = job();
+        job.threads.clone = 3;
+        job.space.offset_increment = Amount::Bytes(4096);
+        assert!(text(&job).unwrap().contains("\noffset=12288\n"));
+        job.space.offset_increment = Amount::Percent(25.0);
+        assert!(text(&job).unwrap().contains("\noffset=786432\n"));
+    }
+
+    #[test]
+    fn threads_that_share_a_range_get_a_part_each() {
+        let mut job = job();
+        job.pattern.rw = Pattern::Read;
+        job.threads.shared_by = 3;
+        job.space.extents = vec![Extent { offset: 8192, length: 40_960 }];
+        let mut file = JobFile::default();
+        file.add(5, &job, &["x".into()], 1 << 20, &[]).unwrap();
+        assert_eq!(file.owners, [5, 5, 5]);
+        let of = |name: &str| -> Vec<u64> {
+            let lines = file.text.lines().filter_map(|line| line.strip_prefix(name));
+            lines.map(|value| value.parse().unwrap()).collect()
+        };
+        let (offsets, sizes) = (of("offset="), of("size="));
+        assert_eq!(offsets[0], 8192);
+        assert_eq!(offsets[1], offsets[0] + sizes[0]);
+        assert_eq!(sizes.iter().sum::<u64>(), 40_960);
+        job.space.extents.push(Extent { offset: 0, length: 4096 });
+        assert!(file.add(0, &job, &["x".into()], 1 << 20, &[]).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! fio as a load generator.
+//!
+//! fio runs as a child with `--status-interval`: it then repeats its whole
+//! report, JSON+ with all bins, every half second or so. Their differences are
+//! the intervals, exactly: each I/O is in one of them, and the last report,
+//! which fio writes at its end or on SIGINT, completes them. (Its logs with
+//! `log_avg_msec` have means only and grow with the run; its ETA line has
+//! rounded rates of all jobs together.)
+
+mod child;
+mod job_file;
+mod progress;
+mod run;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
+use iodyno_target::ReadClearance;
+use thiserror::Error;
+
+/// fio as a load generator. It keeps nothing between phases.
+#[derive(Debug, Clone)]
+pub struct FioGenerator {
+    program: PathBuf,
+    version: String,
+    patience: Duration,
+    /// Options for fio alone, by the name of their job.
+    foreign: BTreeMap<String, Vec<(String, String)>>,
+}
+
+/// How long a stopped fio is waited for: as long as the native generator waits
+/// for I/O in flight, NVMe's own time-out of 30 s with what follows it.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Why fio cannot be used.
+#[derive(Debug, Error)]
+pub enum FioError {
+    /// It is not there, or cannot be started.
+    #[error(
+        "cannot run {}: {source}; install the package `fio` (apt install fio, dnf install fio) \
+         or use --generator native",
+        .program.display()
+    )]
+    NotRun {
+        /// What was tried.
+        program: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Something else has its name.
+    #[error("{} is not fio: to --version it says {said:?}", .program.display())]
+    NotFio {
+        /// What was tried.
+        program: PathBuf,
+        /// Its first words.
+        said: String,
+    },
+    /// It has no JSON+ with nanoseconds.
+    #[error("{} is {version}: fio 3.0 or later is needed", .program.display())]
+    TooOld {
+        /// What was tried.
+        program: PathBuf,
+        /// Its version.
+        version: String,
+    },
+}
+
+impl FioGenerator {
+    /// The fio at `path`, or the one that the shell would find.
+    ///
+    /// # Errors
+    /// It is not there, is not fio, or is older than 3.0.
+    pub fn find(path: Option<&Path>) -> Result<Self, FioError> {
+        let program = path.unwrap_or_else(|| Path::new("fio")).to_path_buf();
+        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
+        let output = match output {
+            Ok(output) => output,
+            Err(source) => return Err(FioError::NotRun { program, source }),
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        let said = said.lines().next().unwrap_or_default().trim();
+        let Some(version) = said.strip_prefix("fio-") else {
+            let said = said.chars().take(80).collect();
+            return Err(FioError::NotFio { program, said });
+        };
+        let major: Option<u32> = version.split('.').next().and_then(|major| major.parse().ok());
+        match major {
+            Some(3..) => Ok(Self {
+                program,
+                version: version.to_owned(),
+                patience: PATIENCE,
+                foreign: BTreeMap::new(),
+            }),
+            _ => Err(FioError::TooOld { program, version: said.to_owned() }),
+        }
+    }
+
+    /// The same, but a fio that was asked to end is killed after `patience`
+    /// (else 90 s).
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The same, but the jobs of this name get `options`, too, as written in
+    /// their section: those that only fio does, and that a [`iodyno_job::Job`]
+    /// has no room for.
+    #[must_use]
+    pub fn with_options(mut self, job: &str, options: Vec<(String, String)>) -> Self {
+        self.foreign.insert(job.to_owned(), options);
+        self
+    }
+}
+
+impl LoadGenerator for FioGenerator {
+    fn source(&self) -> String {
+        format!("fio {}", self.version)
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        run::run(self, jobs, observer)
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        _: &[u64],
+        _: u32,
+        _: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        let what = "fio cannot sample blocks: use the native generator for it".to_owned();
+        Err(LoadError::Unfit { target: target.name().to_owned(), what })
+    }
+}

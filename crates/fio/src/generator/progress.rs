@@ -1,0 +1,266 @@
+//! From fio's reports, each of which holds all from the start, to intervals.
+
+use std::collections::BTreeMap;
+
+use iodyno_job::Job;
+use iodyno_load::{DirectionInterval, Interval, JobInterval};
+use iodyno_model::{DIRECTIONS, DirectionResult, Each, Histogram, Measurement};
+
+use crate::read::Document;
+
+/// What was reported so far.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// For each section, the number of its job.
+    owners: Vec<usize>,
+    /// For each job.
+    ramps: Vec<Ramp>,
+    sections: Vec<Seen>,
+    /// When the first job started, ns since 1970 UTC.
+    start_ns: Option<i64>,
+    /// End of the last interval, ns since then.
+    end_ns: u64,
+}
+
+/// A job's ramp, in which nothing is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ramp {
+    length_ns: u64,
+    /// Its I/Os are stamped.
+    stamps: bool,
+}
+
+impl Ramp {
+    pub(super) fn of(job: &Job) -> Self {
+        let stamps = !job.report.gtod_reduce && !job.report.disable_lat;
+        Self { length_ns: job.time.ramp_ns, stamps }
+    }
+
+    /// Whether `measurement`, `elapsed_ns` after fio's start, is of the ramp.
+    /// At its end fio begins again with all counts at zero; it counts
+    /// latencies only from there on.
+    fn goes_on(self, measurement: &Measurement, elapsed_ns: u64) -> bool {
+        if self.length_ns == 0 {
+            false
+        } else if self.stamps {
+            measurement.total.iter().all(|one| one.latency.count() == 0)
+        } else {
+            measurement.duration_ns + self.length_ns / 2 > elapsed_ns
+        }
+    }
+}
+
+/// What was reported of a section so far.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    runtime_ns: u64,
+    ios: Each<u64>,
+    bytes: Each<u64>,
+    errors: Each<u64>,
+    latency: Each<Histogram>,
+}
+
+impl Progress {
+    pub(super) fn new(owners: Vec<usize>, ramps: Vec<Ramp>) -> Self {
+        let sections = vec![Seen::default(); owners.len()];
+        Self { owners, ramps, sections, ..Self::default() }
+    }
+
+    /// An interval in which nothing was heard: its end is `silent_ns` after
+    /// the last interval.
+    pub(super) fn silence(&self, silent_ns: u64) -> Interval {
+        Interval {
+            start_ns: self.end_ns + silent_ns,
+            duration_ns: 0,
+            draining: false,
+            warnings: Vec::new(),
+            jobs: vec![JobInterval::default(); self.ramps.len()],
+        }
+    }
+
+    /// What `report`, which came `elapsed_ns` after fio's start, holds beyond
+    /// all earlier ones; `None` where it is not a report of this phase.
+    pub(super) fn interval(
+        &mut self,
+        report: &Document,
+        draining: bool,
+        elapsed_ns: u64,
+    ) -> Option<Interval> {
+        if report.measurements.len() != self.owners.len() {
+            return None;
+        }
+        let written_ns = report.written_ns?;
+        let runtimes_ns = report.measurements.iter().map(|one| one.duration_ns);
+        let longest_ns = runtimes_ns.max().unwrap_or(0);
+        let start_ns = *self.start_ns.get_or_insert(written_ns.saturating_sub_unsigned(longest_ns));
+        let end_ns =
+            u64::try_from(written_ns.saturating_sub(start_ns)).unwrap_or(0).max(self.end_ns);
+        let duration_ns = end_ns - self.end_ns;
+        let mut jobs = vec![JobInterval::default(); self.ramps.len()];
+        let sections = self.sections.iter_mut().zip(&self.owners);
+        for ((seen, owner), measurement) in sections.zip(&report.measurements) {
+            let (job, ramp) = (&mut jobs[*owner], self.ramps[*owner]);
+            if ramp.goes_on(measurement, elapsed_ns) {
+                job.ramping = true;
+                job.active_ns = duration_ns;
+                continue;
+            }
+            seen.add_to(job, measurement);
+        }
+        let interval = Interval {
+            start_ns: self.end_ns,
+            duration_ns,
+            draining,
+            warnings: Vec::new(),
+            jobs,
+        };
+        self.end_ns = end_ns;
+        Some(interval)
+    }
+}
+
+impl Seen {
+    fn add_to(&mut self, job: &mut JobInterval, measurement: &Measurement) {
+        let runtime_ns = measurement.duration_ns;
+        job.ramping = false;
+        job.active_ns = job.active_ns.max(runtime_ns.saturating_sub(self.runtime_ns));
+        self.runtime_ns = runtime_ns;
+        for one in &measurement.total {
+            let of = job.directions.of_mut(one.direction);
+            let latency = beyond(&one.latency, self.latency.of(one.direction));
+            let new = DirectionInterval {
+                ios: advance(self.ios.of_mut(one.direction), one.ios),
+                bytes: advance(self.bytes.of_mut(one.direction), one.bytes),
+                errors: advance(self.errors.of_mut(one.direction), one.errors),
+                latency,
+            };
+            self.latency.of_mut(one.direction).merge(&new.latency);
+            of.ios += new.ios;
+            of.bytes += new.bytes;
+            of.errors += new.errors;
+            of.latency.merge(&new.latency);
+        }
+    }
+}
+
+/// How far `now` is beyond `seen`, which then is there, too.
+fn advance(seen: &mut u64, now: u64) -> u64 {
+    let new = now.saturating_sub(*seen);
+    *seen = now.max(*seen);
+    new
+}
+
+/// The latencies of `now` that `seen` does not hold. Their extremes are known
+/// as far as bins and the extremes of all tell.
+fn beyond(now: &Histogram, seen: &Histogram) -> Histogram {
+    let old: BTreeMap<u64, u64> = seen.bins().map(|bin| (bin.low_ns, bin.count)).collect();
+    let new = now.bins().filter_map(|mut bin| {
+        bin.count = bin.count.saturating_sub(old.get(&bin.low_ns).copied().unwrap_or(0));
+        (bin.count > 0).then_some(bin)
+    });
+    let bins: Vec<_> = new.collect();
+    let (Some(first), Some(last)) = (bins.first(), bins.last()) else {
+        return Histogram::default();
+    };
+    let (min_ns, max_ns) = (now.min_ns().unwrap_or(0), now.max_ns().unwrap_or(u64::MAX));
+    let (low_ns, high_ns) = (first.low_ns.max(min_ns), last.high_ns.min(max_ns));
+    let mut beyond = Histogram::default();
+    beyond.add_counts(
+        bins.iter().map(|bin| (Histogram::index(bin.low_ns), bin.count)),
+        (now.sum_ns() - seen.sum_ns()).max(0.0),
+        (sum_squares(now) - sum_squares(seen)).max(0.0),
+        low_ns.min(high_ns),
+        high_ns,
+    );
+    beyond
+}
+
+fn sum_squares(histogram: &Histogram) -> f64 {
+    let n = histogram.count() as f64;
+    let (mean, deviation) =
+        (histogram.mean_ns().unwrap_or(0.0), histogram.stdev_ns().unwrap_or(0.0));
+    n * mean * mean + (n - 1.0).max(0.0) * deviation * deviation
+}
+
+/// Something of the results, for each direction.
+pub(super) fn of_direction<T: Default>(
+    measurement: &Measurement,
+    mut pick: impl FnMut(&DirectionResult) -> T,
+) -> Each<T> {
+    let mut each = Each::default();
+    for direction in DIRECTIONS {
+        if let Some(result) = measurement.result(direction) {
+            *each.of_mut(direction) = pick(result);
+        }
+    }
+    each
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::read::documents;
+
+    /// A report of one job, `ms` after its start.
+    fn at(ms: u64, runtime_ms: u64, issued: u64, counted: u64) -> Document {
+        let latencies = match counted {
+            0 => "{\"N\": 0}".to_owned(),
+            n => format!(
+                "{{\"min\": 9, \"max\": 9, \"mean\": 9.0, \"stddev\": 0.0, \"N\": {n}, \
+                 \"bins\": {{\"9\": {n}}}}}"
+            ),
+        };
+        let (written_ms, bytes) = (1_700_000_000_000 + ms, 512 * issued);
+        let text = format!(
+            "{{\n\"fio version\": \"fio-3.33\", \"timestamp_ms\": {written_ms}, \"jobs\": \
+             [{{\"jobname\": \"a\", \"read\": {{\"total_ios\": {issued}, \"io_bytes\": {bytes}, \
+             \"runtime\": {runtime_ms}, \"lat_ns\": {latencies}}}}}]}}\n"
+        );
+        documents(&text).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_ramp_is_not_counted() {
+        let mut job = Job::default();
+        job.time.ramp_ns = 1_000_000_000;
+        for stamps in [true, false] {
+            job.report.gtod_reduce = !stamps;
+            let mut progress = Progress::new(vec![0], vec![Ramp::of(&job)]);
+            // fio begins again at zero after one second.
+            let reports = [(500, 500, 70), (1500, 500, 50), (2000, 1000, 90), (2010, 1010, 91)];
+            let mut seen = Vec::new();
+            for (ms, runtime_ms, ios) in reports {
+                let counted = if stamps && ms > 1000 { ios } else { 0 };
+                let report = at(ms, runtime_ms, ios, counted);
+                let interval = progress.interval(&report, false, ms * 1_000_000).unwrap();
+                let one = &interval.jobs[0];
+                seen.push((one.ramping, one.ios(), one.active_ns / 1_000_000));
+                assert_eq!(one.bytes(), 512 * one.ios());
+                assert_eq!(interval.start_ns + interval.duration_ns, ms * 1_000_000);
+            }
+            let expected = [(true, 0, 500), (false, 50, 500), (false, 40, 500), (false, 1, 10)];
+            assert_eq!(seen, expected, "stamps: {stamps}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn differences_add_up_to_the_last(
+            values in prop::collection::vec(1_u64..1 << 36, 1..200), cuts in 1_usize..9,
+        ) {
+            let mut all = Histogram::default();
+            let mut seen = Histogram::default();
+            for part in values.chunks(values.len().div_ceil(cuts)) {
+                part.iter().for_each(|value| all.record(*value));
+                let new = beyond(&all, &seen);
+                prop_assert_eq!(new.count(), part.len() as u64);
+                seen.merge(&new);
+            }
+            prop_assert!(seen.bins().eq(all.bins()));
+            prop_assert_eq!((seen.min_ns(), seen.max_ns()), (all.min_ns(), all.max_ns()));
+            prop_assert!((seen.sum_ns() - all.sum_ns()).abs() <= all.sum_ns() * 1e-9);
+        }
+    }
+}

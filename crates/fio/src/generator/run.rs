@@ -1,0 +1,324 @@
+//! A phase carried out by fio.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use iodyno_load::{ClearedJob, Flow, JobReport, LoadError, Observer, PhaseReport, Whole};
+use iodyno_model::{Account, CpuUse, Measurement};
+use iodyno_target::Access;
+use rustix::fs::MemfdFlags;
+
+use crate::generator::FioGenerator;
+use crate::generator::child::{AFTER_KILL, Ended, Fio, News};
+use crate::generator::job_file::{JobFile, engine};
+use crate::generator::progress::{Progress, Ramp, of_direction};
+use crate::read::{Document, documents};
+
+/// How often the observer is asked while fio says nothing.
+const TICK: Duration = Duration::from_millis(100);
+/// Reports come this often for up to [`SECTIONS`] sections, and less often for
+/// more: each costs fio the printing of three histograms for each section.
+const STATUS_MS: usize = 500;
+const SECTIONS: usize = 8;
+const MOST_STATUS_MS: usize = 5000;
+
+pub(super) fn run(
+    generator: &FioGenerator,
+    jobs: &[ClearedJob<'_>],
+    observer: &mut dyn Observer,
+) -> Result<PhaseReport, LoadError> {
+    let mut file = JobFile::default();
+    for (n, cleared) in jobs.iter().enumerate() {
+        let unfit = |what| LoadError::Unfit { target: cleared.target(), what };
+        let reads_only = cleared.files.iter().any(|file| matches!(file, Access::Read(_)));
+        if cleared.job.writes() && reads_only {
+            return Err(unfit("it is cleared for reading only, and the job writes".to_owned()));
+        }
+        if cleared.files.is_empty() {
+            return Err(unfit("the job has no target".to_owned()));
+        }
+        let size_bytes = cleared.files.first().map_or(0, |file| file.read().size_bytes());
+        let foreign = generator.foreign.get(&cleared.job.name).map_or(&[][..], Vec::as_slice);
+        file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
+    }
+    let target = jobs.first().map_or_else(String::new, ClearedJob::target);
+    let failed = |action: &str, source| LoadError::System {
+        target: target.clone(),
+        action: action.to_owned(),
+        source,
+    };
+    let held = memory_file(&file.text).map_err(|source| failed("hold fio's job file", source))?;
+    let status_ms = (STATUS_MS * file.owners.len().div_ceil(SECTIONS)).min(MOST_STATUS_MS);
+    let mut arguments = vec![
+        "--output-format=json+".to_owned(),
+        "--eta=never".to_owned(),
+        format!("--status-interval={status_ms}ms"),
+    ];
+    if !jobs.iter().any(|cleared| cleared.job.writes()) {
+        arguments.push("--readonly".to_owned());
+    }
+    arguments.push(path_of(&held));
+    let fio =
+        Fio::start(&generator.program, &arguments).map_err(|source| failed("start fio", source))?;
+
+    let ramps = jobs.iter().map(|cleared| Ramp::of(&cleared.job)).collect();
+    let mut progress = Progress::new(file.owners.clone(), ramps);
+    let watched = watch(&fio, generator.patience, &mut progress, observer);
+    let ended = fio.wait(watched.killed).map_err(|source| failed("wait for fio", source))?;
+    let killed = watched.killed.then(|| {
+        let seconds = generator.patience.as_secs_f64();
+        format!("fio did not end within {seconds} s after it was asked to, and was killed")
+    });
+    let words = with_our_names(&ended.words, jobs);
+    let Some(last) = watched.last.filter(|last| last.measurements.len() == file.owners.len())
+    else {
+        let what = match (killed, watched.damaged, ended.badly()) {
+            (Some(killed), ..) => killed,
+            (_, Some(damaged), _) => format!("fio's report cannot be read: {damaged}"),
+            (.., Some(badly)) => badly,
+            (.., None) => "fio reported nothing".to_owned(),
+        };
+        return Err(LoadError::Unfit { target, what: format!("{what}{}", said(&words)) });
+    };
+    let outcome = Outcome { ended, words, killed, stopped: watched.stopped };
+    let mut reports: Vec<JobReport> = jobs.iter().map(|cleared| outcome.begin(cleared)).collect();
+    for (owner, measurement) in file.owners.iter().zip(&last.measurements) {
+        let ramp_ns = jobs[*owner].job.time.ramp_ns;
+        outcome.add(&mut reports[*owner], measurement, ramp_ns);
+    }
+    outcome.tell_of_end(&mut reports);
+    let cpu = cpu(&reports);
+    Ok(PhaseReport { jobs: reports, cpu })
+}
+
+/// What came of watching.
+#[derive(Default)]
+struct Watched {
+    /// The last report.
+    last: Option<Document>,
+    /// The observer stopped it.
+    stopped: bool,
+    killed: bool,
+    /// What was wrong with a report.
+    damaged: Option<String>,
+}
+
+/// Tells the observer of each report until fio closes its output.
+fn watch(
+    fio: &Fio,
+    patience: Duration,
+    progress: &mut Progress,
+    observer: &mut dyn Observer,
+) -> Watched {
+    let mut watched = Watched::default();
+    let mut deadline = None;
+    let started = Instant::now();
+    let mut heard = started;
+    loop {
+        let interval = match fio.next(TICK) {
+            News::End => return watched,
+            News::Nothing => Some(progress.silence(ns_since(heard))),
+            News::Report(text) => {
+                heard = Instant::now();
+                match documents(&text).map(|mut found| found.remove(0)) {
+                    Ok(report) => {
+                        let interval =
+                            progress.interval(&report, watched.stopped, ns_since(started));
+                        watched.last = Some(report);
+                        interval
+                    }
+                    Err(error) => {
+                        watched.damaged = Some(error.to_string());
+                        None
+                    }
+                }
+            }
+        };
+        match deadline {
+            Some(end) if Instant::now() > end && watched.killed => return watched,
+            Some(end) if Instant::now() > end => {
+                fio.kill();
+                watched.killed = true;
+                deadline = Some(Instant::now() + AFTER_KILL);
+            }
+            _ => {}
+        }
+        let Some(interval) = interval else { continue };
+        // Once stopped, only what drains is told.
+        if watched.stopped && interval.duration_ns == 0 {
+            continue;
+        }
+        if observer.observe(&interval) == Flow::Stop && !watched.stopped {
+            fio.interrupt();
+            watched.stopped = true;
+            deadline = Some(Instant::now() + patience);
+        }
+    }
+}
+
+fn ns_since(instant: Instant) -> u64 {
+    u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How it ended, for all jobs.
+struct Outcome {
+    ended: Ended,
+    words: String,
+    /// That it was killed, and why.
+    killed: Option<String>,
+    stopped: bool,
+}
+
+impl Outcome {
+    fn begin(&self, cleared: &ClearedJob<'_>) -> JobReport {
+        let job = &cleared.job;
+        let (engine, engine_reason) = engine(job);
+        let mut shortfalls = Vec::new();
+        if job.threads.exec_prerun.is_some() || job.threads.exec_postrun.is_some() {
+            shortfalls.push("exec_prerun and exec_postrun were not passed on to fio".to_owned());
+        }
+        JobReport {
+            engine: engine.to_owned(),
+            engine_reason,
+            threads: job.threads.shared_by.max(1),
+            cpus: job.threads.cpus_allowed.clone(),
+            iodepth: if job.engine.ioengine.is_synchronous() { 1 } else { job.depth.iodepth },
+            shortfalls,
+            failure: self.killed.clone(),
+            ..JobReport::default()
+        }
+    }
+
+    /// Adds a section of the job.
+    fn add(&self, report: &mut JobReport, measurement: &Measurement, ramp_ns: u64) {
+        let whole = of_direction(measurement, |one| Whole {
+            ios: one.whole_ios,
+            bytes: one.whole_bytes,
+            errors: one.errors,
+            short_ios: one.short_ios,
+        });
+        let split = of_direction(measurement, |one| one.split.clone());
+        for direction in iodyno_model::DIRECTIONS {
+            let (sum, one) = (report.whole.of_mut(direction), whole.of(direction));
+            sum.ios += one.ios;
+            sum.bytes += one.bytes;
+            sum.errors += one.errors;
+            sum.short_ios += one.short_ios;
+            match (report.split.of_mut(direction), split.of(direction)) {
+                (Some(sum), Some(one)) => {
+                    sum.submission.merge(&one.submission);
+                    sum.completion.merge(&one.completion);
+                }
+                (sum, one) => *sum = one.clone().or(sum.take()),
+            }
+        }
+        if let Some(account) = &measurement.account {
+            add_account(&mut report.account, account, ramp_ns);
+            if account.error != 0 {
+                let failure = self.words_of(account.error);
+                let failure = failure.or_else(|| account.failure.clone());
+                report.account.failure.clone_from(&failure);
+                report.failure = report.failure.take().or(failure);
+            }
+        }
+        let first = || self.words.lines().find(|line| line.contains("io_u error"));
+        if report.first_error.is_none() && report.failure.is_some() {
+            report.first_error = first().map(str::to_owned);
+        }
+    }
+
+    /// A bad end that no job's error explains: it has kept those from running
+    /// that did nothing.
+    fn tell_of_end(&self, reports: &mut [JobReport]) {
+        let explained = self.stopped || reports.iter().any(|report| report.failure.is_some());
+        let Some(badly) = self.ended.badly().filter(|_| !explained) else { return };
+        let badly = format!("{badly}{}", said(&self.words));
+        for report in reports {
+            if report.whole.iter().all(|(_, whole)| whole.ios == 0) {
+                report.failure = Some(badly.clone());
+            } else {
+                report.shortfalls.push(badly.clone());
+            }
+        }
+    }
+
+    /// The line in which fio told of a job's end by `errno`.
+    fn words_of(&self, errno: i32) -> Option<String> {
+        let mark = format!("err={errno}/");
+        self.words.lines().find(|line| line.contains(&mark)).map(str::to_owned)
+    }
+}
+
+fn add_account(sum: &mut Account, one: &Account, ramp_ns: u64) {
+    let first = sum.elapsed_ns == 0;
+    sum.started_ns = if first { one.started_ns } else { sum.started_ns.min(one.started_ns) };
+    // Both of fio's times begin after the ramp.
+    sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns.saturating_add(ramp_ns));
+    sum.counted_ns = sum.counted_ns.max(one.counted_ns);
+    sum.error = if sum.error == 0 { one.error } else { sum.error };
+    sum.errors.extend(one.errors.iter().cloned());
+    sum.cpu.user += one.cpu.user;
+    sum.cpu.system += one.cpu.system;
+    sum.cpu.busiest_thread = sum.cpu.busiest_thread.max(one.cpu.busiest_thread);
+    sum.switches += one.switches;
+    sum.major_faults += one.major_faults;
+    sum.minor_faults += one.minor_faults;
+    sum.depth_levels.iter_mut().zip(one.depth_levels).for_each(|(sum, one)| *sum += one);
+    sum.sync.merge(&one.sync);
+    sum.latency_target_depth = one.latency_target_depth.or(sum.latency_target_depth);
+    sum.steadystate_attained = one.steadystate_attained.or(sum.steadystate_attained);
+}
+
+/// CPU time of all jobs over the longest run time.
+fn cpu(reports: &[JobReport]) -> CpuUse {
+    let longest = reports.iter().map(|report| report.account.elapsed_ns).max().unwrap_or(0);
+    let mut all = CpuUse::default();
+    for Account { cpu, elapsed_ns, .. } in reports.iter().map(|report| &report.account) {
+        let share = *elapsed_ns as f64 / longest.max(1) as f64;
+        all.user += cpu.user * share;
+        all.system += cpu.system * share;
+        all.busiest_thread = all.busiest_thread.max(cpu.busiest_thread);
+    }
+    all
+}
+
+/// The job's files as fio opens them: through the descriptors that we hold, so
+/// that it is what was cleared whatever has the name by now. fio opens them
+/// anew, with the flags that it needs (proc(5), `/proc/pid/fd`).
+fn paths(cleared: &ClearedJob<'_>) -> Vec<String> {
+    cleared.files.iter().map(|file| path_of(file.read())).collect()
+}
+
+fn path_of(descriptor: &impl AsFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_fd().as_raw_fd())
+}
+
+/// A file that no directory knows: it needs no cleaning up.
+fn memory_file(text: &str) -> std::io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(c"job file", MemfdFlags::CLOEXEC)?;
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let written = rustix::io::write(&file, rest)?;
+        rest = &rest[written..];
+    }
+    Ok(file)
+}
+
+/// fio's words with the names of the targets in place of our descriptors.
+fn with_our_names(words: &str, jobs: &[ClearedJob<'_>]) -> String {
+    let files = jobs.iter().flat_map(|cleared| &cleared.files);
+    let mut names: Vec<_> =
+        files.map(|file| (path_of(file.read()), file.read().name().to_owned())).collect();
+    // The longest first: `fd/1` begins `fd/12`.
+    names.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+    names.dedup();
+    names.iter().fold(words.to_owned(), |words, (path, name)| words.replace(path, name))
+}
+
+/// `: ` and what fio said last, on one line; nothing where it said nothing.
+fn said(words: &str) -> String {
+    const LINES: usize = 4;
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
+    if last.is_empty() { last } else { format!(": {last}") }
+}

@@ -1,0 +1,295 @@
+//! fio's JSON and JSON+.
+
+use iodyno_job::{LatencyTarget, SteadyKind, SteadyState};
+use iodyno_model::{Each, Histogram};
+
+use crate::out::report::{DiskUse, Report};
+use crate::out::section::{GroupLane, Lane, Section, groups, sections};
+use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
+use crate::out::tree::Tree;
+
+/// `report` as `--output-format=json`: one document with a line feed at its end.
+pub fn json(report: &Report<'_>) -> String {
+    document(report, false)
+}
+
+/// `report` as `--output-format=json+`: with the bins of every histogram whose
+/// percentiles are reported.
+pub fn json_plus(report: &Report<'_>) -> String {
+    document(report, true)
+}
+
+fn document(report: &Report<'_>, bins: bool) -> String {
+    let sections = sections(report);
+    let groups = groups(&sections);
+    let elapsed_s = elapsed_s(&sections);
+    let jobs = sections.iter().map(|section| {
+        let found = groups.iter().find(|(number, _)| *number == section.group);
+        let group = found.map_or_else(Each::default, |(_, lanes)| *lanes);
+        job(section, &group, elapsed_s, bins)
+    });
+    let mut members = vec![
+        ("fio version", report.fio_version().into()),
+        ("timestamp", (report.written_ms() / 1000).into()),
+        ("timestamp_ms", report.written_ms().into()),
+        ("time", report.written().into()),
+    ];
+    if !report.global_options.is_empty() {
+        members.push(("global options", options(&report.global_options)));
+    }
+    members.push(("jobs", Tree::Array(jobs.collect())));
+    if !report.disks.is_empty() {
+        members.push(("disk_util", Tree::Array(report.disks.iter().map(disk).collect())));
+    }
+    members.push(("iodyno", about(report)));
+    object(members).document()
+}
+
+/// What fio's documents have no place for: who measured, and what its names
+/// stand for here.
+fn about(report: &Report<'_>) -> Tree {
+    let results = || report.jobs.iter().flat_map(|job| &job.measurement.total);
+    let split = results().filter(|result| result.split.is_some()).count();
+    let latencies = match split {
+        0 => "clat_ns repeats lat_ns, the total latency; slat_ns is not known",
+        n if n == results().count() => "slat_ns, clat_ns and lat_ns are known apart",
+        _ => "where slat_ns is empty, clat_ns repeats lat_ns, the total latency",
+    };
+    let sources: Vec<&str> = {
+        let mut all: Vec<_> = report.jobs.iter().map(|job| &*job.measurement.source).collect();
+        all.dedup();
+        all
+    };
+    Tree::object([
+        ("version", report.version.into()),
+        ("source", sources.join(", ").into()),
+        ("latencies", latencies.into()),
+    ])
+}
+
+fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: bool) -> Tree {
+    let account = &section.account;
+    let reporting = section.reporting;
+    let list = reporting.percentile_list();
+    let latency = |histogram: &Histogram, asked: bool| {
+        let list = if asked { list.as_slice() } else { &[] };
+        latencies(histogram, list, bins)
+    };
+    let mut members = vec![
+        ("jobname", section.name.into()),
+        ("groupid", section.group.into()),
+        ("job_start", (section.started_ns / 1_000_000).into()),
+        ("error", section.error().into()),
+        ("eta", 0_u64.into()),
+        ("elapsed", elapsed_s.into()),
+    ];
+    if !section.options.is_empty() {
+        members.push(("job options", options(section.options)));
+    }
+    if section.mixed {
+        members.push(("mixed", direction(&section.lanes.read, &group.read, section, &latency)));
+    } else {
+        let Each { read, write, trim } = &section.lanes;
+        members.push(("read", direction(read, &group.read, section, &latency)));
+        members.push(("write", direction(write, &group.write, section, &latency)));
+        members.push(("trim", direction(trim, &group.trim, section, &latency)));
+        let asked = reporting.percentiles.clat || reporting.percentiles.lat;
+        let sync = Tree::object([
+            ("total_ios", account.sync.count().into()),
+            ("lat_ns", latency(&account.sync, asked)),
+        ]);
+        members.push(("sync", sync));
+    }
+    if reporting.unified == iodyno_job::Unified::Both {
+        let all = section.all_directions();
+        members.push(("mixed", direction(&all, &group.read, section, &latency)));
+    }
+    let shares = section.latency_shares();
+    members.extend([
+        ("job_runtime", section.elapsed_ms().into()),
+        ("usr_cpu", section.cpu_percent.0.into()),
+        ("sys_cpu", section.cpu_percent.1.into()),
+        ("ctx", account.switches.into()),
+        ("majf", account.major_faults.into()),
+        ("minf", account.minor_faults.into()),
+        (
+            "iodepth_level",
+            levels(["1", "2", "4", "8", "16", "32"], &account.depth_levels, section.ios()),
+        ),
+        ("iodepth_submit", batches(&account.submit_levels)),
+        ("iodepth_complete", batches(&account.complete_levels)),
+        ("latency_ns", ranges(&shares.ns)),
+        ("latency_us", ranges(&shares.us)),
+        ("latency_ms", ranges(&shares.ms)),
+    ]);
+    if reporting.continue_on_error {
+        members.push(("total_err", section.errors.into()));
+        members.push(("first_error", section.first_error.into()));
+    }
+    if section.iodepth > 0 {
+        members.extend(latency_target(reporting.latency_target.as_ref(), section.iodepth));
+    }
+    if let Some(description) = &reporting.description {
+        members.push(("desc", description.as_str().into()));
+    }
+    if let Some(asked) = &reporting.steadystate {
+        members.push(("steadystate", steadystate(asked, section.steadystate_attained)));
+    }
+    object(members)
+}
+
+fn direction(
+    lane: &Lane,
+    group: &GroupLane,
+    section: &Section<'_>,
+    latency: &dyn Fn(&Histogram, bool) -> Tree,
+) -> Tree {
+    let asked = &section.reporting.percentiles;
+    let iops = match lane.runtime_ms {
+        0 => 0.0,
+        ms => lane.ios as f64 * 1000.0 / ms as f64,
+    };
+    let (bandwidth, rate) = (&lane.bandwidth, &lane.iops);
+    Tree::object([
+        ("io_bytes", lane.bytes.into()),
+        ("io_kbytes", (lane.bytes >> 10).into()),
+        ("bw_bytes", lane.bytes_per_s().into()),
+        ("bw", (lane.bytes_per_s() >> 10).into()),
+        ("iops", iops.into()),
+        ("runtime", lane.runtime_ms.into()),
+        ("total_ios", lane.ios.into()),
+        ("short_ios", lane.short_ios.into()),
+        // fio drops I/Os when it verifies trimmed blocks asynchronously; ours never does.
+        ("drop_ios", 0_u64.into()),
+        ("slat_ns", latency(&lane.slat, asked.slat)),
+        ("clat_ns", latency(&lane.clat, asked.clat)),
+        ("lat_ns", latency(&lane.lat, asked.lat)),
+        ("bw_min", bandwidth.min.into()),
+        ("bw_max", bandwidth.max.into()),
+        ("bw_agg", group.share_percent(bandwidth).into()),
+        ("bw_mean", bandwidth.mean.into()),
+        ("bw_dev", bandwidth.deviation().into()),
+        ("bw_samples", bandwidth.count.into()),
+        ("iops_min", rate.min.into()),
+        ("iops_max", rate.max.into()),
+        ("iops_mean", rate.mean.into()),
+        ("iops_stddev", rate.deviation().into()),
+        ("iops_samples", rate.count.into()),
+    ])
+}
+
+/// Moments, and percentiles for `list` where it is not empty.
+fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
+    let mut members = vec![
+        ("min", histogram.min_ns().unwrap_or(0).into()),
+        ("max", histogram.max_ns().unwrap_or(0).into()),
+        ("mean", histogram.mean_ns().unwrap_or(0.0).into()),
+        ("stddev", histogram.stdev_ns().unwrap_or(0.0).into()),
+        ("N", histogram.count().into()),
+    ];
+    if histogram.count() > 0 && !list.is_empty() {
+        let found = percentiles(histogram, list);
+        let found = found.into_iter().map(|(percent, ns)| (format!("{percent:.6}"), ns));
+        members.push(("percentile", found.collect()));
+        if bins {
+            let bins = histogram.bins().map(|bin| (middle_ns(&bin).to_string(), bin.count));
+            members.push(("bins", bins.collect()));
+        }
+    }
+    object(members)
+}
+
+/// Seven shares, percent; the last is of 64 and more.
+fn levels(names: [&str; 6], counts: &[u64; 7], total: u64) -> Tree {
+    let names = names.into_iter().chain([">=64"]).map(str::to_owned);
+    names.zip(level_shares(counts, total)).collect()
+}
+
+fn batches(counts: &[u64; 7]) -> Tree {
+    levels(["0", "4", "8", "16", "32", "64"], counts, counts.iter().sum())
+}
+
+fn ranges(shares: &[f64]) -> Tree {
+    let names = RANGES.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+    names.zip(shares.iter().copied()).collect()
+}
+
+/// fio has these for every job.
+fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, Tree); 4] {
+    [
+        ("latency_depth", depth.into()),
+        ("latency_target", target.map_or(0, |target| target.target_ns).into()),
+        ("latency_percentile", target.map_or(100.0, |target| target.percentile).into()),
+        ("latency_window", target.map_or(0, |target| target.window_ns / 1000).into()),
+    ]
+}
+
+/// What was asked for and whether it came; the course that fio adds as `data`
+/// is in the series of the stored measurement.
+fn steadystate(asked: &SteadyState, attained: bool) -> Tree {
+    let kind = match asked.kind {
+        SteadyKind::Iops => "iops",
+        SteadyKind::IopsSlope => "iops_slope",
+        SteadyKind::Bandwidth => "bw",
+        SteadyKind::BandwidthSlope => "bw_slope",
+        SteadyKind::Latency => "lat",
+        SteadyKind::LatencySlope => "lat_slope",
+    };
+    let percent = if asked.percent { "%" } else { "" };
+    Tree::object([
+        ("ss", format!("{kind}:{:.6}{percent}", asked.limit).into()),
+        ("duration", (asked.duration_ns / 1_000_000_000).into()),
+        ("attained", u64::from(attained).into()),
+    ])
+}
+
+fn disk(disk: &DiskUse) -> Tree {
+    let mut members = vec![
+        ("name", disk.name.as_str().into()),
+        ("read_ios", disk.read_ios.into()),
+        ("write_ios", disk.write_ios.into()),
+        ("read_sectors", disk.read_sectors.into()),
+        ("write_sectors", disk.write_sectors.into()),
+        ("read_merges", disk.read_merges.into()),
+        ("write_merges", disk.write_merges.into()),
+        ("read_ticks", disk.read_ticks_ms.into()),
+        ("write_ticks", disk.write_ticks_ms.into()),
+        ("in_queue", disk.in_queue_ms.into()),
+        ("util", disk.util_percent().into()),
+    ];
+    if let Some((mean, util)) = disk.aggregate() {
+        members.extend([
+            ("aggr_read_ios", mean.read_ios.into()),
+            ("aggr_write_ios", mean.write_ios.into()),
+            ("aggr_read_sectors", mean.read_sectors.into()),
+            ("aggr_write_sectors", mean.write_sectors.into()),
+            ("aggr_read_merges", mean.read_merges.into()),
+            // Without its `s` in fio.
+            ("aggr_write_merge", mean.write_merges.into()),
+            ("aggr_read_ticks", mean.read_ticks_ms.into()),
+            ("aggr_write_ticks", mean.write_ticks_ms.into()),
+            ("aggr_in_queue", mean.in_queue_ms.into()),
+            ("aggr_util", util.into()),
+        ]);
+    }
+    object(members)
+}
+
+/// How long all of it took, s, rounded up.
+fn elapsed_s(sections: &[Section<'_>]) -> u64 {
+    let starts = sections.iter().map(|section| section.started_ns);
+    let ends = sections.iter().map(|section| {
+        let elapsed_ns = section.account.elapsed_ns / u64::from(section.members.max(1));
+        section.started_ns.saturating_add_unsigned(elapsed_ns)
+    });
+    let (Some(first), Some(last)) = (starts.min(), ends.max()) else { return 0 };
+    last.saturating_sub(first).unsigned_abs().div_ceil(1_000_000_000)
+}
+
+fn options(options: &[(String, String)]) -> Tree {
+    options.iter().cloned().collect()
+}
+
+fn object(members: Vec<(&str, Tree)>) -> Tree {
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,21 @@
+//! Measurements in fio's shapes: JSON and JSON+, terse, normal, and logs.
+//!
+//! Pure functions from measurements to text. The shapes are those of fio 3.36
+//! (stat.c of fio tells which figure stands where; the code is our own).
+
+mod json;
+mod log;
+mod normal;
+mod number;
+mod rates;
+mod report;
+mod section;
+mod shares;
+mod terse;
+mod tree;
+
+pub use json::{json, json_plus};
+pub use log::{LogColumns, LogError, LogKind, LogRow, LogWriter};
+pub use normal::normal;
+pub use report::{DiskUse, Report, ReportJob, Reporting};
+pub use terse::terse;

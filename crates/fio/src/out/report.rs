@@ -1,0 +1,220 @@
+//! What is reported, and how it was asked to be.
+
+use iodyno_job::{Job, LatencyTarget, Percentiles, SteadyState, Unified};
+use iodyno_model::{DiskStats, Measurement};
+
+/// fio's version whose shapes these are.
+pub(super) const SHAPE: &str = "fio-3.36";
+
+/// Everything that a report in fio's shape says.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// Version of iodyno: `0.1.0`.
+    pub version: &'a str,
+    /// When it is written, ns since 1970 UTC.
+    pub written_ns: i64,
+    /// Process that ran the jobs; fio prints that of each job.
+    pub pid: u32,
+    /// Options of `[global]`, as written.
+    pub global_options: Vec<(String, String)>,
+    /// Jobs, in the order of the job file.
+    pub jobs: Vec<ReportJob<'a>>,
+    /// What the block devices under the targets did meanwhile.
+    pub disks: Vec<DiskUse>,
+}
+
+/// A job, with all of its clones.
+#[derive(Debug, Clone)]
+pub struct ReportJob<'a> {
+    /// What was measured. Clones are its parts with [`iodyno_model::Part::clone`].
+    pub measurement: &'a Measurement,
+    /// Options of its section, as written.
+    pub options: Vec<(String, String)>,
+    /// How it is reported.
+    pub reporting: Reporting,
+}
+
+/// How a job was asked to be reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reporting {
+    /// `group_reporting`: the jobs of its group are reported as one, under the
+    /// first one's name.
+    pub group: bool,
+    /// `description`.
+    pub description: Option<String>,
+    /// `unified_rw_reporting`.
+    pub unified: Unified,
+    /// Which percentiles, of which latencies.
+    pub percentiles: Percentiles,
+    /// Submission latencies are reported (not `disable_slat`).
+    pub slat: bool,
+    /// Completion latencies are reported (not `disable_clat`).
+    pub clat: bool,
+    /// Total latencies are reported (not `disable_lat`).
+    pub lat: bool,
+    /// Rates over time are reported (not `disable_bw_measurement`).
+    pub rates: bool,
+    /// `kb_base`: 1024 or 1000; which unit stands first in normal output.
+    pub kb_base: u32,
+    /// `unit_base=1`: normal output has bits instead of bytes.
+    pub bits: bool,
+    /// `continue_on_error`: errors are counted in a line of their own.
+    pub continue_on_error: bool,
+    /// `latency_target` and friends.
+    pub latency_target: Option<LatencyTarget>,
+    /// `steadystate`.
+    pub steadystate: Option<SteadyState>,
+}
+
+/// What a block device did while the jobs ran: the difference of its
+/// counters (kernel documentation, admin-guide/iostats).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskUse {
+    /// Block device, by kernel name.
+    pub name: String,
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Sectors of 512 bytes read.
+    pub read_sectors: u64,
+    /// Sectors of 512 bytes written.
+    pub write_sectors: u64,
+    /// Reads that were merged with others.
+    pub read_merges: u64,
+    /// Writes that were merged with others.
+    pub write_merges: u64,
+    /// Time that reads took together, ms.
+    pub read_ticks_ms: u64,
+    /// Time that writes took together, ms.
+    pub write_ticks_ms: u64,
+    /// Time that all I/Os took together, ms.
+    pub in_queue_ms: u64,
+    /// Time with I/O in flight, ns.
+    pub busy_ns: u64,
+    /// Time between both readings of the counters, ns.
+    pub elapsed_ns: u64,
+    /// The devices that it stands on.
+    pub members: Vec<DiskUse>,
+}
+
+impl Default for Reporting {
+    /// fio's defaults, with percentiles of the total latency as well.
+    fn default() -> Self {
+        Self::of(&Job::default())
+    }
+}
+
+impl Reporting {
+    /// What `job` asks for. Total latencies always come with their
+    /// percentiles: they are what we measure.
+    pub fn of(job: &Job) -> Self {
+        let report = &job.report;
+        let latencies = !report.gtod_reduce;
+        let continues = job.errors.continue_on_error;
+        Self {
+            group: job.threads.group_reporting,
+            description: job.description.clone(),
+            unified: report.unified,
+            percentiles: Percentiles { lat: true, ..report.percentiles.clone() },
+            slat: latencies && !report.disable_slat,
+            clat: latencies && !report.disable_clat,
+            lat: latencies && !report.disable_lat,
+            rates: latencies && !report.disable_bw,
+            kb_base: 1024,
+            bits: false,
+            continue_on_error: continues.read || continues.write || continues.verify,
+            latency_target: job.pace.latency_target,
+            steadystate: job.time.steadystate,
+        }
+    }
+
+    /// Percentiles that are asked for, percent, growing: `percentile_list`, or
+    /// fio's list (`man fio`).
+    pub(super) fn percentile_list(&self) -> Vec<f64> {
+        const USUAL: [f64; 17] = [
+            1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9,
+            99.95, 99.99,
+        ];
+        let mut list = self.percentiles.list.clone();
+        if list.is_empty() {
+            list = USUAL.to_vec();
+        }
+        list.sort_by(f64::total_cmp);
+        list
+    }
+}
+
+impl Report<'_> {
+    /// What stands where fio writes its version. Existing parsers look for
+    /// `fio-MAJOR.MINOR` and have met a suffix before (`fio-3.36-19-ge7e53`, a
+    /// build between releases), so ours says there who wrote it.
+    pub(super) fn fio_version(&self) -> String {
+        format!("{SHAPE}-iodyno-{}", self.version)
+    }
+
+    /// When it is written, in ms since 1970 UTC.
+    pub(super) const fn written_ms(&self) -> i64 {
+        self.written_ns / 1_000_000
+    }
+
+    /// When it is written, as ctime(3) writes it, in the local time zone:
+    /// `Sat Nov 21 14:43:13 2026`.
+    pub(super) fn written(&self) -> String {
+        let zone = jiff::tz::TimeZone::system();
+        let time = jiff::Timestamp::from_nanosecond(self.written_ns.into());
+        time.map_or(String::new(), |time| {
+            time.to_zoned(zone).strftime("%a %b %e %H:%M:%S %Y").to_string()
+        })
+    }
+}
+
+impl DiskUse {
+    /// What a device did from `before` to `after`, `elapsed_ns` later. What
+    /// those counters do not hold (merges, and the times of I/Os) stays 0.
+    pub fn between(before: &DiskStats, after: &DiskStats, elapsed_ns: u64) -> Self {
+        const SECTOR: u64 = 512;
+        let beyond = |count: fn(&DiskStats) -> u64| count(after).saturating_sub(count(before));
+        Self {
+            name: after.name.clone(),
+            read_ios: beyond(|stats| stats.reads),
+            write_ios: beyond(|stats| stats.writes),
+            read_sectors: beyond(|stats| stats.read_bytes) / SECTOR,
+            write_sectors: beyond(|stats| stats.written_bytes) / SECTOR,
+            busy_ns: beyond(|stats| stats.busy_ms).saturating_mul(1_000_000),
+            elapsed_ns,
+            ..Self::default()
+        }
+    }
+
+    /// Share of the time with I/O in flight, percent.
+    pub(super) fn util_percent(&self) -> f64 {
+        if self.elapsed_ns == 0 {
+            return 0.0;
+        }
+        (100.0 * self.busy_ns as f64 / self.elapsed_ns as f64).min(100.0)
+    }
+
+    /// The mean over the devices that it stands on, with the highest
+    /// utilisation, percent; `None` where it stands on none.
+    pub(super) fn aggregate(&self) -> Option<(Self, f64)> {
+        let count = self.members.len() as u64;
+        let mean = |field: fn(&Self) -> u64| {
+            self.members.iter().map(field).sum::<u64>().checked_div(count)
+        };
+        let util = self.members.iter().map(Self::util_percent).fold(0.0, f64::max);
+        let mean = Self {
+            read_ios: mean(|disk| disk.read_ios)?,
+            write_ios: mean(|disk| disk.write_ios)?,
+            read_sectors: mean(|disk| disk.read_sectors)?,
+            write_sectors: mean(|disk| disk.write_sectors)?,
+            read_merges: mean(|disk| disk.read_merges)?,
+            write_merges: mean(|disk| disk.write_merges)?,
+            read_ticks_ms: mean(|disk| disk.read_ticks_ms)?,
+            write_ticks_ms: mean(|disk| disk.write_ticks_ms)?,
+            in_queue_ms: mean(|disk| disk.in_queue_ms)?,
+            ..Self::default()
+        };
+        Some((mean, util))
+    }
+}

@@ -1,0 +1,349 @@
+//! From measurements to the sections of a report: fio's jobs, one for each
+//! clone, or one for each group with `group_reporting`.
+
+use iodyno_job::Unified;
+use iodyno_model::{Account, DIRECTIONS, Direction, DirectionResult, Each, Histogram, Measurement};
+
+use crate::out::rates::{Samples, samples};
+use crate::out::report::{Report, ReportJob, Reporting};
+use crate::out::shares::LatencyShares;
+
+/// A section: what fio prints as one job.
+#[derive(Debug, Clone)]
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    pub(super) group: u32,
+    pub(super) options: &'a [(String, String)],
+    pub(super) reporting: &'a Reporting,
+    /// Depth that was asked for, or that `latency_target` found.
+    pub(super) iodepth: u32,
+    /// Clones, and jobs of the group, that it holds.
+    pub(super) members: u32,
+    pub(super) started_ns: i64,
+    pub(super) lanes: Each<Lane>,
+    /// The lane of reads holds all directions (`unified_rw_reporting=mixed`).
+    pub(super) mixed: bool,
+    pub(super) steadystate_attained: bool,
+    /// Sums over its members.
+    pub(super) account: Account,
+    /// First errno that was met, whether the job ended of it or not.
+    pub(super) first_error: i32,
+    /// I/Os that failed.
+    pub(super) errors: u64,
+    /// CPU time, percent of a CPU's time while its members ran.
+    pub(super) cpu_percent: (f64, f64),
+}
+
+/// Results of one direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lane {
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    pub(super) short_ios: u64,
+    pub(super) runtime_ms: u64,
+    pub(super) slat: Histogram,
+    pub(super) clat: Histogram,
+    pub(super) lat: Histogram,
+    pub(super) bandwidth: Samples,
+    pub(super) iops: Samples,
+}
+
+/// What the sections of a group come to, for each direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GroupLane {
+    pub(super) bytes: u64,
+    /// Shortest and longest run time, ms.
+    pub(super) runtime_ms: (u64, u64),
+    /// Slowest and fastest section, bytes per second.
+    pub(super) bytes_per_s: (u64, u64),
+}
+
+/// One clone, or all where clones are not known apart.
+struct Member<'a> {
+    results: &'a [DirectionResult],
+    account: Option<&'a Account>,
+}
+
+/// The sections of a report, in fio's order.
+pub(super) fn sections<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    // Of the group that is being gathered: fio compares with the last job's group only.
+    let mut gathering = None;
+    for job in &report.jobs {
+        for member in members(job.measurement) {
+            let group = job.reporting.group.then_some(job.measurement.group);
+            let one = Section::of(job, &member);
+            match sections.last_mut() {
+                Some(last) if group.is_some() && gathering == group => last.add(&one),
+                _ => sections.push(one),
+            }
+            gathering = group;
+        }
+    }
+    sections.iter_mut().for_each(Section::finish);
+    sections
+}
+
+/// The groups of `sections` by number, each with its lanes.
+pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, Each<GroupLane>)> {
+    let mut groups: Vec<(u32, Each<GroupLane>)> = Vec::new();
+    for section in sections {
+        let known = groups.iter().position(|(number, _)| *number == section.group);
+        let at = known.unwrap_or_else(|| {
+            groups.push((section.group, Each::default()));
+            groups.len() - 1
+        });
+        for (direction, lane) in section.lanes.iter() {
+            groups[at].1.of_mut(direction).add(lane);
+        }
+    }
+    groups.sort_by_key(|(number, _)| *number);
+    groups
+}
+
+fn members(measurement: &Measurement) -> Vec<Member<'_>> {
+    let clones = measurement.parts.iter().filter(|part| part.clone.is_some());
+    let clones: Vec<_> = clones
+        .map(|part| Member { results: &part.results, account: part.account.as_ref() })
+        .collect();
+    if clones.is_empty() {
+        let account = measurement.account.as_ref();
+        return vec![Member { results: &measurement.total, account }];
+    }
+    clones
+}
+
+impl<'a> Section<'a> {
+    fn of(job: &'a ReportJob<'_>, member: &Member<'_>) -> Self {
+        let measurement = job.measurement;
+        let account = member.account.cloned().unwrap_or_else(|| Account {
+            started_ns: measurement.started_ns,
+            elapsed_ns: measurement.warmup_ns + measurement.duration_ns,
+            counted_ns: measurement.duration_ns,
+            failure: measurement.failure().map(str::to_owned),
+            cpu: measurement.cpu.unwrap_or_default(),
+            ..Account::default()
+        });
+        let mut lanes = Each::<Lane>::default();
+        for result in member.results {
+            let lane = Lane::of(result, account.counted_ns, measurement.warmup_ns, &job.reporting);
+            lanes.of_mut(result.direction).add(&lane);
+        }
+        let mixed = member.results.iter().any(|one| one.direction == Direction::Mixed);
+        let elapsed_ms = account.elapsed_ns as f64 / 1e6;
+        Self {
+            name: &measurement.name,
+            group: measurement.group,
+            options: &job.options,
+            reporting: &job.reporting,
+            iodepth: account.latency_target_depth.or(measurement.workload.iodepth).unwrap_or(0),
+            members: 1,
+            started_ns: account.started_ns,
+            lanes,
+            mixed: mixed || job.reporting.unified == Unified::Mixed,
+            steadystate_attained: account.steadystate_attained == Some(true),
+            first_error: account.errors.first().map_or(account.error, |first| first.errno),
+            errors: member.results.iter().map(|result| result.errors).sum(),
+            // For now in ms of CPU time; see `finish`.
+            cpu_percent: (account.cpu.user * elapsed_ms, account.cpu.system * elapsed_ms),
+            account,
+        }
+    }
+
+    /// Adds another member of its group, which keeps the first one's name.
+    fn add(&mut self, other: &Self) {
+        self.members += other.members;
+        for direction in DIRECTIONS {
+            self.lanes.of_mut(direction).add(other.lanes.of(direction));
+        }
+        // fio reports the last one's.
+        self.iodepth = other.iodepth;
+        self.steadystate_attained |= other.steadystate_attained;
+        self.cpu_percent.0 += other.cpu_percent.0;
+        self.cpu_percent.1 += other.cpu_percent.1;
+        self.errors = self.errors.saturating_add(other.errors);
+        if self.first_error == 0 {
+            self.first_error = other.first_error;
+        }
+        let (mine, theirs) = (&mut self.account, &other.account);
+        if mine.error == 0 && mine.failure.is_none() {
+            mine.error = theirs.error;
+            mine.failure.clone_from(&theirs.failure);
+        }
+        mine.elapsed_ns = mine.elapsed_ns.saturating_add(theirs.elapsed_ns);
+        mine.switches = mine.switches.saturating_add(theirs.switches);
+        mine.major_faults = mine.major_faults.saturating_add(theirs.major_faults);
+        mine.minor_faults = mine.minor_faults.saturating_add(theirs.minor_faults);
+        mine.sync.merge(&theirs.sync);
+        let levels = [
+            (&mut mine.depth_levels, &theirs.depth_levels),
+            (&mut mine.submit_levels, &theirs.submit_levels),
+            (&mut mine.complete_levels, &theirs.complete_levels),
+        ];
+        for (mine, theirs) in levels {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| {
+                *mine = mine.saturating_add(*theirs);
+            });
+        }
+    }
+
+    fn finish(&mut self) {
+        let elapsed_ms = self.account.elapsed_ns as f64 / 1e6;
+        let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
+        self.cpu_percent = (percent(self.cpu_percent.0), percent(self.cpu_percent.1));
+        if self.mixed {
+            self.lanes = Each { read: self.all_directions(), ..Each::default() };
+        }
+    }
+
+    /// All directions together.
+    pub(super) fn all_directions(&self) -> Lane {
+        let mut all = Lane::default();
+        self.lanes.iter().for_each(|(_, lane)| all.add(lane));
+        all
+    }
+
+    /// I/Os in all directions.
+    pub(super) fn ios(&self) -> u64 {
+        self.lanes.iter().map(|(_, lane)| lane.ios).fold(0, u64::saturating_add)
+    }
+
+    /// Time that its members ran, together, ms.
+    pub(super) const fn elapsed_ms(&self) -> u64 {
+        self.account.elapsed_ns / 1_000_000
+    }
+
+    /// Its I/Os by classes of latency: of the completion latency, as in fio.
+    pub(super) fn latency_shares(&self) -> LatencyShares {
+        LatencyShares::of(self.lanes.iter().map(|(_, lane)| &lane.clat), self.ios())
+    }
+
+    /// errno that ended it, or the first that it went on from. What ended it
+    /// without an errno is an I/O error to those who only look at the number.
+    pub(super) fn error(&self) -> i32 {
+        const EIO: i32 = 5;
+        match &self.account {
+            Account { error: 0, failure: Some(_), .. } => EIO,
+            Account { error: 0, .. } if self.reporting.continue_on_error => self.first_error,
+            Account { error, .. } => *error,
+        }
+    }
+}
+
+impl Lane {
+    fn of(
+        result: &DirectionResult,
+        counted_ns: u64,
+        warmup_ns: u64,
+        reporting: &Reporting,
+    ) -> Self {
+        let shown = |histogram: &Histogram, show: bool| {
+            if show { histogram.clone() } else { Histogram::default() }
+        };
+        let (slat, clat) = match &result.split {
+            Some(split) => (shown(&split.submission, reporting.slat), &split.completion),
+            None => (Histogram::default(), &result.latency),
+        };
+        let (bandwidth, iops) = match reporting.rates {
+            true => samples(&result.series, warmup_ns),
+            false => Default::default(),
+        };
+        Self {
+            ios: result.ios,
+            bytes: result.bytes,
+            short_ios: result.short_ios,
+            runtime_ms: runtime_ms(result, counted_ns),
+            slat,
+            clat: shown(clat, reporting.clat),
+            lat: shown(&result.latency, reporting.lat),
+            bandwidth,
+            iops,
+        }
+    }
+
+    /// Adds what ran at the same time in another clone or direction.
+    fn add(&mut self, other: &Self) {
+        self.ios = self.ios.saturating_add(other.ios);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.short_ios = self.short_ios.saturating_add(other.short_ios);
+        self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
+        self.slat.merge(&other.slat);
+        self.clat.merge(&other.clat);
+        self.lat.merge(&other.lat);
+        self.bandwidth.sum(&other.bandwidth);
+        self.iops.sum(&other.iops);
+    }
+
+    /// Bytes per second, whole as fio has them.
+    pub(super) fn bytes_per_s(&self) -> u64 {
+        per_s(self.bytes, self.runtime_ms)
+    }
+
+    /// I/Os per second, whole.
+    pub(super) fn whole_iops(&self) -> u64 {
+        per_s(self.ios, self.runtime_ms)
+    }
+}
+
+impl GroupLane {
+    fn add(&mut self, lane: &Lane) {
+        if lane.runtime_ms == 0 {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(lane.bytes);
+        self.runtime_ms = wider(self.runtime_ms, (lane.runtime_ms, lane.runtime_ms));
+        let bytes_per_s = lane.bytes_per_s();
+        self.bytes_per_s = wider(self.bytes_per_s, (bytes_per_s, bytes_per_s));
+    }
+
+    /// Adds another direction of the group, as `unified_rw_reporting=both` has it.
+    pub(super) fn widen(&mut self, other: &Self) {
+        if other.runtime_ms.1 > 0 {
+            self.bytes = self.bytes.saturating_add(other.bytes);
+            self.runtime_ms = wider(self.runtime_ms, other.runtime_ms);
+            self.bytes_per_s = wider(self.bytes_per_s, other.bytes_per_s);
+        }
+    }
+
+    /// Bytes per second of the whole group.
+    pub(super) fn aggregate_bytes_per_s(&self) -> u64 {
+        per_s(self.bytes, self.runtime_ms.1)
+    }
+
+    /// Share of the group's bandwidth, percent, that a mean of samples is.
+    pub(super) fn share_percent(&self, samples: &Samples) -> f64 {
+        match self.aggregate_bytes_per_s() {
+            _ if samples.count == 0 => 0.0,
+            0..=1024 => 100.0,
+            // fio takes the mean as a whole number here.
+            all => (samples.mean.trunc() * 100.0 / (all as f64 / 1024.0)).min(100.0),
+        }
+    }
+}
+
+/// The range that holds both; (0, 0) is none.
+fn wider(range: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    match range {
+        (0, 0) => other,
+        (low, high) => (low.min(other.0), high.max(other.1)),
+    }
+}
+
+/// `amount` in `ms` by the second, whole; 0 in no time.
+fn per_s(amount: u64, ms: u64) -> u64 {
+    (u128::from(amount) * 1000).checked_div(ms.into()).map_or(0, |rate| rate as u64)
+}
+
+/// How long it took, ms: what makes the I/Os the rate that was estimated;
+/// where there is no rate, all of the counted time.
+fn runtime_ms(result: &DirectionResult, counted_ns: u64) -> u64 {
+    if result.ios == 0 && result.bytes == 0 {
+        return 0;
+    }
+    let ms = if result.iops.value > 0.0 && result.ios > 0 {
+        (result.ios as f64 * 1e3 / result.iops.value).round() as u64
+    } else {
+        counted_ns / 1_000_000
+    };
+    ms.max(1)
+}

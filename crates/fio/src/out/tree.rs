@@ -1,0 +1,150 @@
+//! JSON as fio writes it: members in order, numbers as integers or with six
+//! decimals, two blanks for each level.
+
+use std::fmt::Write;
+
+/// A value of a JSON document.
+#[derive(Debug, Clone)]
+pub(super) enum Tree {
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    Object(Vec<(String, Tree)>),
+    Array(Vec<Tree>),
+}
+
+impl Tree {
+    /// An object of these members.
+    pub(super) fn object<const N: usize>(members: [(&str, Self); N]) -> Self {
+        Self::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    /// The document, with a line feed at its end.
+    pub(super) fn document(&self) -> String {
+        let mut text = String::new();
+        self.write(0, &mut text);
+        text.push('\n');
+        text
+    }
+
+    fn write(&self, level: usize, text: &mut String) {
+        match self {
+            Self::Integer(number) => push(text, format_args!("{number}")),
+            Self::Float(number) if number.is_finite() => push(text, format_args!("{number:.6}")),
+            Self::Float(_) => text.push_str("0.000000"),
+            Self::Text(value) => text.push_str(&quoted(value)),
+            Self::Object(members) => {
+                let members = members.iter().map(|(name, value)| (Some(name.as_str()), value));
+                write_members(members, ('{', '}'), level, text);
+            }
+            Self::Array(values) => {
+                write_members(values.iter().map(|value| (None, value)), ('[', ']'), level, text);
+            }
+        }
+    }
+}
+
+fn write_members<'t>(
+    members: impl Iterator<Item = (Option<&'t str>, &'t Tree)>,
+    (open, close): (char, char),
+    level: usize,
+    text: &mut String,
+) {
+    text.push(open);
+    for (n, (name, value)) in members.enumerate() {
+        text.push_str(if n == 0 { "\n" } else { ",\n" });
+        indent(level + 1, text);
+        if let Some(name) = name {
+            push(text, format_args!("{} : ", quoted(name)));
+        }
+        value.write(level + 1, text);
+    }
+    text.push('\n');
+    indent(level, text);
+    text.push(close);
+}
+
+fn indent(level: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n("  ", level));
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Appends formatted text.
+pub(super) fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("a string takes everything");
+}
+
+impl From<u64> for Tree {
+    fn from(number: u64) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<u32> for Tree {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<i32> for Tree {
+    fn from(number: i32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<i64> for Tree {
+    fn from(number: i64) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<f64> for Tree {
+    fn from(number: f64) -> Self {
+        Self::Float(number)
+    }
+}
+
+impl From<String> for Tree {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Tree {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Tree>> From<Vec<T>> for Tree {
+    fn from(values: Vec<T>) -> Self {
+        Self::Array(values.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<Tree>> FromIterator<(String, T)> for Tree {
+    fn from_iter<I: IntoIterator<Item = (String, T)>>(members: I) -> Self {
+        Self::Object(members.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_looks_like_fios() {
+        let tree = Tree::object([
+            ("fio \"version\"", "a\nb".into()),
+            ("mean", 0.5.into()),
+            ("jobs", vec![Tree::object([("error", 0_u64.into())])].into()),
+            ("bins", Tree::Object(Vec::new())),
+        ]);
+        let text = "{\n  \"fio \\\"version\\\"\" : \"a\\nb\",\n  \"mean\" : 0.500000,\n  \"jobs\" : \
+                    [\n    {\n      \"error\" : 0\n    }\n  ],\n  \"bins\" : {\n  }\n}\n";
+        assert_eq!(tree.document(), text);
+    }
+}

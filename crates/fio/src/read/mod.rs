@@ -1,0 +1,10 @@
+//! fio's output as measurements: JSON and JSON+ of fio 3.0 and later.
+//!
+//! What the text does not say stays unknown.
+
+mod document;
+mod json;
+mod members;
+
+pub use document::{Document, ReadError};
+pub use json::{documents, json};

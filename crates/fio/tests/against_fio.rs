@@ -1,0 +1,227 @@
+//! The same run in fio's words and in ours: the real fio's JSON+ is read and
+//! written again, and compared with what fio printed of this run.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::sync::LazyLock;
+
+use common::{fio, members, near, parts, report};
+use iodyno_fio::out::{Reporting, json, json_plus, normal, terse};
+use iodyno_fio::read::documents;
+use iodyno_job::{Percentiles, Unified};
+
+/// Every latency with its bins, so that nothing is lost on the way.
+const PERCENTILES: &str = "lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n";
+
+fn cases() -> Vec<(&'static str, String, Reporting)> {
+    let global = format!("[global]\nfilename=data\nsize=4m\n{PERCENTILES}");
+    let null = format!("[global]\nioengine=null\nsize=8m\n{PERCENTILES}");
+    let all = Percentiles { slat: true, clat: true, lat: true, list: Vec::new() };
+    let usual = Reporting { percentiles: all, ..Reporting::default() };
+    vec![
+        (
+            "clones, groups and syncs",
+            format!(
+                "{global}[mix]\nrw=randrw\nioengine=libaio\ndirect=1\niodepth=4\nnumjobs=2\n\
+                 [apart]\nstonewall\nrw=write\nbs=8k\nfsync=16\n\
+                 [together]\nstonewall\nrw=randread\nnumjobs=3\ngroup_reporting\nbs=16k\n"
+            ),
+            usual.clone(),
+        ),
+        (
+            "trims, and directions of different lengths",
+            format!("{null}[trim]\nrw=randtrim\n[trimwrite]\nstonewall\nrw=trimwrite\nbs=64k\n"),
+            usual.clone(),
+        ),
+        (
+            "directions together",
+            format!("{null}[a]\nrw=randrw\nunified_rw_reporting=mixed\n"),
+            Reporting { unified: Unified::Mixed, ..usual.clone() },
+        ),
+        (
+            "directions apart and together",
+            format!("{null}[a]\nrw=randrw\nunified_rw_reporting=both\n"),
+            Reporting { unified: Unified::Both, ..usual.clone() },
+        ),
+        (
+            "a list of percentiles, a description, errors",
+            format!(
+                "{null}[a]\nrw=read\npercentile_list=50:90:99.9999\ndescription=what it is\n\
+                 continue_on_error=all\n"
+            ),
+            Reporting {
+                percentiles: Percentiles {
+                    list: vec![99.9999, 50.0, 90.0],
+                    ..usual.percentiles.clone()
+                },
+                description: Some("what it is".into()),
+                continue_on_error: true,
+                ..usual.clone()
+            },
+        ),
+        (
+            "thousands and bits",
+            format!("{null}[a]\nrw=read\nkb_base=1000\nunit_base=1\n"),
+            Reporting { kb_base: 1000, bits: true, ..usual },
+        ),
+    ]
+}
+
+/// Each case with what fio printed.
+static OUTPUTS: LazyLock<Vec<(&str, String, Reporting)>> = LazyLock::new(|| {
+    let run = |(title, job, reporting): (&'static str, String, Reporting)| {
+        let directory = tempfile::tempdir().unwrap();
+        (title, fio(directory.path(), &job), reporting)
+    };
+    cases().into_iter().map(run).collect()
+});
+
+/// Members that fio 3.36 has, and earlier versions do not.
+const NEWER: [&str; 5] =
+    ["job_start", "read_sectors", "write_sectors", "aggr_read_sectors", "aggr_write_sectors"];
+
+#[test]
+fn json_has_fios_members_in_fios_order_with_fios_values() {
+    for (title, output, reporting) in OUTPUTS.iter() {
+        let (_, fios, _) = parts(output);
+        let document = documents(output).unwrap().remove(0);
+        let ours = json_plus(&report(&document, reporting));
+        let (ours, about) = ours.split_once("  \"iodyno\" : ").unwrap();
+        assert!(about.contains("\"version\" : \"0.0.0\""), "{about}");
+        let (ours, fios) = (members(ours), members(fios));
+        // Options come back in the order of their names.
+        let (mut ours, mut fios) = (ours, fios);
+        sort_options(&mut ours);
+        sort_options(&mut fios);
+        let newer = |member: &&(usize, &str, &str)| !NEWER.contains(&member.1);
+        let ours: Vec<_> = ours.iter().filter(newer).collect();
+        let fios: Vec<_> = fios.iter().filter(newer).collect();
+        let mut block = "";
+        for (ours, fios) in ours.iter().zip(&fios) {
+            assert_eq!((ours.0, ours.1), (fios.0, fios.1), "{title}");
+            if fios.2 == "{" {
+                block = fios.1;
+            }
+            let (relative, absolute) = match (block, ours.1) {
+                // Not in fio's JSON, or for fio to say.
+                ("iodepth_submit" | "iodepth_complete", _) => continue,
+                (_, "fio version" | "eta" | "elapsed") => continue,
+                (_, name) if name.starts_with("bw_") && name != "bw_bytes" => continue,
+                (_, name) if name.starts_with("iops_") => continue,
+                // From percentages, and from bins.
+                ("iodepth_level", _) => (0.0, 0.1),
+                ("latency_ns" | "latency_us" | "latency_ms", _) => (0.0, 10.0),
+                (_, "util" | "stddev") => (1e-3, 0.0),
+                _ => (1e-6, 0.0),
+            };
+            assert!(near(ours.2, fios.2, relative, absolute), "{title}: {block} {ours:?} {fios:?}");
+            assert_eq!(ours.2.contains('.'), fios.2.contains('.'), "{title}: {ours:?} {fios:?}");
+        }
+        assert_eq!(ours.len(), fios.len(), "{title}");
+    }
+}
+
+fn sort_options(members: &mut [(usize, &str, &str)]) {
+    for start in 1..members.len() {
+        if members[start - 1].1.ends_with("options") {
+            let depth = members[start].0;
+            let rest = members[start..].iter();
+            let end = start + rest.take_while(|member| member.0 == depth).count();
+            members[start..end].sort_unstable();
+        }
+    }
+}
+
+#[test]
+fn terse_has_fios_fields() {
+    for (title, output, reporting) in OUTPUTS.iter() {
+        let (fios, ..) = parts(output);
+        let document = documents(output).unwrap().remove(0);
+        let ours = terse(&report(&document, reporting), 5);
+        assert_eq!(ours.lines().count(), fios.len());
+        for (ours, fios) in ours.lines().zip(fios) {
+            let ours: Vec<&str> = ours.split(';').collect();
+            let fios: Vec<&str> = fios.split(';').collect();
+            assert_eq!(ours.len(), fios.len(), "{title}: {ours:?}\n{fios:?}");
+            for (n, (ours, fios)) in ours.iter().zip(&fios).enumerate() {
+                // 47 fields for each direction behind the first five, the last
+                // eleven of them samples of rates; then CPU, depths, latencies.
+                let (relative, absolute) = match n {
+                    // Utilisation of the disk, from a ratio.
+                    188 => (0.01, 0.0),
+                    1 => continue,
+                    5..146 if (n - 5) % 47 >= 36 => continue,
+                    151..158 => (0.0, 0.1),
+                    158..180 => (0.0, 10.0),
+                    _ => (1e-3, 0.0),
+                };
+                assert!(near(ours, fios, relative, absolute), "{title}: field {n}: {ours} {fios}");
+            }
+        }
+    }
+}
+
+#[test]
+fn terse_has_as_many_fields_as_its_version() {
+    let (_, output, reporting) = &OUTPUTS[0];
+    let document = documents(output).unwrap().remove(0);
+    let disks = 9 * document.disks.len();
+    for (version, fields) in [(2, 161), (3, 121 + disks), (4, 162 + disks), (5, 180 + disks)] {
+        let text = terse(&report(&document, reporting), version);
+        assert!(text.starts_with(&format!("{version};")));
+        assert_eq!(text.lines().next().unwrap().split(';').count(), fields);
+    }
+}
+
+#[test]
+fn normal_has_fios_lines() {
+    for (title, output, reporting) in OUTPUTS.iter() {
+        let (_, _, fios) = parts(output);
+        let document = documents(output).unwrap().remove(0);
+        let ours = normal(&report(&document, reporting));
+        // Samples of rates are not in fio's JSON.
+        let compared = |line: &&str| !line.starts_with("   bw (") && !line.starts_with("   iops ");
+        let ours: Vec<&str> = ours.lines().filter(compared).collect();
+        let fios: Vec<&str> = fios.lines().filter(compared).collect();
+        for (ours, fios) in ours.iter().zip(&fios) {
+            let tokens = |line: &str| -> Vec<String> {
+                line.split([' ', '=', '[', ']', ',']).map(str::to_owned).collect()
+            };
+            let title_of = |line: &str| line.split([':', '=']).next().unwrap_or("").to_owned();
+            assert_eq!(title_of(ours), title_of(fios), "{title}:\n{ours}\n{fios}");
+            let (a, b) = (tokens(ours), tokens(fios));
+            // Not in fio's JSON: batches, the process, the disks' sectors.
+            let same = ours.starts_with("     submit")
+                // fio prints zeros here with unified_rw_reporting=both.
+                || fios.starts_with("  mixed: IOPS=0, BW=0 (0)")
+                || ours.starts_with("     complete")
+                || ours.contains("pid=")
+                || ours.contains("util=")
+                || ours.starts_with("  lat (")
+                || (a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| near(a, b, 0.01, 0.0)));
+            assert!(same, "{title}:\n{ours}\n{fios}");
+        }
+        assert_eq!(ours.len(), fios.len(), "{title}:\n{ours:#?}\n{fios:#?}");
+    }
+}
+
+#[test]
+fn what_we_write_is_read_again() {
+    let (_, output, reporting) = &OUTPUTS[0];
+    let document = documents(output).unwrap().remove(0);
+    let again = documents(&json_plus(&report(&document, reporting))).unwrap().remove(0);
+    assert_eq!(again.version, "fio-3.36-iodyno-0.0.0");
+    assert_eq!(again.measurements.len(), document.measurements.len());
+    for (again, first) in again.measurements.iter().zip(&document.measurements) {
+        assert_eq!((&again.name, again.group), (&first.name, first.group));
+        assert_eq!(again.workload, first.workload);
+        for (again, first) in again.total.iter().zip(&first.total) {
+            assert_eq!((again.ios, again.bytes), (first.ios, first.bytes));
+            assert!(again.latency.bins().eq(first.latency.bins()));
+        }
+    }
+    let plain = json(&report(&document, reporting));
+    assert!(!plain.contains("\"bins\"") && plain.contains("\"percentile\""));
+}

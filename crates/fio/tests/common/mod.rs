@@ -1,0 +1,101 @@
+//! fio's output, and how ours is compared with it.
+
+// Each test binary uses some of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::Path;
+use std::process::Command;
+
+use iodyno_fio::out::{Report, ReportJob, Reporting};
+use iodyno_fio::read::Document;
+use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+
+/// What fio prints for `job` in `directory`, in all formats at once: terse
+/// lines, the JSON+ document, normal text.
+pub fn fio(directory: &Path, job: &str) -> String {
+    let file = directory.join("test.fio");
+    std::fs::write(&file, job).unwrap();
+    let output = Command::new("fio")
+        .current_dir(directory)
+        .args(["--output-format=normal,terse,json+", "--terse-version=5"])
+        .arg(&file)
+        .output()
+        .expect("the tests run the real fio: install the package fio");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// The parts of fio's combined output: (terse lines, JSON, normal text).
+pub fn parts(output: &str) -> (Vec<&str>, &str, &str) {
+    let start = output.find("{\n  \"fio version\"").unwrap();
+    let end = start + output[start..].find("\n}\n").unwrap() + 3;
+    let terse = output[..start]
+        .lines()
+        .filter(|line| line.split(';').nth(1).is_some_and(|version| version.starts_with("fio-")));
+    (terse.collect(), &output[start..end], &output[end..])
+}
+
+/// A report that should say what `document` says. Its sections are what fio
+/// made of groups, so they are not gathered again.
+pub fn report<'a>(document: &'a Document, reporting: &Reporting) -> Report<'a> {
+    let jobs = document.measurements.iter().zip(&document.job_options);
+    Report {
+        version: "0.0.0",
+        written_ns: document.written_ns.unwrap(),
+        pid: 1,
+        global_options: document.global_options.clone(),
+        jobs: jobs
+            .map(|(measurement, options)| ReportJob {
+                measurement,
+                options: options.clone(),
+                reporting: reporting.clone(),
+            })
+            .collect(),
+        disks: document.disks.clone(),
+    }
+}
+
+/// Members of a JSON text as fio writes it, a line each: (depth, name, value).
+pub fn members(json: &str) -> Vec<(usize, &str, &str)> {
+    json.lines()
+        .filter_map(|line| {
+            let (name, value) = line.trim_start().strip_prefix('"')?.split_once("\" : ")?;
+            Some((line.len() - line.trim_start().len(), name, value.trim_end_matches(',')))
+        })
+        .collect()
+}
+
+/// Both say the same: as numbers within `relative` of the larger (of 1 at
+/// least) or within `absolute`, else to the letter.
+pub fn near(ours: &str, fios: &str, relative: f64, absolute: f64) -> bool {
+    let number = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
+    match (number(ours), number(fios)) {
+        (Some(a), Some(b)) => {
+            (a - b).abs() <= (relative * a.abs().max(b.abs()).max(1.0)).max(absolute)
+        }
+        _ => ours == fios,
+    }
+}
+
+/// A host of which nothing is known.
+pub fn host() -> Host {
+    Host {
+        taken_ns: 0,
+        hostname: Fact::Absent,
+        system: System::default(),
+        cpus: Cpus::default(),
+        memory: Fact::Absent,
+        kernel: Kernel::default(),
+        page_bytes: Fact::Absent,
+        limits: Limits::default(),
+        drivers: Vec::new(),
+        cards: Vec::new(),
+        drives: Vec::new(),
+        links: Vec::new(),
+        nvme_functions: Vec::new(),
+        slots: Vec::new(),
+        blocks: Vec::new(),
+        disk_stats: Vec::new(),
+    }
+}

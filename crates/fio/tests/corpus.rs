@@ -1,0 +1,153 @@
+//! Reports that others published, with the values that are in them.
+//!
+//! `IODYNO_CORPUS=DIR cargo test -p iodyno-fio -- --ignored`
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use iodyno_fio::read::{ReadError, documents};
+use iodyno_model::{Bin, Direction, Measurement};
+use serde_json::Value;
+
+fn corpus() -> PathBuf {
+    PathBuf::from(std::env::var("IODYNO_CORPUS").expect("IODYNO_CORPUS names the corpus"))
+}
+
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.to_str().is_some_and(|path| path.ends_with(ending)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn near(ours: f64, theirs: f64) -> bool {
+    (ours - theirs).abs() <= 1e-4 * theirs.abs().max(1.0)
+}
+
+#[test]
+#[ignore = "needs the corpus: IODYNO_CORPUS"]
+fn published_documents_hold_what_they_say() {
+    let mut read = 0;
+    for path in files(&corpus().join("json"), ".txt") {
+        let text = fs::read_to_string(&path).unwrap();
+        let meta = fs::read_to_string(path.with_extension("meta.json")).unwrap();
+        let meta: Value = serde_json::from_str(&meta).unwrap();
+        let title = path.display();
+        if meta["fio_version"].as_str().unwrap().starts_with("2.") {
+            assert!(documents(&text).is_err(), "{title}");
+            continue;
+        }
+        let found = documents(&text).unwrap_or_else(|error| panic!("{title}: {error}"));
+        let expected = meta["expected"].as_array().unwrap();
+        assert_eq!(found.len(), expected.len(), "{title}");
+        for (document, expected) in found.iter().zip(expected) {
+            let jobs = expected["jobs"].as_array().unwrap();
+            assert_eq!(document.measurements.len(), jobs.len(), "{title}");
+            for (measurement, job) in document.measurements.iter().zip(jobs) {
+                compare(measurement, job, &path);
+                read += 1;
+            }
+        }
+    }
+    assert!(read >= 20, "{read}");
+}
+
+fn compare(measurement: &Measurement, job: &Value, path: &Path) {
+    let title = format!("{} {}", path.display(), measurement.name);
+    assert_eq!(measurement.name, job["jobname"].as_str().unwrap(), "{title}");
+    assert_eq!(u64::from(measurement.group), job["groupid"].as_u64().unwrap(), "{title}");
+    let error = job["error"].as_i64().unwrap();
+    assert_eq!(i64::from(measurement.account.as_ref().unwrap().error), error, "{title}");
+    for (name, expected) in job["ddirs"].as_object().unwrap() {
+        let direction = match name.as_str() {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            "trim" => Direction::Trim,
+            _ => Direction::Mixed,
+        };
+        let result = measurement.result(direction).unwrap_or_else(|| panic!("{title} {name}"));
+        let checks = [
+            ("total_ios", Some(result.ios as f64)),
+            ("io_bytes", Some(result.bytes as f64)),
+            ("iops", Some(result.iops.value)),
+            ("bw_bytes", Some(result.bandwidth.value)),
+            ("lat_mean_ns", result.latency_mean.map(|mean| mean.value)),
+        ];
+        for (name, ours) in checks {
+            if let Some(theirs) = expected[name].as_f64() {
+                let ours = ours.unwrap_or_else(|| panic!("{title}: no {name}"));
+                // Before 3.2 there were whole KiB/s only.
+                let near = near(ours, theirs)
+                    || name == "bw_bytes" && (0.0..1024.0).contains(&(ours - theirs));
+                assert!(near, "{title}: {name} {ours} {theirs}");
+            }
+        }
+    }
+}
+
+/// Percentiles from the bins are those that fio printed.
+#[test]
+#[ignore = "needs the corpus, with matched.tar.xz unpacked in it: IODYNO_CORPUS"]
+fn bins_give_fios_percentiles() {
+    let mut compared = 0;
+    for path in files(&corpus().join("matched"), "jsonplus.json") {
+        let text = fs::read_to_string(&path).unwrap();
+        let title = path.display();
+        let found = match documents(&text) {
+            Ok(found) => found,
+            Err(ReadError::TooOld { .. }) => continue,
+            Err(error) => panic!("{title}: {error}"),
+        };
+        let raw: Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
+        for (measurement, job) in found[0].measurements.iter().zip(raw["jobs"].as_array().unwrap())
+        {
+            for result in &measurement.total {
+                let name = match result.direction {
+                    Direction::Read => "read",
+                    Direction::Write => "write",
+                    Direction::Trim => "trim",
+                    Direction::Mixed => "mixed",
+                };
+                let clat = result.split.as_ref().map(|split| &split.completion);
+                for (kind, histogram) in [("clat_ns", clat), ("lat_ns", Some(&result.latency))] {
+                    let fios = &job[name][kind]["percentile"];
+                    let (Some(fios), Some(histogram)) = (fios.as_object(), histogram) else {
+                        continue;
+                    };
+                    if histogram.count() == 0 {
+                        continue;
+                    }
+                    if let Some(n) = job[name][kind]["N"].as_u64() {
+                        assert_eq!(histogram.count(), n, "{title} {name} {kind}");
+                    }
+                    for (percent, ns) in fios {
+                        let rank =
+                            percent.parse::<f64>().unwrap() / 100.0 * histogram.count() as f64;
+                        let mut seen = 0;
+                        let bin = histogram.bins().find(|bin| {
+                            seen += bin.count;
+                            seen as f64 >= rank
+                        });
+                        let Some(Bin { low_ns, high_ns, .. }) = bin else { continue };
+                        let ns = ns.as_u64().unwrap();
+                        assert!(
+                            (low_ns..=high_ns).contains(&ns) || ns == 0,
+                            "{title} {name} {kind} {percent}: {ns} {low_ns}..{high_ns}"
+                        );
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
