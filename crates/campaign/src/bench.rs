@@ -110,18 +110,18 @@ impl<'a> Ready<'a> {
     ) -> ClearedJob<'a> {
         let mut job = job.clone();
         if let Some((threads, depth)) = outstanding {
-            job.numjobs = threads;
-            job.iodepth = depth;
+            job.threads.shared_by = threads;
+            job.depth.iodepth = depth;
         }
-        job.cpus_allowed.clone_from(&self.near_cpus);
-        if !job.cpus_allowed.is_empty() {
-            let length = job.cpus_allowed.len();
-            job.cpus_allowed.rotate_left(turn % length);
+        job.threads.cpus_allowed.clone_from(&self.near_cpus);
+        if !job.threads.cpus_allowed.is_empty() {
+            let length = job.threads.cpus_allowed.len();
+            job.threads.cpus_allowed.rotate_left(turn % length);
         }
         if let Some(written) = &self.written {
-            job.extents.clone_from(&written.extents);
+            job.space.extents.clone_from(&written.extents);
         }
-        ClearedJob { job, target: self.clearance }
+        ClearedJob::reading(job, self.clearance)
     }
 
     /// What is known of the conditions before anything runs.

@@ -12,10 +12,34 @@ pub enum CampaignError {
     Store(#[from] StoreError),
     /// A target cannot be used.
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Target(TargetError),
+    /// A job does not fit its files or devices.
+    #[error("job `{name}`: {what}")]
+    Job {
+        /// Its name.
+        name: String,
+        /// What does not fit, and what would.
+        what: String,
+    },
+    /// A word of --allow-write or --discard-data names nothing that is written.
+    #[error(
+        "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
+    )]
+    UnusedAllowance(String),
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<TargetError> for CampaignError {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Interrupted { .. } | TargetError::LayoutInterrupted { .. } => {
+                Self::Interrupted
+            }
+            error => Self::Target(error),
+        }
+    }
 }
 
 impl CampaignError {
@@ -23,7 +47,7 @@ impl CampaignError {
     pub(crate) fn next_step(&self) -> String {
         match self {
             Self::Target(error) => error.next_step(),
-            Self::Store(_) | Self::Interrupted => String::new(),
+            _ => String::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use iodyno_host::Source;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
 use iodyno_store::Store;
-use iodyno_target::Target;
+use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -37,6 +37,8 @@ pub struct Options {
     pub max_ns: Option<u64>,
     /// Measure drives that serve others, too.
     pub busy: bool,
+    /// What may be written, and lost.
+    pub permission: Permission,
     /// Measure nothing: links, health and inventory only.
     pub no_load: bool,
     /// What was asked for and cannot even become a target, and why.
@@ -108,7 +110,11 @@ pub fn carry_out(
         spent_ns: 0,
         last_snapshot: 0,
     };
-    let result = if options.no_load { Ok(()) } else { campaign.measure(targets) };
+    let result = match &campaign.plan.script {
+        _ if options.no_load => Ok(()),
+        Some(script) => campaign.play(script),
+        None => campaign.measure(targets),
+    };
     let (skipped, failed) = (std::mem::take(&mut campaign.skipped), campaign.failed);
     run.state = match &result {
         _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
@@ -249,7 +255,7 @@ impl Campaign<'_, '_> {
     }
 
     /// Tells which blocks of a target were ever written.
-    fn sample(&mut self, ready: &mut Ready<'_>) -> Result<(), CampaignError> {
+    pub(crate) fn sample(&mut self, ready: &mut Ready<'_>) -> Result<(), CampaignError> {
         if ready.written.is_some() || self.plan.written_samples == 0 {
             return Ok(());
         }

@@ -1,7 +1,12 @@
 //! What a campaign is going to do, said before it does it.
 
-use iodyno_model::format_duration_ns;
+use std::collections::BTreeMap;
 
+use iodyno_job::script::Script;
+use iodyno_job::{Job, Room, Stream};
+use iodyno_model::{Bytes, Direction, format_duration_ns};
+
+use crate::bench::Ready;
 use crate::budget::Budget;
 
 /// The load to expect, in sentences, for targets of these names; directories
@@ -45,4 +50,56 @@ fn minutes(ns: u64) -> String {
         (m, 0) => format!("{m} min"),
         (m, s) => format!("{m} min {s} s"),
     }
+}
+
+/// What the jobs of a script are going to write, for each target: how much,
+/// where that is known, since it wears drives.
+pub(crate) fn writes(script: &Script, bench: &[Ready<'_>]) -> Vec<String> {
+    let mut known: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    for job in script.phases.iter().flat_map(|phase| &phase.jobs).map(|job| &job.job) {
+        if !job.writes() {
+            continue;
+        }
+        let targets: Vec<&Ready<'_>> =
+            job.files.paths.iter().filter_map(|path| ready_of(bench, path)).collect();
+        let bytes = bytes_written(job, &targets);
+        for ready in &targets {
+            let share = bytes.map(|bytes| bytes / targets.len() as u64);
+            let sum = known.entry(&ready.name).or_insert(Some(0));
+            *sum = sum.zip(share).map(|(sum, share)| sum + share);
+        }
+    }
+    let sentence = |(target, bytes): (&str, Option<u64>)| match bytes {
+        Some(bytes) => format!("Writes {} to {target}.", Bytes(bytes).binary()),
+        None => format!("Writes to {target} for as long as the job says."),
+    };
+    known.into_iter().map(sentence).collect()
+}
+
+fn ready_of<'b, 'a>(bench: &'b [Ready<'a>], path: &str) -> Option<&'b Ready<'a>> {
+    let canonical = std::fs::canonicalize(path).ok()?.display().to_string();
+    bench.iter().find(|ready| {
+        ready.name == canonical || canonical.strip_prefix("/dev/") == Some(ready.name.as_str())
+    })
+}
+
+/// What a job writes in all, bytes, where that does not depend on how fast it is.
+fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
+    if job.time.time_based || job.time.runtime_ns.is_some() {
+        return None;
+    }
+    let room = |ready: &&Ready<'_>| Room {
+        size_bytes: ready.clearance.size_bytes(),
+        block_bytes: ready.clearance.block_bytes(),
+    };
+    let rooms: Vec<Room> = targets.iter().map(room).collect();
+    let planned = Stream::new(job, &rooms, 0, 0).ok()?.planned()?;
+    let rw = job.pattern.rw;
+    let percent = match (rw.has(Direction::Write), rw.has(Direction::Read)) {
+        (false, _) => 0,
+        (true, true) => 100 - u64::from(job.pattern.rwmixread_percent.min(100)),
+        (true, false) if rw.trims_and_writes() => 50,
+        (true, false) => 100,
+    };
+    Some((u128::from(planned.bytes) * u128::from(percent) / 100) as u64)
 }

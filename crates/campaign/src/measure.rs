@@ -1,24 +1,43 @@
 //! From what a generator reported to a measurement.
 
-use iodyno_load::{ClearedJob, Counted, JobRecord, JobReport, PhaseReport, Recorder};
+use iodyno_load::{ClearedJob, Counted, JobRecord, JobReport, Whole};
 use iodyno_model::{
-    Conditions, Direction, DirectionResult, EndReason, Estimate, Measurement, Part, RateSeries,
-    Window,
+    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, Measurement,
+    Part, RateSeries, SplitLatency, Window,
 };
 use iodyno_stats::{MeanInterval, mean_interval, window_interval};
 
-/// Everything that a measurement is made of besides the generator's report.
+/// One job of a phase: what it was to do, what was recorded, what it reported.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    pub(crate) job: &'a ClearedJob<'a>,
+    pub(crate) record: &'a JobRecord,
+    pub(crate) report: &'a JobReport,
+}
+
+/// What the jobs of a measurement are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Members {
+    /// The same on several targets.
+    Targets,
+    /// Clones of one job (fio's `numjobs`).
+    Clones,
+}
+
+/// Everything that a measurement is made of.
 pub(crate) struct Taken<'a> {
     pub(crate) name: &'a str,
     pub(crate) phase: u32,
-    pub(crate) jobs: &'a [ClearedJob<'a>],
+    pub(crate) members: Vec<Member<'a>>,
+    pub(crate) kind: Members,
     pub(crate) source: String,
     pub(crate) started_ns: i64,
-    pub(crate) recorder: &'a Recorder,
-    pub(crate) report: &'a PhaseReport,
     pub(crate) end: EndReason,
-    /// Its start that is never counted, ns.
-    pub(crate) ramp_ns: u64,
+    /// CPU time of all submitting threads.
+    pub(crate) cpu: CpuUse,
+    /// The start that is never counted, ns, and behind it whatever is unlike
+    /// the rest is cut off, too; `None`: all that was recorded counts.
+    pub(crate) ramp_ns: Option<u64>,
     /// Level of its intervals.
     pub(crate) level: f64,
     /// What is already known of its conditions.
@@ -28,80 +47,170 @@ pub(crate) struct Taken<'a> {
 impl Taken<'_> {
     /// The measurement: warm-up cut off, estimates with their intervals.
     pub(crate) fn measurement(self) -> Measurement {
-        let direction = self.jobs.first().map_or(Direction::Read, |job| job.job.rw.direction());
-        let series = summed(&self.recorder.jobs);
+        let records = || self.members.iter().map(|member| member.record);
         // One warm-up for all, since totals are what is stopped on.
-        let cut = warmup_ns(&series, self.ramp_ns, self.level);
-        let counted: Vec<Counted> =
-            self.recorder.jobs.iter().map(|job| job.counted_from(cut)).collect();
-        let total = total_of(&counted);
-        let from_ns = total.start_ns;
-        let results: Vec<DirectionResult> = self
-            .recorder
-            .jobs
-            .iter()
-            .zip(&counted)
-            .zip(&self.report.jobs)
-            .map(|((record, counted), report)| {
-                result(direction, counted, &record.series, report, self.level)
-            })
-            .collect();
-        let whole = whole_of(&self.report.jobs);
-        let total = result(direction, &total, &series, &whole, self.level);
-        let parts = if results.len() > 1 {
-            self.jobs
-                .iter()
-                .zip(results)
-                .map(|(job, result)| Part {
-                    target: job.target.name().to_owned(),
-                    results: vec![result],
-                })
-                .collect()
-        } else {
-            Vec::new()
-        };
+        let all =
+            summed(records().flat_map(|job| job.directions.iter().map(|(_, one)| &one.series)));
+        let cut_ns = self.ramp_ns.map_or(0, |ramp_ns| warmup_ns(&all, ramp_ns, self.level));
+        let whole = self.whole();
+        let mut total = Vec::new();
+        let mut parts: Vec<Part> = self.members.iter().map(|member| self.part(member)).collect();
+        let mut from_ns = cut_ns;
+        let mut duration_ns = 0;
+        for (direction, whole) in whole.whole.iter() {
+            let counted: Vec<Counted> =
+                records().map(|job| job.directions.of(direction).counted_from(cut_ns)).collect();
+            if *whole == Whole::default() && counted.iter().all(|one| one.ios == 0) {
+                continue;
+            }
+            for ((part, one), member) in parts.iter_mut().zip(&counted).zip(&self.members) {
+                let (series, report) =
+                    (&member.record.directions.of(direction).series, member.report);
+                let used = one.ios > 0 || *report.whole.of(direction) != Whole::default();
+                // Targets that were measured at the same time all have their line.
+                if used || self.kind == Members::Targets {
+                    let whole = report.whole.of(direction);
+                    let split = report.split.of(direction).as_ref();
+                    part.results.push(result(direction, one, series, whole, split, self.level));
+                }
+            }
+            let sum = total_of(&counted);
+            from_ns = sum.start_ns;
+            duration_ns = duration_ns.max(sum.duration_ns);
+            let series = summed(records().map(|job| &job.directions.of(direction).series));
+            let split = split_of(&self.members, direction);
+            total.push(result(direction, &sum, &series, whole, split.as_ref(), self.level));
+        }
+        if self.kind == Members::Targets && parts.len() < 2 {
+            parts.clear();
+        }
+        let several = self.members.len() > 1;
         let failures: Vec<String> = self
-            .report
-            .jobs
+            .members
             .iter()
-            .zip(self.jobs)
-            .filter_map(|(report, job)| {
-                report.failure.as_ref().map(|why| format!("{}: {why}", job.target.name()))
+            .filter_map(|member| {
+                let why = member.report.failure.as_ref()?;
+                Some(format!("{}: {why}", member.job.target()))
             })
             .collect();
-        let end =
-            if failures.is_empty() { self.end } else { EndReason::Failed(failures.join("; ")) };
-        let first = self.jobs.first();
+        let end = match failures.is_empty() {
+            true => self.end.clone(),
+            false => EndReason::Failed(failures.join("; ")),
+        };
+        let first = self.members.first().map(|member| &member.job.job);
+        let mut targets: Vec<String> = Vec::new();
+        for member in &self.members {
+            for file in &member.job.files {
+                let name = file.read().name().to_owned();
+                if self.kind == Members::Targets || !targets.contains(&name) {
+                    targets.push(name);
+                }
+            }
+        }
+        let account = (self.kind == Members::Clones || !several).then(|| account_of(&self.members));
         Measurement {
             name: self.name.to_owned(),
             phase: self.phase,
-            targets: self.jobs.iter().map(|job| job.target.name().to_owned()).collect(),
+            group: first.map_or(0, |job| job.threads.group),
+            targets,
             workload: first
-                .map(|job| job.job.workload(whole.engine.as_str().into()))
+                .map(|job| job.workload(whole.engine.as_str().into()))
                 .unwrap_or_default(),
-            source: self.source,
             started_ns: self.started_ns,
-            duration_ns: counted.iter().map(|counted| counted.duration_ns).max().unwrap_or(0),
+            duration_ns,
             warmup_ns: from_ns,
-            conditions: conditions(self.conditions, self.jobs, &whole, &total),
-            total: vec![total],
+            conditions: self.conditions(&whole, &total),
+            source: self.source,
+            total,
             parts,
-            cpu: Some(self.report.cpu),
+            cpu: Some(self.cpu),
+            account,
             end,
             before: None,
             under_load: None,
             after: None,
         }
     }
+
+    fn part(&self, member: &Member<'_>) -> Part {
+        let clone = (self.kind == Members::Clones).then_some(member.job.job.threads.clone);
+        let account = clone.map(|_| member.report.account.clone());
+        Part { target: member.job.target(), clone, results: Vec::new(), account }
+    }
+
+    /// What the jobs did in all, and what was in effect for the first of them.
+    fn whole(&self) -> JobReport {
+        let mut reports = self.members.iter().map(|member| member.report);
+        let mut whole = reports.next().cloned().unwrap_or_default();
+        for report in reports {
+            for (direction, one) in report.whole.iter() {
+                let sum = whole.whole.of_mut(direction);
+                sum.ios += one.ios;
+                sum.bytes += one.bytes;
+                sum.errors += one.errors;
+                sum.short_ios += one.short_ios;
+            }
+            whole.threads += report.threads;
+            whole.cpus.extend(&report.cpus);
+            whole.iodepth = whole.iodepth.min(report.iodepth);
+            whole.punted = match (whole.punted, report.punted) {
+                (Some(a), Some(b)) => Some(a || b),
+                (a, b) => a.or(b),
+            };
+            whole.first_error = whole.first_error.take().or_else(|| report.first_error.clone());
+            for shortfall in &report.shortfalls {
+                if !whole.shortfalls.contains(shortfall) {
+                    whole.shortfalls.push(shortfall.clone());
+                }
+            }
+        }
+        whole.cpus.sort_unstable();
+        whole.cpus.dedup();
+        whole
+    }
+
+    fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
+        let depths = total.iter().map(|result| {
+            result.latency_mean.map(|latency| result.iops.value * latency.value / 1e9)
+        });
+        let depth_reached = depths.fold(None, |sum: Option<f64>, depth| match (sum, depth) {
+            (Some(sum), Some(depth)) => Some(sum + depth),
+            (sum, depth) => sum.or(depth),
+        });
+        let known = self.conditions.clone();
+        let mut shortfalls = known.shortfalls;
+        shortfalls.extend(whole.shortfalls.iter().cloned());
+        let (ios, errors) = whole
+            .whole
+            .iter()
+            .fold((0, 0), |(ios, errors), (_, one)| (ios + one.ios, errors + one.errors));
+        shortfalls.extend(
+            whole.first_error.as_ref().map(|error| {
+                format!("{errors} of {} I/Os failed, the first: {error}", ios + errors)
+            }),
+        );
+        Conditions {
+            engine_reason: whole.engine_reason.clone(),
+            punted: whole.punted,
+            registered_buffers: whole.registered_buffers,
+            threads: Some(whole.threads),
+            cpus: whole.cpus.clone(),
+            depth_asked: Some(self.members.iter().map(|one| one.job.job.outstanding()).sum()),
+            depth_reached,
+            shortfalls,
+            ..known
+        }
+    }
 }
 
-/// The windows of all jobs added up; jobs report the same windows.
-fn summed(jobs: &[JobRecord]) -> RateSeries {
+/// The windows of all series added up; the jobs of a phase report the same windows.
+pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSeries {
     let mut sum: Vec<Window> = Vec::new();
-    for job in jobs {
-        for (n, window) in job.series.windows().iter().enumerate() {
+    for series in all {
+        for (n, window) in series.windows().iter().enumerate() {
             match sum.get_mut(n) {
                 Some(total) => {
+                    total.duration_ns = total.duration_ns.max(window.duration_ns);
                     total.ios += window.ios;
                     total.bytes += window.bytes;
                     total.latency_sum_ns += window.latency_sum_ns;
@@ -129,50 +238,86 @@ fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
         .map_or(ramp_ns, |window| window.start_ns)
 }
 
+/// From the first one's start to the last one's end.
 fn total_of(counted: &[Counted]) -> Counted {
     let mut total = Counted::default();
-    for (n, part) in counted.iter().enumerate() {
-        if n == 0 {
-            total.start_ns = part.start_ns;
-        }
-        total.duration_ns = total.duration_ns.max(part.duration_ns);
+    let used = counted.iter().filter(|one| one.duration_ns > 0);
+    total.start_ns = used.clone().map(|one| one.start_ns).min().unwrap_or(0);
+    let end_ns = used.map(|one| one.start_ns + one.duration_ns).max().unwrap_or(0);
+    total.duration_ns = end_ns.saturating_sub(total.start_ns);
+    for part in counted {
+        total.ios += part.ios;
         total.bytes += part.bytes;
         total.latency.merge(&part.latency);
     }
     total
 }
 
-/// What the jobs did in all, and what was in effect for the first of them.
-fn whole_of(reports: &[JobReport]) -> JobReport {
-    let mut whole = reports.first().cloned().unwrap_or_default();
-    for report in reports.iter().skip(1) {
-        whole.whole_ios += report.whole_ios;
-        whole.whole_bytes += report.whole_bytes;
-        whole.errors += report.errors;
-        whole.threads += report.threads;
-        whole.cpus.extend(&report.cpus);
-        whole.iodepth = whole.iodepth.min(report.iodepth);
-        whole.punted = match (whole.punted, report.punted) {
-            (Some(a), Some(b)) => Some(a || b),
-            (a, b) => a.or(b),
-        };
-        whole.first_error = whole.first_error.take().or_else(|| report.first_error.clone());
-        for shortfall in &report.shortfalls {
-            if !whole.shortfalls.contains(shortfall) {
-                whole.shortfalls.push(shortfall.clone());
+fn split_of(members: &[Member<'_>], direction: Direction) -> Option<SplitLatency> {
+    let mut splits = members.iter().map(|member| member.report.split.of(direction).as_ref());
+    let mut sum = splits.next()??.clone();
+    for split in splits {
+        let split = split?;
+        sum.submission.merge(&split.submission);
+        sum.completion.merge(&split.completion);
+    }
+    Some(sum)
+}
+
+/// What the clones of a job did together.
+fn account_of(members: &[Member<'_>]) -> Account {
+    let mut reports = members.iter().map(|member| &member.report.account);
+    let mut sum = reports.next().cloned().unwrap_or_default();
+    for one in reports {
+        sum.started_ns = sum.started_ns.min(one.started_ns);
+        sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns);
+        sum.counted_ns += one.counted_ns;
+        if sum.error == 0 {
+            sum.error = one.error;
+            sum.failure.clone_from(&one.failure);
+        }
+        for error in &one.errors {
+            let same = sum
+                .errors
+                .iter_mut()
+                .find(|known| (known.errno, known.direction) == (error.errno, error.direction));
+            match same {
+                Some(known) => {
+                    known.count += error.count;
+                    known.offsets.extend(&error.offsets);
+                    known.offsets.truncate(8);
+                }
+                None => sum.errors.push(error.clone()),
             }
         }
+        sum.verified += one.verified;
+        sum.mismatches += one.mismatches;
+        sum.cpu.user += one.cpu.user;
+        sum.cpu.system += one.cpu.system;
+        sum.cpu.busiest_thread = sum.cpu.busiest_thread.max(one.cpu.busiest_thread);
+        sum.switches += one.switches;
+        sum.major_faults += one.major_faults;
+        sum.minor_faults += one.minor_faults;
+        for (sum, one) in [
+            (&mut sum.depth_levels, &one.depth_levels),
+            (&mut sum.submit_levels, &one.submit_levels),
+            (&mut sum.complete_levels, &one.complete_levels),
+        ] {
+            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        }
+        sum.sync.merge(&one.sync);
+        sum.latency_target_depth = sum.latency_target_depth.or(one.latency_target_depth);
+        sum.steadystate_attained = sum.steadystate_attained.or(one.steadystate_attained);
     }
-    whole.cpus.sort_unstable();
-    whole.cpus.dedup();
-    whole
+    sum
 }
 
 fn result(
     direction: Direction,
     counted: &Counted,
     series: &RateSeries,
-    report: &JobReport,
+    whole: &Whole,
+    split: Option<&SplitLatency>,
     level: f64,
 ) -> DirectionResult {
     let measured: Vec<Window> = series
@@ -181,7 +326,7 @@ fn result(
         .filter(|window| window.start_ns >= counted.start_ns)
         .copied()
         .collect();
-    let ios = counted.latency.count();
+    let ios = counted.ios;
     let seconds = counted.duration_ns as f64 / 1e9;
     let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let rate_interval = window_interval(&rates(&measured), level);
@@ -193,13 +338,15 @@ fn result(
         direction,
         ios,
         bytes: counted.bytes,
-        whole_ios: report.whole_ios,
-        whole_bytes: report.whole_bytes,
-        errors: report.errors,
+        whole_ios: whole.ios,
+        whole_bytes: whole.bytes,
+        errors: whole.errors,
+        short_ios: whole.short_ios,
         iops,
         bandwidth: iops.scaled(bytes_per_io),
         latency_mean: counted.latency.mean_ns().map(|mean| around(mean, latency_interval.as_ref())),
         latency: counted.latency.clone(),
+        split: split.cloned(),
         series: series.clone(),
         steady: rate_interval.map(|interval| interval.steady),
     }
@@ -214,34 +361,5 @@ fn around(mean: f64, interval: Option<&MeanInterval>) -> Estimate {
             Estimate::confident(mean, low.max(0.0), high, found.level)
         }
         _ => Estimate::bare(mean),
-    }
-}
-
-fn conditions(
-    known: Conditions,
-    jobs: &[ClearedJob<'_>],
-    whole: &JobReport,
-    total: &DirectionResult,
-) -> Conditions {
-    let depth_reached = total.latency_mean.map(|latency| total.iops.value * latency.value / 1e9);
-    let mut shortfalls = known.shortfalls;
-    shortfalls.extend(whole.shortfalls.iter().cloned());
-    shortfalls.extend(whole.first_error.as_ref().map(|error| {
-        format!(
-            "{} of {} I/Os failed, the first: {error}",
-            whole.errors,
-            whole.whole_ios + whole.errors
-        )
-    }));
-    Conditions {
-        engine_reason: whole.engine_reason.clone(),
-        punted: whole.punted,
-        registered_buffers: whole.registered_buffers,
-        threads: Some(whole.threads),
-        cpus: whole.cpus.clone(),
-        depth_asked: Some(jobs.iter().map(|job| job.job.outstanding()).sum()),
-        depth_reached,
-        shortfalls,
-        ..known
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iodyno_job::script::Script;
 use iodyno_job::{Job, parse_seconds};
 use serde::Deserialize;
 use thiserror::Error;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub written_samples: u32,
     /// Its steps, in order.
     pub steps: Vec<Step>,
+    /// What fio's job files say, in place of steps: its phases are the steps.
+    pub script: Option<Script>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -157,6 +160,20 @@ struct SearchForm {
 }
 
 impl Plan {
+    /// The plan of a script that was read from `text`; `name` is the job file.
+    pub fn of_script(name: &str, script: Script, text: String) -> Self {
+        Self {
+            name: name.into(),
+            about: String::new(),
+            // Jobs say themselves when they end.
+            stop: Stop { precision: 1.0, level: 0.95, min_ns: 0, max_ns: u64::MAX },
+            written_samples: 4096,
+            steps: Vec::new(),
+            script: Some(script),
+            text,
+        }
+    }
+
     /// The preset of this name, if there is one.
     ///
     /// # Panics
@@ -211,6 +228,7 @@ impl Plan {
             stop,
             written_samples: form.written.samples,
             steps,
+            script: None,
             text: text.into(),
         })
     }
@@ -218,7 +236,7 @@ impl Plan {
 
 impl StepForm {
     fn resolve(self) -> Result<Step, String> {
-        let mut job = Job { name: self.name.clone(), ..Job::default() };
+        let mut job = Job { name: self.name.clone(), ..Job::direct() };
         for (option, value) in &self.job {
             let value = match value {
                 toml::Value::String(text) => text.clone(),
@@ -260,9 +278,9 @@ mod tests {
         let plan = Plan::preset("check").unwrap();
         let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
         assert_eq!(names, ["seq-read", "rand-read", "latency"]);
-        assert_eq!(plan.steps[0].job.bs, 256 << 10);
-        assert_eq!(plan.steps[0].job.iodepth, 32);
-        assert_eq!(plan.steps[1].job.rw, Pattern::RandRead);
+        assert_eq!(plan.steps[0].job.largest_block(), 256 << 10);
+        assert_eq!(plan.steps[0].job.depth.iodepth, 32);
+        assert_eq!(plan.steps[1].job.pattern.rw, Pattern::RandRead);
         assert_eq!(plan.steps[1].outstanding.unwrap().from, 64);
         assert_eq!(plan.stop.max_ns, 10_000_000_000);
         assert!(plan.written_samples >= 4096);

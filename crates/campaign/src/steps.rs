@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use iodyno_host::Depth;
+use iodyno_job::Job;
 use iodyno_load::ClearedJob;
 use iodyno_model::{Conditions, DiskStats, EndReason, Host, Measurement};
 use iodyno_stats::{Rule, Stopper};
@@ -12,7 +13,7 @@ use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, find, now_ns};
 use crate::look::{Issued, OtherIo, issued_to, other_io};
-use crate::measure::Taken;
+use crate::measure::{Member, Members, Taken, summed};
 use crate::plan::{Search, Step};
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
@@ -105,13 +106,13 @@ impl Campaign<'_, '_> {
     ) -> Result<(Measurement, Vec<Option<String>>), CampaignError> {
         self.phase += 1;
         let target = match jobs {
-            [only] => only.target.name().to_owned(),
+            [only] => only.target(),
             _ => "all at once".into(),
         };
         let source = self.tools.source;
         // Reading a temperature makes the kernel send an admin command: never
         // while single latencies are what is measured.
-        let reads_temperature = step.job.iodepth > 1 || step.outstanding.is_some();
+        let reads_temperature = step.job.depth.iodepth > 1 || step.outstanding.is_some();
         let mut under_load: Option<Host> = None;
         let mut each_second = || {
             if look && under_load.is_none() {
@@ -145,16 +146,19 @@ impl Campaign<'_, '_> {
                 for (failure, job) in failures.iter_mut().zip(&report.jobs) {
                     failure.clone_from(&job.failure);
                 }
+                let members = jobs.iter().zip(&recorder.jobs).zip(&report.jobs);
                 let taken = Taken {
                     name: &step.name,
                     phase: self.phase,
-                    jobs,
+                    members: members
+                        .map(|((job, record), report)| Member { job, record, report })
+                        .collect(),
+                    kind: Members::Targets,
                     source: self.tools.generator.source(),
                     started_ns,
-                    recorder: &recorder,
-                    report: &report,
                     end,
-                    ramp_ns: ramp_ns(progress.most_ns),
+                    cpu: report.cpu,
+                    ramp_ns: Some(ramp_ns(progress.most_ns)),
                     level: self.plan.stop.level,
                     conditions,
                 };
@@ -162,7 +166,8 @@ impl Campaign<'_, '_> {
             }
             Err(error) => {
                 failures.fill(Some(error.to_string()));
-                not_measured(step, self.phase, jobs, started_ns, conditions, error.to_string())
+                let why = error.to_string();
+                not_measured(&step.name, &step.job, self.phase, jobs, started_ns, conditions, why)
             }
         };
         let other = others(&measurement, &stats_before, &stats_after, seconds, bench);
@@ -207,7 +212,10 @@ impl Campaign<'_, '_> {
             if report.is_err() {
                 break;
             }
-            let windows = recorder.jobs.first().map(|job| job.series.windows()).unwrap_or_default();
+            let job = recorder.jobs.first();
+            let series = job.into_iter().flat_map(|job| job.directions.iter());
+            let series = summed(series.map(|(_, one)| &one.series));
+            let windows = series.windows();
             // The queue fills during the first tenth.
             let settled = &windows[windows.len() / 10..];
             let (ios, ns) = settled
@@ -285,8 +293,9 @@ fn others(
 }
 
 /// A measurement that could not even start.
-fn not_measured(
-    step: &Step,
+pub(crate) fn not_measured(
+    name: &str,
+    job: &Job,
     phase: u32,
     jobs: &[ClearedJob<'_>],
     started_ns: i64,
@@ -294,10 +303,11 @@ fn not_measured(
     why: String,
 ) -> Measurement {
     Measurement {
-        name: step.name.clone(),
+        name: name.to_owned(),
         phase,
-        targets: jobs.iter().map(|job| job.target.name().to_owned()).collect(),
-        workload: step.job.workload(None),
+        group: job.threads.group,
+        targets: jobs.iter().map(ClearedJob::target).collect(),
+        workload: job.workload(None),
         source: String::new(),
         started_ns,
         duration_ns: 0,
@@ -306,6 +316,7 @@ fn not_measured(
         parts: Vec::new(),
         conditions,
         cpu: None,
+        account: None,
         end: EndReason::Failed(why),
         before: Some(0),
         under_load: None,

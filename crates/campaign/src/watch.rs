@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iodyno_load::{Flow, Interval, Observer, Recorder};
+use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, Recorder};
 use iodyno_model::{EndReason, Host, Measurement, Skipped};
 use iodyno_stats::{Decision, StopReason, Stopper};
 
@@ -33,6 +33,15 @@ pub enum Event<'a> {
     },
     /// A measurement, or a trial of the search for the depth, goes on.
     Progress(Progress<'a>),
+    /// An interval of a phase of jobs is over.
+    Interval {
+        /// The jobs, in the interval's order.
+        jobs: &'a [ClearedJob<'a>],
+        /// What they did in it.
+        interval: &'a Interval,
+    },
+    /// Something that should be known while it goes on.
+    Warning(&'a str),
     /// A measurement is done and stored.
     Done(&'a Measurement),
     /// Something that was asked for is not done.
@@ -93,6 +102,7 @@ pub(crate) struct PhaseWatch<'a> {
     rates: Vec<f64>,
     end: Option<EndReason>,
     seconds: u64,
+    shown: &'a [ClearedJob<'a>],
 }
 
 impl<'a> PhaseWatch<'a> {
@@ -113,7 +123,20 @@ impl<'a> PhaseWatch<'a> {
             rates: Vec::new(),
             end: None,
             seconds: 0,
+            shown: &[],
         }
+    }
+
+    /// What is counted.
+    pub(crate) fn counting(mut self, counting: Counting) -> Self {
+        self.recorder = Recorder::counting(counting);
+        self
+    }
+
+    /// The watcher is shown every interval of these jobs.
+    pub(crate) const fn showing(mut self, jobs: &'a [ClearedJob<'a>]) -> Self {
+        self.shown = jobs;
+        self
     }
 
     /// What was recorded, and why it ended.
@@ -132,9 +155,15 @@ impl Observer for PhaseWatch<'_> {
             None
         };
         self.recorder.record(interval, temperature_c);
+        for warning in &interval.warnings {
+            self.watcher.event(&Event::Warning(warning));
+        }
+        if !self.shown.is_empty() {
+            self.watcher.event(&Event::Interval { jobs: self.shown, interval });
+        }
         let seconds = interval.duration_ns as f64 / 1e9;
-        let ios: u64 = interval.jobs.iter().map(|job| job.latency.count()).sum();
-        let bytes: u64 = interval.jobs.iter().map(|job| job.bytes).sum();
+        let ios: u64 = interval.jobs.iter().map(JobInterval::ios).sum();
+        let bytes: u64 = interval.jobs.iter().map(JobInterval::bytes).sum();
         if seconds > 0.0 && !interval.draining {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;

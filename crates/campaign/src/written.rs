@@ -5,9 +5,9 @@
 //! is read faster at depth 1 than blocks with data: a drive that has nothing
 //! to fetch answers at once. Zeros alone prove nothing.
 
-use iodyno_job::Extent;
+use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
-use iodyno_model::{Estimate, IdentifyNamespace, WrittenShare, WrittenState};
+use iodyno_model::{Direction, Estimate, IdentifyNamespace, WrittenShare, WrittenState};
 use iodyno_stats::{mann_whitney_less, wilson_interval};
 
 /// The target is looked at in this many equal segments.
@@ -44,23 +44,34 @@ pub(crate) struct Written {
 pub(crate) fn sample_offsets(size_bytes: u64, block_bytes: u64, count: u32, seed: u64) -> Vec<u64> {
     let blocks = size_bytes / block_bytes;
     let count = u64::from(count).min(blocks);
-    let whole = [Extent { offset: 0, length: count }];
-    let Some(mut order) = iodyno_job::Offsets::new(true, 1, &whole, seed, 0, 1) else {
-        return Vec::new();
-    };
     // A second permutation, of a power of two, serves as a source of jitter.
-    let jitter = [Extent { offset: 0, length: 1 << 32 }];
-    let Some(mut jitter) = iodyno_job::Offsets::new(true, 1, &jitter, seed ^ 1, 0, 1) else {
-        return Vec::new();
+    let (mut order, mut jitter) = match (permuted(count, seed), permuted(1 << 32, seed ^ 1)) {
+        (Ok(order), Ok(jitter)) => (order, jitter),
+        _ => return Vec::new(),
     };
     (0..count)
         .map(|_| {
-            let part = u128::from(order.next_offset());
+            let part = u128::from(next(&mut order));
             let first = (u128::from(blocks) * part / u128::from(count)) as u64;
             let end = (u128::from(blocks) * (part + 1) / u128::from(count)) as u64;
-            (first + jitter.next_offset() % (end - first)) * block_bytes
+            (first + next(&mut jitter) % (end - first)) * block_bytes
         })
         .collect()
+}
+
+/// The numbers below `count` in random order, again and again.
+fn permuted(count: u64, seed: u64) -> Result<Stream, String> {
+    let mut job = Job::direct();
+    job.pattern.rw = Pattern::RandRead;
+    job.pattern.randseed = seed;
+    job.pattern.bs.read = BlockSize::Fixed(1);
+    Stream::new(&job, &[Room { size_bytes: count, block_bytes: 1 }], 0, 0)
+}
+
+fn next(stream: &mut Stream) -> u64 {
+    let mut request = [Request { offset: 0, length: 1, file: 0, direction: Direction::Read }];
+    stream.fill(&mut request);
+    request[0].offset
 }
 
 /// Tells from samples which blocks were ever written. `namespace` is what the

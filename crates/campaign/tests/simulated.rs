@@ -11,7 +11,7 @@ use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
 use iodyno_model::{EndReason, Host, Measurement, Origin, RunRecord, RunState, WrittenState};
 use iodyno_store::Store;
-use iodyno_target::Target;
+use iodyno_target::{Permission, Target};
 
 /// A machine without anything, and sparse files as targets.
 struct Stage {
@@ -62,6 +62,7 @@ impl Stage {
             max_ns: None,
             busy: true,
             no_load: false,
+            permission: Permission::default(),
             unusable: Vec::new(),
             origin: Origin::Simulated,
         };

@@ -49,6 +49,8 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Verify drives, links, health and speed; only reads
     Check(Check),
+    /// Run fio's job files, or jobs as fio's command line says them
+    Run(Run),
     /// Show the host and its drives
     List(List),
     /// List stored runs, or remove some
@@ -110,6 +112,47 @@ pub(crate) enum Generator {
     Native,
     /// No I/O at all: drives of known truth, for tests and demonstrations
     Simulated,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything else is fio's: --name=x opens a job, and every job option is an option \
+    here (docs/options.md). What is printed is chosen by --output and \
+    --output-format=normal,json,json+,terse."
+)]
+pub(crate) struct Run {
+    /// Job files (- for standard input), and fio's options: --name=t --rw=randread ...
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    pub(crate) job: Vec<String>,
+    /// Who makes the I/O
+    #[arg(long, value_enum, default_value = "native")]
+    pub(crate) generator: RunGenerator,
+    /// The fio of `--generator fio` [default: the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) fio: Option<PathBuf>,
+    /// A device that jobs may write and trim, by SERIAL[:nsid], WWID or by-id name; dm, md and
+    /// loop devices by UUID or NAME:SIZE; an existing file by its path
+    #[arg(long, value_name = "WORD")]
+    pub(crate) allow_write: Vec<String>,
+    /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
+    #[arg(long, value_name = "WORD")]
+    pub(crate) discard_data: Vec<String>,
+    /// Name of the run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run_name: Option<String>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunGenerator {
+    /// iodyno's own
+    Native,
+    /// fio, as a child
+    Fio,
 }
 
 #[derive(Debug, Args)]

@@ -8,16 +8,17 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
 use crate::context::Context;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(words());
     let context = Context::new(&arguments.global);
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
+        Command::Run(run) => commands::run::run(&context, &run),
         Command::List(list) => commands::list::run(&context, &list),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
@@ -33,4 +34,23 @@ fn main() -> ExitCode {
             ExitCode::from(context::status_of(&error))
         }
     }
+}
+
+/// The words of the command line. Behind `run`, iodyno's own come first: all
+/// others are fio's, which clap must not look at.
+fn words() -> Vec<String> {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(run) = words.iter().position(|word| word == "run") else { return words };
+    let mut command = Arguments::command();
+    command.build();
+    // A `run` that is the value of a global option is not the command.
+    let before = &words[1..run];
+    let Some(own) = command.find_subcommand("run").filter(|_| commands::run::is_command(before))
+    else {
+        return words;
+    };
+    let (ours, fios) = commands::run::words::divide(&words[run + 1..], own);
+    let separator = (!fios.is_empty()).then(|| "--".to_owned());
+    words[..=run].iter().cloned().chain(ours).chain(separator).chain(fios).collect()
 }

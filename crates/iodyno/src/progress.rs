@@ -70,6 +70,8 @@ impl Watcher for Display {
             Event::Sampling { target } => {
                 self.show(format!("{target}  sampling which blocks were written"));
             }
+            Event::Interval { .. } => {}
+            Event::Warning(warning) => self.say(warning),
             Event::Progress(progress) => self.show(progress_line(progress)),
             Event::Done(measurement) => {
                 if self.bar.is_none() {

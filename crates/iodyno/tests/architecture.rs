@@ -16,6 +16,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("target", &["host", "model"]),
     ("load", &["job", "target", "model"]),
     ("native", &["load", "job", "target", "model"]),
+    ("fio", &["load", "job", "target", "model"]),
     ("store", &["model"]),
     ("judge", &["stats", "model"]),
     ("campaign", &["load", "judge", "stats", "job", "target", "host", "store", "model"]),

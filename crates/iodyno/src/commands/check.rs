@@ -11,7 +11,7 @@ use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, Skipped};
 use iodyno_native::NativeGenerator;
-use iodyno_target::{Target, TargetError};
+use iodyno_target::{Permission, Target, TargetError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::{Check, Generator};
@@ -40,11 +40,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second time it ends us at once.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted))?;
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    end_on_signals(&interrupted)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(NativeGenerator::new()),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
@@ -57,6 +53,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         max_ns: arguments.max_time,
         busy: arguments.busy || arguments.generator == Generator::Simulated,
         no_load: arguments.no_load,
+        permission: Permission::default(),
         unusable,
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
@@ -149,6 +146,16 @@ fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
         }
     }
     Ok((iodyno_target::resolve_all(host, &usable)?, unusable))
+}
+
+/// The signals that ask for an end set `interrupted`; the second time they end
+/// us at once.
+pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
+        signal_hook::flag::register(signal, Arc::clone(interrupted))?;
+    }
+    Ok(())
 }
 
 /// A stored run by id, name or `last`.

@@ -5,5 +5,6 @@ pub(crate) mod check;
 pub(crate) mod clean_up;
 pub(crate) mod list;
 pub(crate) mod rules;
+pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::RunRecord;
+use iodyno_model::{Assessment, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
@@ -50,11 +50,29 @@ pub(crate) fn judge_and_print(
     Ok(status)
 }
 
-fn print(
+/// Judges and stores the assessment; the text to print, and the exit status.
+pub(crate) fn judge(
+    context: &Context,
+    store: &mut Store,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<(String, u8)> {
+    let (assessment, text, status) = assessed(context, record, judging)?;
+    store.put_assessment(&record.run.id, &assessment)?;
+    Ok((text, status))
+}
+
+fn print(context: &Context, record: &RunRecord, judging: &Judging<'_>) -> Result<(Assessment, u8)> {
+    let (assessment, text, status) = assessed(context, record, judging)?;
+    terminal::print(&text)?;
+    Ok((assessment, status))
+}
+
+fn assessed(
     context: &Context,
     record: &RunRecord,
     judging: &Judging<'_>,
-) -> Result<(iodyno_model::Assessment, u8)> {
+) -> Result<(Assessment, String, u8)> {
     let question = Question {
         record,
         claims: judging.claims,
@@ -70,6 +88,5 @@ fn print(
         let style = terminal::style(context, judging.table);
         iodyno_report::text::run_text(record, &assessment, status as u8, &style)?
     };
-    terminal::print(&text)?;
-    Ok((assessment, status as u8))
+    Ok((assessment, text, status as u8))
 }

@@ -1,0 +1,246 @@
+//! Where the jobs of a script go: devices cleared, files laid out, each once.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use iodyno_job::script::{Script, ScriptJob};
+use iodyno_job::{Fallocate, Job, Room, Stream, VerifyMethod};
+use iodyno_load::ClearedJob;
+use iodyno_model::{Direction, Host};
+use iodyno_target::{
+    Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, WriteClearance, lay_out,
+    resolve, unused_allowances,
+};
+
+use crate::error::CampaignError;
+use crate::execute::Tools;
+use crate::watch::Event;
+
+/// Everything that the jobs of a script read and write, by the names that they
+/// use for it.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    held: Vec<Held>,
+    by_name: BTreeMap<String, usize>,
+}
+
+/// A cleared target.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// A device, or a file that is not laid out.
+    Read(Target, ReadClearance),
+    /// A device that may be written.
+    Write(Target, WriteClearance),
+    /// A file.
+    File(PathBuf, LaidOut),
+}
+
+/// What a script wants of a file or device.
+#[derive(Debug, Clone, Copy, Default)]
+struct Wanted {
+    writes: bool,
+    /// Reads what is there, or overwrites it.
+    needs_data: bool,
+    create: bool,
+    fallocate: Fallocate,
+    size_bytes: u64,
+}
+
+impl Held {
+    /// What jobs may do with it.
+    pub(crate) const fn access(&self) -> Access<'_> {
+        match self {
+            Self::Read(_, clearance) => Access::Read(clearance),
+            Self::Write(_, clearance) => Access::Write(clearance),
+            Self::File(_, laid_out) => laid_out.access(),
+        }
+    }
+}
+
+impl Places {
+    /// Clears all devices and lays out all files of `script`.
+    ///
+    /// # Errors
+    /// What cannot be cleared, before anything is written; what cannot be laid out.
+    pub(crate) fn clear(
+        tools: &mut Tools<'_>,
+        host: &Host,
+        script: &Script,
+        permission: &Permission,
+    ) -> Result<Self, CampaignError> {
+        let mut places = Self::default();
+        let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+        let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
+        for ScriptJob { job, .. } in jobs() {
+            for path in &job.files.paths {
+                wanted.entry(path.clone()).or_default().add(job);
+            }
+        }
+        // Devices first: that one may not be written is told before a file is made.
+        for (name, wanted) in &wanted {
+            if let Some(device) = device_of(name) {
+                let held = clear_device(host, &device, *wanted, permission)?;
+                places.hold(name, held);
+            }
+        }
+        for ScriptJob { job, .. } in jobs() {
+            let said = |what| CampaignError::Job { name: job.name.clone(), what };
+            let rooms: Vec<Room> = job.files.paths.iter().map(|path| places.room(path)).collect();
+            if rooms.is_empty() {
+                continue;
+            }
+            for region in Stream::layout(job, &rooms).map_err(said)? {
+                let path = &job.files.paths[usize::from(region.file)];
+                if let Some(wanted) = wanted.get_mut(path) {
+                    wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
+                }
+            }
+        }
+        for (name, wanted) in &wanted {
+            if !places.by_name.contains_key(name) {
+                let held = lay_out_file(tools, host, name, *wanted, permission)?;
+                places.hold(name, held);
+            }
+        }
+        let written = places.held.iter().filter_map(|held| held.access().write());
+        let unused = unused_allowances(permission, written);
+        match unused.first() {
+            Some(word) => Err(CampaignError::UnusedAllowance(word.clone())),
+            None => Ok(places),
+        }
+    }
+
+    fn hold(&mut self, name: &str, held: Held) {
+        self.by_name.insert(name.to_owned(), self.held.len());
+        self.held.push(held);
+    }
+
+    /// What is there now.
+    fn room(&self, name: &str) -> Room {
+        match self.get(name) {
+            Some(held) => {
+                let read = held.access().read();
+                Room { size_bytes: read.size_bytes(), block_bytes: read.block_bytes() }
+            }
+            None => {
+                let size_bytes = std::fs::metadata(name).map_or(0, |metadata| metadata.len());
+                Room { size_bytes, block_bytes: 1 }
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Held> {
+        self.held.get(*self.by_name.get(name)?)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// `job` with the clearances of its files; `None` where it has none, as
+    /// fio leaves clones without whose names others have.
+    pub(crate) fn cleared(&self, job: &Job) -> Option<ClearedJob<'_>> {
+        let held = job.files.paths.iter().filter_map(|name| self.get(name));
+        let files: Vec<_> = held.map(Held::access).collect();
+        (!files.is_empty()).then(|| ClearedJob { job: job.clone(), files })
+    }
+
+    /// Removes what jobs with `unlink` made.
+    pub(crate) fn unlink(&self, script: &Script) -> Result<(), CampaignError> {
+        let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+        for ScriptJob { job, .. } in jobs.filter(|job| job.job.files.unlink) {
+            for name in &job.files.paths {
+                if let Some(Held::File(_, laid_out)) = self.get(name) {
+                    laid_out.remove_if_ours()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Wanted {
+    fn add(&mut self, job: &Job) {
+        let reads = job.pattern.rw.has(Direction::Read);
+        let verifies = job.verify.method != VerifyMethod::None && !job.writes();
+        self.writes |= job.writes();
+        self.needs_data |= reads || verifies || job.files.overwrite;
+        self.create |= job.files.allow_file_create;
+        self.fallocate = job.files.fallocate;
+    }
+
+    const fn fill(self) -> Fill {
+        match self.fallocate {
+            _ if self.needs_data => Fill::Written,
+            Fallocate::None => Fill::None,
+            Fallocate::Native | Fallocate::Posix => Fill::Allocate,
+            Fallocate::Keep => Fill::AllocateKeepingSize,
+            Fallocate::Truncate => Fill::Truncate,
+        }
+    }
+}
+
+/// The name of a device as it can be resolved: of an NVMe character device
+/// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
+/// namespace, which is what is claimed. `None`: it is a file.
+fn device_of(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    if let Some(namespace) = name.strip_prefix("/dev/ng")
+        && namespace.split('n').all(|part| part.parse::<u32>().is_ok())
+    {
+        return Some(format!("/dev/nvme{namespace}"));
+    }
+    let metadata = std::fs::metadata(path).ok();
+    let is_file = metadata.is_none_or(|metadata| metadata.is_file());
+    (!is_file).then(|| name.to_owned())
+}
+
+fn clear_device(
+    host: &Host,
+    name: &str,
+    wanted: Wanted,
+    permission: &Permission,
+) -> Result<Held, CampaignError> {
+    let target = resolve(host, name)?.remove(0);
+    Ok(if wanted.writes {
+        let clearance = target.clear_for_writing(host, permission)?;
+        Held::Write(target, clearance)
+    } else {
+        let clearance = target.clear_for_reading()?;
+        Held::Read(target, clearance)
+    })
+}
+
+fn lay_out_file(
+    tools: &mut Tools<'_>,
+    host: &Host,
+    name: &str,
+    wanted: Wanted,
+    permission: &Permission,
+) -> Result<Held, CampaignError> {
+    let plan = FilePlan {
+        path: PathBuf::from(name),
+        size_bytes: wanted.size_bytes,
+        create: wanted.create,
+        fill: wanted.fill(),
+        will_write: wanted.writes,
+    };
+    let begun = Instant::now();
+    let laid_out = lay_out(&plan, host, permission, &mut |written_bytes| {
+        tools.watcher.event(&Event::Scratch {
+            directory: name,
+            written_bytes,
+            most_bytes: wanted.size_bytes,
+            elapsed_ns: begun.elapsed().as_nanos() as u64,
+        });
+        match tools.interrupted.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    Ok(Held::File(plan.path, laid_out))
+}

@@ -1,0 +1,225 @@
+//! fio's `write_*_log`: what happened over time, into files as it happens.
+
+use std::collections::BTreeMap;
+
+use iodyno_fio::out::{LogColumns, LogError, LogKind, LogRow, LogWriter};
+use iodyno_job::Logs;
+use iodyno_job::script::Script;
+use iodyno_load::{ClearedJob, Interval, IoRow};
+use iodyno_model::{Each, Histogram};
+
+/// The log files of a run, by the number of the job among all.
+pub(super) struct LogFiles {
+    jobs: BTreeMap<u32, JobLogs>,
+}
+
+/// The logs of one job.
+struct JobLogs {
+    logs: Logs,
+    writers: Vec<(LogKind, LogWriter)>,
+    /// Number of the job, from 1, and its name: what files are called after.
+    number: u32,
+    name: String,
+    /// When the job began, ns since the phase's start.
+    began_ns: Option<u64>,
+    window: Window,
+    histogram: Window,
+}
+
+/// What was gathered since a row was written.
+#[derive(Default)]
+struct Window {
+    /// Its start, ns since the job's.
+    start_ns: u64,
+    active_ns: u64,
+    directions: Each<Gathered>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    ios: u64,
+    bytes: u64,
+    latency: Histogram,
+}
+
+impl LogFiles {
+    /// The logs that the jobs of `script` ask for.
+    pub(super) fn new(script: &Script) -> Self {
+        let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+        let logs = jobs
+            .filter(|job| {
+                let logs = &job.job.report.logs;
+                [&logs.bandwidth, &logs.iops, &logs.latency, &logs.histogram]
+                    .iter()
+                    .any(|log| log.is_some())
+            })
+            .map(|job| {
+                let number = job.job.threads.number;
+                let logs = JobLogs {
+                    logs: job.job.report.logs.clone(),
+                    writers: Vec::new(),
+                    number: number + 1,
+                    name: job.job.name.clone(),
+                    began_ns: None,
+                    window: Window::default(),
+                    histogram: Window::default(),
+                };
+                (number, logs)
+            });
+        Self { jobs: logs.collect() }
+    }
+
+    /// Takes down an interval.
+    pub(super) fn record(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        interval: &Interval,
+    ) -> Result<(), LogError> {
+        for (cleared, did) in jobs.iter().zip(&interval.jobs) {
+            let Some(logs) = self.jobs.get_mut(&cleared.job.threads.number) else { continue };
+            if did.active_ns == 0 && did.rows.is_empty() {
+                continue;
+            }
+            let end_ns = interval.start_ns + interval.duration_ns;
+            let began_ns = *logs.began_ns.get_or_insert(end_ns - did.active_ns.min(end_ns));
+            for row in &did.rows {
+                logs.row(row)?;
+            }
+            for window in [&mut logs.window, &mut logs.histogram] {
+                window.active_ns += did.active_ns;
+                for (direction, one) in did.directions.iter() {
+                    let gathered = window.directions.of_mut(direction);
+                    gathered.ios += one.ios;
+                    gathered.bytes += one.bytes;
+                    gathered.latency.merge(&one.latency);
+                }
+            }
+            logs.flush_windows(end_ns - began_ns, interval.draining)?;
+        }
+        Ok(())
+    }
+
+    /// Ends all files.
+    pub(super) fn finish(&mut self) -> Result<(), LogError> {
+        for (_, mut logs) in std::mem::take(&mut self.jobs) {
+            let now_ns = logs.window.start_ns + logs.window.active_ns;
+            logs.flush_windows(now_ns, true)?;
+            for (_, writer) in logs.writers {
+                writer.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JobLogs {
+    fn kinds(&self, kind: LogKind) -> Option<&str> {
+        let log = match kind {
+            LogKind::Bandwidth => &self.logs.bandwidth,
+            LogKind::Iops => &self.logs.iops,
+            LogKind::Histogram => &self.logs.histogram,
+            _ => &self.logs.latency,
+        };
+        log.as_ref().map(|log| log.prefix.as_deref().unwrap_or(&self.name))
+    }
+
+    fn write(&mut self, kind: LogKind, row: &LogRow) -> Result<(), LogError> {
+        match self.writer(kind)? {
+            Some(writer) => writer.row(row),
+            None => Ok(()),
+        }
+    }
+
+    /// The writer of a log, made when it gets its first row.
+    fn writer(&mut self, kind: LogKind) -> Result<Option<&mut LogWriter>, LogError> {
+        let Some(prefix) = self.kinds(kind) else { return Ok(None) };
+        let index = match self.writers.iter().position(|(known, _)| *known == kind) {
+            Some(index) => index,
+            None => {
+                let number = self.logs.per_job.then_some(self.number);
+                let path = kind.file_name(prefix, number);
+                let writer = LogWriter::create(path, LogColumns::of(&self.logs))?;
+                self.writers.push((kind, writer));
+                self.writers.len() - 1
+            }
+        };
+        Ok(Some(&mut self.writers[index].1))
+    }
+
+    /// A row for a single I/O.
+    fn row(&mut self, row: &IoRow) -> Result<(), LogError> {
+        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
+        let base = LogRow {
+            time_ms: ended_ns / 1_000_000,
+            value: latency_ns,
+            max: latency_ns,
+            direction,
+            bs: length.into(),
+            offset,
+            priority: 0,
+            issue_time_ns: ended_ns.saturating_sub(latency_ns),
+        };
+        let with = |value| LogRow { value, max: value, ..base };
+        self.write(LogKind::Latency, &base)?;
+        self.write(LogKind::Completion, &with(latency_ns - submission_ns.unwrap_or(0)))?;
+        if let Some(submission_ns) = submission_ns {
+            self.write(LogKind::Submission, &with(submission_ns))?;
+        }
+        let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
+        self.write(LogKind::Bandwidth, &with(kib_per_s))?;
+        self.write(LogKind::Iops, &with(1))
+    }
+
+    /// Rows of windows that are over.
+    fn flush_windows(&mut self, now_ns: u64, last: bool) -> Result<(), LogError> {
+        let average_ns = self.logs.average_ms * 1_000_000;
+        if average_ns > 0 && (now_ns >= self.window.start_ns + average_ns || last) {
+            let window = std::mem::take(&mut self.window);
+            self.window.start_ns = now_ns;
+            self.averages(&window, now_ns)?;
+        }
+        let histogram_ns = self.logs.histogram_ms * 1_000_000;
+        if histogram_ns > 0 && (now_ns >= self.histogram.start_ns + histogram_ns || last) {
+            let window = std::mem::take(&mut self.histogram);
+            self.histogram.start_ns = now_ns;
+            let coarseness = self.logs.histogram_coarseness;
+            if let Some(writer) = self.writer(LogKind::Histogram)? {
+                for (direction, one) in window.directions.iter().filter(|(_, one)| one.ios > 0) {
+                    let time_ms = now_ns / 1_000_000;
+                    writer.histogram_row(time_ms, direction, 0, &one.latency, coarseness)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn averages(&mut self, window: &Window, now_ns: u64) -> Result<(), LogError> {
+        let seconds = window.active_ns as f64 / 1e9;
+        for (direction, one) in window.directions.iter() {
+            let Gathered { ios, bytes, latency } = one;
+            if *ios == 0 || seconds <= 0.0 {
+                continue;
+            }
+            let row = |value: f64, max: u64| LogRow {
+                time_ms: now_ns / 1_000_000,
+                value: value as u64,
+                max,
+                direction,
+                bs: 0,
+                offset: 0,
+                priority: 0,
+                issue_time_ns: 0,
+            };
+            let only_max = self.logs.max && !self.logs.mean;
+            let (bandwidth, iops) = (*bytes as f64 / seconds / 1024.0, *ios as f64 / seconds);
+            self.write(LogKind::Bandwidth, &row(bandwidth, bandwidth as u64))?;
+            self.write(LogKind::Iops, &row(iops, iops as u64))?;
+            if let (Some(mean), Some(max)) = (latency.mean_ns(), latency.max_ns()) {
+                let value = if only_max { max as f64 } else { mean };
+                self.write(LogKind::Latency, &row(value, max))?;
+                self.write(LogKind::Completion, &row(value, max))?;
+            }
+        }
+        Ok(())
+    }
+}

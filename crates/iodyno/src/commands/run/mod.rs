@@ -1,0 +1,203 @@
+//! `iodyno run`: fio's job files and fio's command line.
+
+mod logs;
+mod output;
+pub(crate) mod words;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use iodyno_campaign::{Event, Options, Plan, Tools, Watcher, carry_out};
+use iodyno_fio::FioGenerator;
+use iodyno_host::Depth;
+use iodyno_job::script::{Compile, Script, compile, is_special};
+use iodyno_job::syntax::{
+    CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
+    read_path, show_command,
+};
+use iodyno_load::LoadGenerator;
+use iodyno_model::Origin;
+use iodyno_native::NativeGenerator;
+use iodyno_target::Permission;
+
+use crate::arguments::{Run, RunGenerator};
+use crate::commands::check;
+use crate::context::{Context, Usage};
+use crate::progress::Display;
+use crate::terminal;
+
+use logs::LogFiles;
+
+pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot run jobs".into()).into());
+    }
+    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let line = parse_command_line(&arguments.job, &OptionTable).map_err(|error| usage(&error))?;
+    let sections = line.load(&OptionTable, &environment()).map_err(|error| usage(&error))?;
+    let invocation = &line.invocation;
+    if invocation.show_cmd {
+        terminal::print(&show_command(&sections))?;
+        return Ok(0);
+    }
+    let script = script(context, arguments, &line, &sections)?;
+    if invocation.parse_only {
+        return Ok(0);
+    }
+    let source = context.source()?;
+    let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
+    let mut store = context.store()?;
+    let mut generator = generator(arguments, &sections)?;
+    let options = Options {
+        name: arguments.run_name.clone().unwrap_or_default(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        budget_ns: u64::MAX,
+        fixed_ns: None,
+        max_ns: None,
+        busy: true,
+        permission: Permission {
+            allow_write: arguments.allow_write.clone(),
+            discard_data: arguments.discard_data.clone(),
+        },
+        no_load: false,
+        unusable: Vec::new(),
+        origin: Origin::Measured,
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    check::end_on_signals(&interrupted)?;
+    let live = match invocation.eta {
+        Eta::Auto => terminal::is_live(context),
+        Eta::Always => true,
+        Eta::Never => false,
+    };
+    let mut watcher = RunWatcher {
+        display: Display::new(live, context.quiet),
+        logs: LogFiles::new(&script),
+        failure: None,
+    };
+    let name = line.files.first().map_or("command line", String::as_str);
+    let text = sections_text(&sections);
+    let plan = Plan::of_script(name, script.clone(), text);
+    let outcome = carry_out(
+        &mut Tools {
+            source: source.as_ref(),
+            generator: generator.as_mut(),
+            store: &mut store,
+            watcher: &mut watcher,
+            interrupted: &interrupted,
+        },
+        &plan,
+        &host,
+        &[],
+        &options,
+    );
+    watcher.display.finish();
+    watcher.logs.finish()?;
+    let record = store.load(&outcome?)?;
+    if let Some(failure) = watcher.failure {
+        return Err(failure.into());
+    }
+    output::print(context, &mut store, &record, &script, invocation, arguments)
+}
+
+/// What `${NAME}`, `include` and `$ncpus` stand for.
+fn environment() -> Environment<'static> {
+    let memory = rustix::system::sysinfo();
+    let memory_bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
+    Environment {
+        variable: &process_variable,
+        read: &read_path,
+        page_size_bytes: rustix::param::page_size() as u64,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
+        memory_mib: memory_bytes >> 20,
+    }
+}
+
+fn script(
+    context: &Context,
+    arguments: &Run,
+    line: &CommandLine,
+    sections: &[Section],
+) -> Result<Script> {
+    let how = Compile {
+        for_fio: arguments.generator == RunGenerator::Fio,
+        exec: false,
+        readonly: line.invocation.readonly,
+        global: &line.global,
+        overrides: &[],
+        is_special: &is_special,
+    };
+    let script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
+    if !context.quiet {
+        for note in line.notes.iter().chain(&script.notes) {
+            terminal::note(&format!("note: {note}"));
+        }
+    }
+    if line.invocation.warnings_fatal && !(line.notes.is_empty() && script.notes.is_empty()) {
+        return Err(Usage("--warnings-fatal: there are notes, see above".into()).into());
+    }
+    Ok(script)
+}
+
+fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
+    Ok(match arguments.generator {
+        RunGenerator::Native => Box::new(NativeGenerator::new()),
+        RunGenerator::Fio => {
+            let mut fio = FioGenerator::find(arguments.fio.as_deref())
+                .map_err(|error| Usage(error.to_string()))?;
+            for section in sections {
+                let options =
+                    section.entries.iter().filter(|entry| is_of_fio_alone(&entry.name)).map(
+                        |entry| (entry.name.clone(), entry.value.clone().unwrap_or("1".into())),
+                    );
+                fio = fio.with_options(&section.name, options.collect());
+            }
+            Box::new(fio)
+        }
+    })
+}
+
+/// Options that a job has no room for: fio gets them as they were written.
+fn is_of_fio_alone(name: &str) -> bool {
+    iodyno_job::find(name)
+        .is_some_and(|option| matches!(option.support, iodyno_job::Support::ByFio(_)))
+}
+
+/// What the store keeps as the plan.
+fn sections_text(sections: &[Section]) -> String {
+    // A value that no job file can hold comes from the command line.
+    iodyno_job::syntax::write_file(sections).unwrap_or_else(|_| show_command(sections))
+}
+
+/// Displays, and writes logs.
+struct RunWatcher {
+    display: Display,
+    logs: LogFiles,
+    failure: Option<iodyno_fio::out::LogError>,
+}
+
+impl Watcher for RunWatcher {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Interval { jobs, interval } = event
+            && let Err(error) = self.logs.record(jobs, interval)
+        {
+            self.failure.get_or_insert(error);
+        }
+        self.display.event(event);
+    }
+}
+
+/// Whether what stands before the word `run` leaves it to be the command:
+/// options and their values only.
+pub(crate) fn is_command(before: &[String]) -> bool {
+    let mut expects_value = false;
+    before.iter().all(|word| {
+        let option = word.starts_with('-');
+        let fine = option || expects_value;
+        expects_value = option
+            && !word.contains('=')
+            && ["--store", "--color", "--sysroot"].contains(&word.as_str());
+        fine
+    }) && !expects_value
+}

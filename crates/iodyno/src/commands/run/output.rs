@@ -1,0 +1,126 @@
+//! What `run` prints: our summary, or fio's shapes.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use iodyno_fio::out::{DiskUse, Report, ReportJob, Reporting, json, json_plus, normal, terse};
+use iodyno_job::script::{Script, Written};
+use iodyno_job::syntax::{Invocation, OutputFormat};
+use iodyno_model::{Measurement, RunRecord};
+use iodyno_store::Store;
+
+use crate::arguments::Run;
+use crate::commands::show::{Judging, judge, judge_and_print};
+use crate::context::Context;
+use crate::terminal;
+
+/// Prints what came of the run; the exit status.
+pub(super) fn print(
+    context: &Context,
+    store: &mut Store,
+    record: &RunRecord,
+    script: &Script,
+    invocation: &Invocation,
+    arguments: &Run,
+) -> Result<u8> {
+    let claims = context.claims(&arguments.datasheet)?;
+    let judging = Judging {
+        claims: &claims,
+        baseline: None,
+        expect: None,
+        // Jobs ask for I/O, not for a judgement.
+        accept_unjudged: true,
+        table: &arguments.table,
+    };
+    if invocation.output_formats.is_empty() && !invocation.append_terse {
+        if let Some(path) = &invocation.output {
+            let (text, status) = judge(context, store, record, &judging)?;
+            write(path, &text)?;
+            return Ok(status);
+        }
+        return judge_and_print(context, store, record, &judging);
+    }
+    let (_, status) = judge(context, store, record, &judging)?;
+    let report = report(record, script)?;
+    let mut text = String::new();
+    for format in &invocation.output_formats {
+        text.push_str(&match format {
+            OutputFormat::Normal => normal(&report),
+            OutputFormat::Json => json(&report),
+            OutputFormat::JsonPlus => json_plus(&report),
+            OutputFormat::Terse => terse(&report, invocation.terse_version.into()),
+        });
+    }
+    if invocation.append_terse {
+        text.push_str(&terse(&report, invocation.terse_version.into()));
+    }
+    match &invocation.output {
+        Some(path) => write(path, &text)?,
+        None => terminal::print(&text)?,
+    }
+    Ok(status)
+}
+
+fn write(path: &str, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
+}
+
+fn report<'r>(record: &'r RunRecord, script: &Script) -> Result<Report<'r>> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    let mut measurements = record.measurements.iter();
+    let mut jobs = Vec::new();
+    for phase in &script.phases {
+        let mut sections: Vec<usize> = phase.jobs.iter().map(|job| job.section).collect();
+        sections.sort_unstable();
+        sections.dedup();
+        for section in sections {
+            let job = phase.jobs.iter().find(|job| job.section == section);
+            // A run that was interrupted has fewer.
+            let (Some(job), Some(measurement)) = (job, measurements.next()) else { break };
+            jobs.push(ReportJob {
+                measurement,
+                options: script.sections.get(section).map_or(Vec::new(), |s| pairs(&s.options)),
+                reporting: Reporting::of(&job.job),
+            });
+        }
+    }
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION"),
+        written_ns: now.as_nanos() as i64,
+        pid: std::process::id(),
+        global_options: pairs(&script.global),
+        jobs,
+        disks: disks(record),
+    })
+}
+
+fn pairs(written: &[Written]) -> Vec<(String, String)> {
+    let value = |value: &Option<String>| value.clone().unwrap_or_default();
+    written.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+}
+
+/// What the devices under the targets did from the first snapshot to the last.
+fn disks(record: &RunRecord) -> Vec<DiskUse> {
+    let (Some(first), Some(last)) = (record.snapshots.first(), record.snapshots.last()) else {
+        return Vec::new();
+    };
+    let mut names: Vec<&str> = record.measurements.iter().flat_map(devices).collect();
+    names.sort_unstable();
+    names.dedup();
+    let elapsed_ns = last.taken_ns.saturating_sub(first.taken_ns).max(0) as u64;
+    let stats = |host: &'_ iodyno_model::Host, name: &str| {
+        host.disk_stats.iter().find(|stats| stats.name == name).cloned()
+    };
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let (before, after) = (stats(first, name)?, stats(last, name)?);
+            Some(DiskUse::between(&before, &after, elapsed_ns))
+        })
+        .collect()
+}
+
+fn devices(measurement: &Measurement) -> impl Iterator<Item = &str> {
+    let device = measurement.conditions.device.as_deref();
+    device.into_iter().chain(measurement.targets.iter().map(String::as_str))
+}
