@@ -1,6 +1,6 @@
 # What the tests need: command:Debian package. The lab fetches its guest's own.
 TOOLS := cc:build-essential python3:python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
-         ldd:libc-bin setpriv:util-linux prlimit:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs
+         ldd:libc-bin setpriv:util-linux prlimit:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs fio:fio
 
 # An ordinary user's PATH may lack what administrators use.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -8,7 +8,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lint clean
+.PHONY: deps test unit lab lint bench crosscheck clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -43,6 +43,18 @@ unit:
 lab:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno
+
+# Side by side with fio; T_IO_URING names a t/io_uring to compare with, too
+# (bench/README.md). Takes a quarter of an hour, and a quiet machine.
+bench:
+	$(CARGO) build --release
+	python3 bench/bench.py --binary $(TARGET)/release/iodyno --callgrind \
+	    $(if $(T_IO_URING),--t-io-uring $(T_IO_URING)) --update-readme
+
+# The same job files through fio and through us.
+crosscheck:
+	$(CARGO) build --release
+	python3 crosscheck/crosscheck.py --binary $(TARGET)/release/iodyno
 
 lint:
 	$(CARGO) fmt --all --check

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iodyno_host::Source;
+use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
 use iodyno_store::Store;
@@ -53,6 +54,8 @@ pub struct Tools<'a> {
     pub source: &'a dyn Source,
     /// Makes the I/O.
     pub generator: &'a mut dyn LoadGenerator,
+    /// What data sheets state.
+    pub claims: &'a ClaimBook,
     /// Keeps the results.
     pub store: &'a mut Store,
     /// Is told what happens.

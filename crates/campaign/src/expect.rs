@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, Room, Stream};
-use iodyno_model::{Bytes, Direction, format_duration_ns};
+use iodyno_judge::{ClaimBook, claim_of};
+use iodyno_model::{Bytes, Direction, Host, format_duration_ns};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -54,7 +55,12 @@ fn minutes(ns: u64) -> String {
 
 /// What the jobs of a script are going to write, for each target: how much,
 /// where that is known, since it wears drives.
-pub(crate) fn writes(script: &Script, bench: &[Ready<'_>]) -> Vec<String> {
+pub(crate) fn writes(
+    script: &Script,
+    bench: &[Ready<'_>],
+    host: &Host,
+    claims: &ClaimBook,
+) -> Vec<String> {
     let mut known: BTreeMap<&str, Option<u64>> = BTreeMap::new();
     for job in script.phases.iter().flat_map(|phase| &phase.jobs).map(|job| &job.job) {
         if !job.writes() {
@@ -70,10 +76,26 @@ pub(crate) fn writes(script: &Script, bench: &[Ready<'_>]) -> Vec<String> {
         }
     }
     let sentence = |(target, bytes): (&str, Option<u64>)| match bytes {
-        Some(bytes) => format!("Writes {} to {target}.", Bytes(bytes).binary()),
+        Some(bytes) => {
+            let rated = rated_bytes(target, bench, host, claims);
+            let share = rated.map_or(String::new(), |rated| {
+                let percent = bytes as f64 / rated * 100.0;
+                let rated = Bytes(rated as u64).decimal();
+                format!(", {percent:.2} % of the {rated} that its data sheet rates the drive for")
+            });
+            format!("Writes {} to {target}{share}.", Bytes(bytes).binary())
+        }
         None => format!("Writes to {target} for as long as the job says."),
     };
     known.into_iter().map(sentence).collect()
+}
+
+/// What the drive under a target may be written in its life, bytes, by its data sheet.
+fn rated_bytes(target: &str, bench: &[Ready<'_>], host: &Host, claims: &ClaimBook) -> Option<f64> {
+    let name = bench.iter().find(|ready| ready.name == target)?.drive.as_deref()?;
+    let drive = host.drives.iter().find(|drive| drive.name == name)?;
+    let claim = claim_of(claims, drive)?;
+    claim.tbw_tb.map(|terabytes| terabytes * 1e12)
 }
 
 fn ready_of<'b, 'a>(bench: &'b [Ready<'a>], path: &str) -> Option<&'b Ready<'a>> {

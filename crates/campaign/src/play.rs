@@ -28,7 +28,7 @@ impl Campaign<'_, '_> {
     pub(crate) fn play(&mut self, script: &Script) -> Result<(), CampaignError> {
         let places = Places::clear(self.tools, self.host, script, &self.options.permission)?;
         let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
-        let sentences = crate::expect::writes(script, &bench);
+        let sentences = crate::expect::writes(script, &bench, self.host, self.tools.claims);
         if !sentences.is_empty() {
             self.tools.watcher.event(&Event::Expect(&sentences));
         }

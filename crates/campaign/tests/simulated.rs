@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use iodyno_campaign::{Event, Options, Plan, Silent, Tools, Watcher, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
 use iodyno_model::{EndReason, Host, Measurement, Origin, RunRecord, RunState, WrittenState};
 use iodyno_store::Store;
@@ -66,8 +67,14 @@ impl Stage {
             unusable: Vec::new(),
             origin: Origin::Simulated,
         };
-        let mut tools =
-            Tools { source: &self.source, generator, store: &mut store, watcher, interrupted };
+        let mut tools = Tools {
+            source: &self.source,
+            generator,
+            claims: &ClaimBook::builtin(),
+            store: &mut store,
+            watcher,
+            interrupted,
+        };
         let id = carry_out(&mut tools, plan, &self.host, targets, &options).unwrap();
         store.load(&id).unwrap()
     }

@@ -97,7 +97,7 @@ pub(crate) fn unwritten(of: &Measurement) -> bool {
 }
 
 /// The claim for a drive; none for virtual disks.
-pub(crate) fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
+pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
     let model = drive.model.get().filter(|_| drive.virtual_disk.is_none())?;
     capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity))
 }

@@ -31,6 +31,6 @@ pub use assess::{RULESET, assess};
 pub use claims::ClaimBook;
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
-pub use facts::{Facts, Question};
+pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use rules::{Reservation, Rule, rules};

@@ -287,7 +287,12 @@ impl<'a, I: Io> Course<'a, I> {
             let failure = Failure::of(flight, -i64::from(libc::EILSEQ));
             self.shared.note(failure);
             if !self.policy.continue_on.verify {
-                self.end(Some(Ending::Ended(format!("verify: {mismatch}"))));
+                let dumps = match verifying.dump(block, flight.file, flight.offset) {
+                    Ok(names) if names.is_empty() => String::new(),
+                    Ok(names) => format!("; dumped to {}", names.join(" and ")),
+                    Err(error) => format!("; it cannot be dumped: {error}"),
+                };
+                self.end(Some(Ending::Ended(format!("verify: {mismatch}{dumps}"))));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! What is seen to before an I/O is submitted: contents of writes, headers,
 //! and the books of what was written.
 
+use std::io;
+
 use crate::buffers::Buffers;
 use crate::contents::Filler;
 use crate::io::{Descriptor, Operation};
@@ -22,6 +24,8 @@ pub(crate) struct Verifying {
     pub(crate) verifier: Verifier,
     /// For each file what was written; empty: only what somebody wrote is known.
     pub(crate) ledgers: Vec<Ledger>,
+    /// `verify_dump`: what the dumps of each file's blocks are called after.
+    pub(crate) dumps: Option<Vec<String>>,
 }
 
 impl Preparation {
@@ -34,7 +38,7 @@ impl Preparation {
                     if let Some(filler) = &mut self.filler {
                         filler.refill(block, offset, self.number);
                     }
-                    if let Some(Verifying { verifier, ledgers }) = &mut self.verifying {
+                    if let Some(Verifying { verifier, ledgers, .. }) = &mut self.verifying {
                         verifier.stamp(block, offset, self.number);
                         if let Some(ledger) = ledgers.get_mut(usize::from(file)) {
                             ledger.note(offset, length.into(), self.number);
@@ -71,6 +75,30 @@ impl Verifying {
         self.verifier.check(block, offset, |offset| {
             ledger.map_or(Expected::ANY, |ledger| ledger.expected(offset))
         })
+    }
+
+    /// Writes what was found and what should be there into files in the
+    /// current directory, named as fio names them; returns their names.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    #[cold]
+    pub(crate) fn dump(&self, block: &[u8], file: u16, offset: u64) -> io::Result<Vec<String>> {
+        let names = self.dumps.as_ref().and_then(|names| names.get(usize::from(file)));
+        let Some(name) = names else { return Ok(Vec::new()) };
+        let ledger = self.ledgers.get(usize::from(file));
+        let expected = |offset| ledger.map_or(Expected::ANY, |ledger| ledger.expected(offset));
+        let dump = self.verifier.dump(block, offset, expected);
+        let received = (format!("{name}.{offset}.received"), Some(dump.found));
+        let expected = (format!("{name}.{offset}.expected"), dump.expected);
+        let mut written = Vec::new();
+        for (path, contents) in [received, expected] {
+            if let Some(contents) = contents {
+                std::fs::write(&path, contents)?;
+                written.push(path);
+            }
+        }
+        Ok(written)
     }
 
     /// Writes that were not kept in mind, and so cannot be verified.

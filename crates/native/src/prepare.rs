@@ -301,7 +301,12 @@ fn verifying(
             ledgers.push(ledger.map_err(|error| error.to_string())?);
         }
     }
-    Ok(Verifying { verifier, ledgers })
+    let name = |path: &String| {
+        let name = std::path::Path::new(path).file_name();
+        name.map_or(path.clone(), |name| name.to_string_lossy().into_owned())
+    };
+    let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
+    Ok(Verifying { verifier, ledgers, dumps })
 }
 
 /// How long the kernel waits for an answer of the device, ns.

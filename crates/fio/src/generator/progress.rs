@@ -107,13 +107,8 @@ impl Progress {
             }
             seen.add_to(job, measurement);
         }
-        let interval = Interval {
-            start_ns: self.end_ns,
-            duration_ns,
-            draining,
-            warnings: Vec::new(),
-            jobs,
-        };
+        let interval =
+            Interval { start_ns: self.end_ns, duration_ns, draining, warnings: Vec::new(), jobs };
         self.end_ns = end_ns;
         Some(interval)
     }

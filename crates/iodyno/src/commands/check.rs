@@ -65,6 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         &mut Tools {
             source: source.as_ref(),
             generator: generator.as_mut(),
+            claims: &claims,
             store: &mut store,
             watcher: &mut display,
             interrupted: &interrupted,
@@ -86,6 +87,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             expect: expect.as_ref(),
             accept_unjudged: arguments.accept_unjudged,
             table: &arguments.table,
+            as_jobs: false,
         },
     )?;
     terminal::advise_root(context, &host);

@@ -17,6 +17,8 @@ pub(crate) struct Judging<'a> {
     pub(crate) expect: Option<&'a Expectation>,
     pub(crate) accept_unjudged: bool,
     pub(crate) table: &'a Table,
+    /// Jobs in a few lines each, as `run` shows them.
+    pub(crate) as_jobs: bool,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
@@ -33,6 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             expect: None,
             accept_unjudged: false,
             table: &arguments.table,
+            as_jobs: false,
         },
     )
     .map(|(_, status)| status)
@@ -86,7 +89,10 @@ fn assessed(
         format!("{}\n", serde_json::to_string_pretty(&document)?)
     } else {
         let style = terminal::style(context, judging.table);
-        iodyno_report::text::run_text(record, &assessment, status as u8, &style)?
+        match judging.as_jobs {
+            true => iodyno_report::text::jobs_text(record, &assessment, &style),
+            false => iodyno_report::text::run_text(record, &assessment, status as u8, &style)?,
+        }
     };
     Ok((assessment, text, status as u8))
 }

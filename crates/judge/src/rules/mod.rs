@@ -26,6 +26,7 @@ mod media_errors;
 mod media_errors_rising;
 mod not_steady;
 mod other_io;
+mod overlapping_jobs;
 mod punted;
 mod submitter_saturated;
 mod tally;
@@ -112,6 +113,7 @@ pub fn rules() -> &'static [&'static dyn Rule] {
         &other_io::OtherIo,
         &not_steady::NotSteady,
         &interval_too_wide::IntervalTooWide,
+        &overlapping_jobs::OverlappingJobs,
         &punted::Punted,
         &target_qualified::TargetQualified,
     ]

@@ -7,6 +7,7 @@ use iodyno_model::{Direction, EndReason, JudgedMeasurement};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::account::Account;
 use super::conditions::{Conditions, CpuUse};
 use super::estimate::{Estimate, finite, rfc3339};
 use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
@@ -57,6 +58,8 @@ pub struct Measurement {
     pub conditions: Conditions,
     /// CPU time.
     pub cpu: Option<CpuUse>,
+    /// What else its jobs did; null where nobody counted.
+    pub account: Option<Account>,
     /// What the data sheet states of the metric that is judged.
     pub claim: Option<Claim>,
     /// Upper bounds that are known.
@@ -83,11 +86,13 @@ pub enum End {
     Failed,
 }
 
-/// Results of one target of several.
+/// Results of one target of several, or of one clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
-    /// Target.
+    /// Target; of a clone with several files, joined by `:`.
     pub target: String,
+    /// Which clone of the job (fio's numjobs), from 0; null where parts are targets.
+    pub clone: Option<u32>,
     /// Reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<DirectionResult>,
@@ -115,6 +120,8 @@ pub struct DirectionResult {
     pub whole_bytes: u64,
     /// I/Os that failed, in all.
     pub errors: u64,
+    /// I/Os that moved fewer bytes than they were asked to, in all.
+    pub short_ios: u64,
     /// I/Os per second.
     pub iops: Option<Estimate>,
     /// Bytes per second.
@@ -128,6 +135,13 @@ pub struct DirectionResult {
 /// Latencies by kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Latencies {
+    /// Until the submitting system call returned (fio's slat); absent where
+    /// it was not stamped for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Latency>,
+    /// From there to the completion (fio's clat).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Latency>,
     /// From submission to completion; absent where none were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Latency>,
@@ -194,6 +208,7 @@ impl Measurement {
             parts: measurement.parts.iter().map(Part::from).collect(),
             conditions: Conditions::from(&measurement.conditions),
             cpu: measurement.cpu.as_ref().map(CpuUse::from),
+            account: measurement.account.as_ref().map(Account::from),
             claim: metrics.iter().find_map(Claim::of),
             ceilings: metrics.iter().filter_map(Ceiling::of).collect(),
             verdicts: metrics.iter().map(MetricVerdict::from).collect(),
@@ -240,6 +255,7 @@ impl From<&model::Part> for Part {
         };
         Self {
             target: part.target.clone(),
+            clone: part.clone,
             read: result(Direction::Read),
             write: result(Direction::Write),
             trim: result(Direction::Trim),
@@ -250,24 +266,34 @@ impl From<&model::Part> for Part {
 
 impl From<&model::DirectionResult> for DirectionResult {
     fn from(result: &model::DirectionResult) -> Self {
+        let split = |of: fn(&model::SplitLatency) -> &model::Histogram| {
+            result.split.as_ref().and_then(|split| Latency::new(of(split), None))
+        };
         Self {
             ios: result.ios,
             bytes: result.bytes,
             whole_ios: result.whole_ios,
             whole_bytes: result.whole_bytes,
             errors: result.errors,
+            short_ios: result.short_ios,
             iops: Estimate::new(&result.iops),
             bandwidth: Estimate::new(&result.bandwidth),
-            latency: Latencies { total: Latency::new(result) },
+            latency: Latencies {
+                submission: split(|split| &split.submission),
+                completion: split(|split| &split.completion),
+                total: Latency::new(&result.latency, result.latency_mean.as_ref()),
+            },
             steady: result.steady,
         }
     }
 }
 
 impl Latency {
-    fn new(result: &model::DirectionResult) -> Option<Self> {
-        let histogram = &result.latency;
-        let mean = result.latency_mean.as_ref().and_then(Estimate::new);
+    pub(super) fn new(
+        histogram: &model::Histogram,
+        mean: Option<&model::Estimate>,
+    ) -> Option<Self> {
+        let mean = mean.and_then(Estimate::new);
         if histogram.count() == 0 && mean.is_none() {
             return None;
         }

@@ -2,7 +2,8 @@
 //! the store's format and is never printed. Their JSON schemas stand in
 //! docs/schema and are compared in a test.
 
-pub mod conditions;
+pub mod account;
+mod conditions;
 pub mod drive;
 pub mod estimate;
 pub mod host;

@@ -32,7 +32,8 @@ pub(super) fn severity_label(severity: Severity) -> &'static str {
     }
 }
 
-fn finding_text(finding: &Finding, style: &Style) -> String {
+/// One finding: what, the figures, why it matters, what to do next.
+pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let label = severity_label(finding.severity);
     let what = clean(&finding.what);
     let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));

@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if invocation.parse_only {
         return Ok(0);
     }
+    let claims = context.claims(&arguments.datasheet)?;
     let source = context.source()?;
     let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
     let mut store = context.store()?;
@@ -83,6 +84,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
         &mut Tools {
             source: source.as_ref(),
             generator: generator.as_mut(),
+            claims: &claims,
             store: &mut store,
             watcher: &mut watcher,
             interrupted: &interrupted,
@@ -98,7 +100,8 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if let Some(failure) = watcher.failure {
         return Err(failure.into());
     }
-    output::print(context, &mut store, &record, &script, invocation, arguments)
+    let judged = output::Judged { claims: &claims, table: &arguments.table };
+    output::print(context, &mut store, &record, &script, invocation, &judged)
 }
 
 /// What `${NAME}`, `include` and `$ncpus` stand for.

@@ -6,13 +6,20 @@ use anyhow::{Context as _, Result};
 use iodyno_fio::out::{DiskUse, Report, ReportJob, Reporting, json, json_plus, normal, terse};
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};
+use iodyno_judge::ClaimBook;
 use iodyno_model::{Measurement, RunRecord};
 use iodyno_store::Store;
 
-use crate::arguments::Run;
+use crate::arguments::Table;
 use crate::commands::show::{Judging, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
+
+/// What a run is judged by, and how tables look.
+pub(super) struct Judged<'a> {
+    pub(super) claims: &'a ClaimBook,
+    pub(super) table: &'a Table,
+}
 
 /// Prints what came of the run; the exit status.
 pub(super) fn print(
@@ -21,16 +28,16 @@ pub(super) fn print(
     record: &RunRecord,
     script: &Script,
     invocation: &Invocation,
-    arguments: &Run,
+    judged: &Judged<'_>,
 ) -> Result<u8> {
-    let claims = context.claims(&arguments.datasheet)?;
     let judging = Judging {
-        claims: &claims,
+        claims: judged.claims,
         baseline: None,
         expect: None,
         // Jobs ask for I/O, not for a judgement.
         accept_unjudged: true,
-        table: &arguments.table,
+        table: judged.table,
+        as_jobs: true,
     };
     if invocation.output_formats.is_empty() && !invocation.append_terse {
         if let Some(path) = &invocation.output {

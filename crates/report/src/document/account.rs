@@ -1,0 +1,83 @@
+//! What a job did besides moving data.
+
+use iodyno_model as model;
+use iodyno_model::Direction;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::measurement::Latency;
+
+/// What a job, or all clones of one, did besides moving data.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Account {
+    /// From its start to its end, ramp included, ns.
+    pub elapsed_ns: u64,
+    /// Errno of what ended it early; 0: nothing did.
+    pub error: i32,
+    /// I/Os that failed, by errno.
+    pub errors: Vec<ErrorCount>,
+    /// Blocks that were verified.
+    pub verified: u64,
+    /// Of those, blocks that were not what was written.
+    pub mismatches: u64,
+    /// Context switches of its threads.
+    pub context_switches: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+    /// fsync and fdatasync; null: there were none.
+    pub sync: Option<Latency>,
+    /// The depth that `latency_target` found.
+    pub latency_target_depth: Option<u32>,
+    /// Whether `steadystate` was attained.
+    pub steadystate_attained: Option<bool>,
+}
+
+/// I/Os that failed in one way.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ErrorCount {
+    /// Errno.
+    pub errno: i32,
+    /// `read`, `write` or `trim`.
+    pub direction: String,
+    /// How many.
+    pub count: u64,
+    /// The first offsets, bytes.
+    pub offsets: Vec<u64>,
+}
+
+impl From<&model::Account> for Account {
+    fn from(account: &model::Account) -> Self {
+        Self {
+            elapsed_ns: account.elapsed_ns,
+            error: account.error,
+            errors: account.errors.iter().map(ErrorCount::from).collect(),
+            verified: account.verified,
+            mismatches: account.mismatches,
+            context_switches: account.switches,
+            major_faults: account.major_faults,
+            minor_faults: account.minor_faults,
+            sync: Latency::new(&account.sync, None),
+            latency_target_depth: account.latency_target_depth,
+            steadystate_attained: account.steadystate_attained,
+        }
+    }
+}
+
+impl From<&model::ErrorCount> for ErrorCount {
+    fn from(error: &model::ErrorCount) -> Self {
+        let direction = match error.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Trim => "trim",
+            Direction::Mixed => "mixed",
+        };
+        Self {
+            errno: error.errno,
+            direction: direction.into(),
+            count: error.count,
+            offsets: error.offsets.clone(),
+        }
+    }
+}

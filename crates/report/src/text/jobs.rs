@@ -1,0 +1,201 @@
+//! What `run` prints: each job in a few lines, and what has to be known of it.
+
+use iodyno_model::{
+    Assessment, Bytes, Direction, DirectionResult, EndReason, Histogram, JudgedMeasurement,
+    Measurement, Metric, RunRecord, Severity, Validity, format_count, format_duration_ns,
+};
+
+use super::findings::finding_text;
+use super::ink::Ink;
+use super::words::{Hanging, clean, display_width};
+use super::{Style, figure};
+use crate::percentiles::percentiles;
+
+/// Percentiles of a job, as far as it has I/Os enough for them.
+const PERCENTS: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 99.999];
+/// Column at which figures start.
+const INDENT: usize = 10;
+
+/// What `run` prints of a run: its jobs, warnings and failures that were
+/// found, and where all of it is kept.
+pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+    let mut out = String::new();
+    for (n, measurement) in record.measurements.iter().enumerate() {
+        let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+        out.push_str(&job_text(measurement, judged, style));
+        out.push('\n');
+    }
+    for finding in assessment.findings.iter().filter(|one| one.severity != Severity::Info) {
+        out.push_str(&finding_text(finding, style));
+        out.push('\n');
+    }
+    let id = &record.run.id;
+    out.push_str(&line("", &[format!("Kept as {id}: iodyno show last")], Ink::Dim, style));
+    out
+}
+
+fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style) -> String {
+    let name = clean(&of.name);
+    let mut out = Hanging {
+        lead_width: display_width(&name),
+        indent: (display_width(&name) + 2).max(INDENT),
+        lead: Ink::Bold.paint(&name, style.color),
+        width: style.width,
+        separator: " · ",
+        ink: Ink::Plain,
+        color: style.color,
+    }
+    .lines(&heading(of));
+    match &of.end {
+        EndReason::Failed(why) => out.push_str(&line("failed", &[clean(why)], Ink::Bad, style)),
+        EndReason::Interrupted => {
+            out.push_str(&line("stopped", &["interrupted by the user".into()], Ink::Bad, style));
+        }
+        _ => {}
+    }
+    for result in &of.total {
+        out.push_str(&line(direction(result.direction), &rates(result), Ink::Plain, style));
+        let latencies = latencies(result);
+        if !latencies.is_empty() {
+            out.push_str(&line("latency", &latencies, Ink::Plain, style));
+        }
+        if let Some(split) = &result.split {
+            for (name, histogram) in [("slat", &split.submission), ("clat", &split.completion)] {
+                out.push_str(&line(name, &spread(histogram), Ink::Plain, style));
+            }
+        }
+    }
+    if let Some(account) = &of.account {
+        if account.sync.count() > 0 {
+            out.push_str(&line("sync", &spread(&account.sync), Ink::Plain, style));
+        }
+        if account.verified > 0 {
+            let words = match account.mismatches {
+                0 => "all as they were written".into(),
+                wrong => format!("{wrong} are not what was written"),
+            };
+            let blocks = format!("{} blocks read again", format_count(account.verified as f64));
+            out.push_str(&line("verify", &[blocks, words], Ink::Plain, style));
+        }
+        if let Some(depth) = account.latency_target_depth {
+            let found = format!("depth {depth} is the greatest that keeps the latency");
+            out.push_str(&line("target", &[found], Ink::Plain, style));
+        }
+    }
+    out.push_str(&line("cpu", &cpu(of), Ink::Plain, style));
+    for reason in reservations(judged) {
+        out.push_str(&line("note", &[reason], Ink::Doubt, style));
+    }
+    for shortfall in &of.conditions.shortfalls {
+        out.push_str(&line("note", &[clean(shortfall)], Ink::Doubt, style));
+    }
+    out
+}
+
+fn heading(of: &Measurement) -> Vec<String> {
+    let workload = &of.workload;
+    let mut words = Vec::new();
+    words.extend(workload.rw.clone());
+    words.extend(workload.bs.map(|bs| Bytes(bs).binary()));
+    for option in ["bs", "bsrange", "bssplit"] {
+        if let (None, Some(value)) = (workload.bs, workload.options.get(option)) {
+            words.push(format!("{option}={}", clean(value)));
+        }
+    }
+    words.extend(workload.iodepth.map(|depth| format!("depth {depth}")));
+    words.extend(workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
+    words.extend(workload.ioengine.clone());
+    words.extend(workload.direct.filter(|direct| !direct).map(|_| "page cache".into()));
+    let targets: Vec<String> = of.targets.iter().take(3).map(|target| clean(target)).collect();
+    words.push(match of.targets.len() {
+        0..=3 => targets.join(" "),
+        several => format!("{} and {} more", targets[0], several - 1),
+    });
+    words.push(format_duration_ns(of.duration_ns as f64));
+    words
+}
+
+const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Trim => "trim",
+        Direction::Mixed => "mixed",
+    }
+}
+
+fn rates(result: &DirectionResult) -> Vec<String> {
+    let mut words = vec![
+        figure::estimated(Metric::Iops, &result.iops),
+        figure::measured(Metric::Bandwidth, &result.bandwidth),
+        format!("{} I/Os", format_count(result.ios as f64)),
+        Bytes(result.bytes).binary(),
+    ];
+    if result.errors > 0 {
+        words.push(format!("{} failed", format_count(result.errors as f64)));
+    }
+    if result.short_ios > 0 {
+        words.push(format!("{} short", format_count(result.short_ios as f64)));
+    }
+    words
+}
+
+fn latencies(result: &DirectionResult) -> Vec<String> {
+    let mean = result.latency_mean.as_ref();
+    let mean = mean.map(|mean| format!("mean {}", figure::estimated(Metric::LatencyMean, mean)));
+    let mut words: Vec<String> = mean.into_iter().collect();
+    words.extend(percentiles(&result.latency, &PERCENTS).iter().map(figure::percentile));
+    let max = result.latency.max_ns();
+    words.extend(max.map(|max| format!("max {}", format_duration_ns(max as f64))));
+    words
+}
+
+fn spread(histogram: &Histogram) -> Vec<String> {
+    let mean = histogram.mean_ns().map(|mean| format!("mean {}", format_duration_ns(mean)));
+    let mut words: Vec<String> = mean.into_iter().collect();
+    words.extend(percentiles(histogram, &PERCENTS).iter().map(figure::percentile));
+    let max = histogram.max_ns();
+    words.extend(max.map(|max| format!("max {}", format_duration_ns(max as f64))));
+    words.push(format!("{} of them", format_count(histogram.count() as f64)));
+    words
+}
+
+fn cpu(of: &Measurement) -> Vec<String> {
+    let Some(cpu) = of.cpu else { return Vec::new() };
+    let mut words = vec![
+        format!("user {}", figure::percent(cpu.user)),
+        format!("system {}", figure::percent(cpu.system)),
+    ];
+    let whole: u64 = of.total.iter().map(|result| result.whole_ios).sum();
+    let elapsed_ns = of.account.as_ref().map_or(of.duration_ns, |account| account.elapsed_ns);
+    if whole > 0 && elapsed_ns > 0 {
+        let per_io = (cpu.user + cpu.system) * elapsed_ns as f64 / whole as f64;
+        words.push(format!("{} for each I/O", format_duration_ns(per_io)));
+    }
+    words
+}
+
+fn reservations(judged: Option<&JudgedMeasurement>) -> Vec<String> {
+    let Some(judged) = judged else { return Vec::new() };
+    let label = match judged.validity {
+        Validity::Valid => return Vec::new(),
+        Validity::Qualified => "qualified",
+        Validity::Invalid => "INVALID",
+    };
+    let reason = |(rule, why): &(String, String)| format!("{label}: {} [{rule}]", clean(why));
+    judged.reasons.iter().map(reason).collect()
+}
+
+fn line(name: &str, words: &[String], ink: Ink, style: &Style) -> String {
+    let lead = if name.is_empty() { String::new() } else { format!("  {name}") };
+    Hanging {
+        lead_width: lead.len(),
+        lead,
+        indent: if name.is_empty() { 0 } else { INDENT },
+        width: style.width,
+        separator: " · ",
+        ink,
+        color: style.color,
+    }
+    .lines(words)
+}
