@@ -58,8 +58,18 @@ impl Taken<'_> {
         let mut from_ns = cut_ns;
         let mut duration_ns = 0;
         for (direction, whole) in whole.whole.iter() {
-            let counted: Vec<Counted> =
-                records().map(|job| job.directions.of(direction).counted_from(cut_ns)).collect();
+            let counted: Vec<Counted> = self
+                .members
+                .iter()
+                .map(|member| {
+                    let record = member.record.directions.of(direction);
+                    let mut counted = record.counted_from(cut_ns);
+                    if let Some(active_ns) = member.report.active_ns.of(direction) {
+                        counted.duration_ns = counted.duration_ns.min(*active_ns);
+                    }
+                    counted
+                })
+                .collect();
             if *whole == Whole::default() && counted.iter().all(|one| one.ios == 0) {
                 continue;
             }
@@ -132,6 +142,7 @@ impl Taken<'_> {
         }
     }
 
+    /// A clone or a target, without results yet.
     fn part(&self, member: &Member<'_>) -> Part {
         let clone = (self.kind == Members::Clones).then_some(member.job.job.threads.clone);
         let account = clone.map(|_| member.report.account.clone());

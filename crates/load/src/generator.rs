@@ -100,6 +100,9 @@ pub struct JobReport {
     pub shortfalls: Vec<String>,
     /// In all, for each direction.
     pub whole: Each<Whole>,
+    /// How long it was at it, ns, where a direction had a time of its own: what
+    /// was written is verified afterwards.
+    pub active_ns: Each<Option<u64>>,
     /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
     pub split: Each<Option<SplitLatency>>,
     /// What else it did.

@@ -129,6 +129,11 @@ impl Running {
         account.verified += outcome.verified;
         account.mismatches += outcome.mismatches;
         account.latency_target_depth = outcome.latency_target_depth;
+        if let Some((write_ns, verify_ns)) = outcome.stages_ns {
+            let active = &mut self.report.active_ns;
+            active.read = active.read.max(Some(verify_ns));
+            active.write = active.write.max(Some(write_ns));
+        }
         for (direction, split) in outcome.split.iter() {
             let sum = self.report.split.of_mut(direction);
             match (sum.as_mut(), split) {

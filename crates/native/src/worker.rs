@@ -77,6 +77,8 @@ pub(crate) struct Outcome {
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
     pub(crate) split: Each<Option<SplitLatency>>,
+    /// Time that it wrote, and that it verified afterwards, if it did, ns.
+    pub(crate) stages_ns: Option<(u64, u64)>,
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
     pub(crate) latency_target_depth: Option<u32>,
@@ -150,7 +152,8 @@ impl Assignment {
         tell(Event::Ready { depth, registered_buffers, shortfalls, outlook });
         self.shared.wait_for_start();
         let before = Usage::of_this_thread();
-        let failure = match stages(&mut course, job, &fresh, length) {
+        let mut spent = Spent::default();
+        let failure = match stages(&mut course, job, &fresh, length, &mut spent) {
             Ok(Ending::Done) => None,
             Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
             Ok(Ending::Gone(failure)) => {
@@ -163,7 +166,12 @@ impl Assignment {
             }
         };
         let usage = Usage::of_this_thread().since(before);
-        let mut outcome = Outcome { usage, failure, levels: course.levels, ..Outcome::default() };
+        let stages_ns = spent.verified.map(|ticks| {
+            let clock = Clock::get();
+            (clock.ns(spent.worked), clock.ns(ticks))
+        });
+        let mut outcome =
+            Outcome { usage, failure, stages_ns, levels: course.levels, ..Outcome::default() };
         if let Some(attendant) = &mut course.attendant {
             outcome.split = attendant.finish();
             outcome.verified = attendant.verified;
@@ -183,6 +191,13 @@ impl Assignment {
     }
 }
 
+/// Ticks that were spent.
+#[derive(Debug, Default)]
+struct Spent {
+    worked: u64,
+    verified: Option<u64>,
+}
+
 /// Does the work; where it is to be verified, that too, after each
 /// `verify_backlog` writes and after each loop.
 fn stages<I: Io>(
@@ -190,8 +205,10 @@ fn stages<I: Io>(
     job: &Job,
     fresh: &Stream,
     length: u32,
+    spent: &mut Spent,
 ) -> io::Result<Ending> {
-    let now = Clock::get().now();
+    let clock = Clock::get();
+    let now = clock.now();
     if let Some(pacer) = &mut course.issuer.pacer {
         pacer.start(now);
     }
@@ -211,7 +228,10 @@ fn stages<I: Io>(
             if verifies && job.verify.backlog > 0 {
                 course.issuer.allowance = job.verify.backlog;
             }
+            let begun = clock.now();
             let ending = course.run()?;
+            let worked = clock.now();
+            spent.worked += worked - begun;
             let backlogged = course.issuer.allowance == 0;
             course.issuer.allowance = u64::MAX;
             if ending != Ending::Done {
@@ -219,6 +239,7 @@ fn stages<I: Io>(
             }
             if verifies {
                 let ending = verify(course, length)?;
+                *spent.verified.get_or_insert(0) += clock.now() - worked;
                 if ending != Ending::Done {
                     return Ok(ending);
                 }

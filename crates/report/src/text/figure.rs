@@ -124,7 +124,9 @@ fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
     }
     let exponent = half.log10().floor();
     let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
-    (two_digits - exponent as i32).min(decimals_for(value, MOST_DIGITS))
+    // However wide the interval, something of the value itself is left.
+    let fewest = if half >= value.abs() / 2.0 { decimals_for(value, 2) } else { i32::MIN };
+    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MOST_DIGITS))
 }
 
 /// Decimals that give `value` so many significant digits.
