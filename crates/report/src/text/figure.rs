@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(show(6853.4, 68.0), "6850 ± 70 MB/s (6540 MiB/s)");
         assert_eq!(show(6853.4, 1234.0), "6900 ± 1300 MB/s (6500 MiB/s)");
         assert_eq!(show(6853.456, 0.000_1), "6853.5 ± 0.1 MB/s (6536.0 MiB/s)");
-        assert_eq!(show(1.0, 3.0), "1 ± 3 MB/s (1 MiB/s)");
+        assert_eq!(show(1.0, 3.0), "1.0 ± 3.0 MB/s (0.95 MiB/s)");
         assert_eq!(
             measured(Metric::Bandwidth, &Estimate::bare(6_853_456_000.0)),
             "6850 MB/s (6540 MiB/s)"

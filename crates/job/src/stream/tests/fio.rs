@@ -263,6 +263,7 @@ fn jobs_that_nobody_thought_of_are_fios() {
         if zones && files.len() == 1 && !pattern.is_random() {
             let (size, range) = (bs * (1 + rng.below(5)), bs * (1 + rng.below(5)));
             let skip = bs * rng.below(4);
+            job.pattern.zonemode = crate::ZoneMode::Strided;
             job.pattern.zonesize = Some(size * K);
             job.pattern.zonerange = Some(range * K);
             job.pattern.zoneskip = skip * K;

@@ -147,6 +147,7 @@ fn steps_and_zones_are_fios() {
             |j| {
                 rw(j, Pattern::Read, 4);
                 size(j, 400);
+                j.pattern.zonemode = crate::ZoneMode::Strided;
                 j.pattern.zonesize = Some(16 * K);
                 j.pattern.zonerange = Some(40 * K);
                 j.pattern.zoneskip = 8 * K;
@@ -160,6 +161,7 @@ fn steps_and_zones_are_fios() {
                 rw(j, Pattern::Read, 4);
                 size(j, 400);
                 j.space.io_size = Some(Amount::Bytes(100 * K));
+                j.pattern.zonemode = crate::ZoneMode::Strided;
                 j.pattern.zonesize = Some(16 * K);
                 j.pattern.zonerange = Some(8 * K);
             },
@@ -171,6 +173,7 @@ fn steps_and_zones_are_fios() {
             |j| {
                 rw(j, Pattern::RandRead, 4);
                 size(j, 400);
+                j.pattern.zonemode = crate::ZoneMode::Strided;
                 j.pattern.zonesize = Some(16 * K);
                 j.pattern.zonerange = Some(16 * K);
                 j.pattern.zoneskip = 4 * K;

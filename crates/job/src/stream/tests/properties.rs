@@ -114,6 +114,7 @@ prop_compose! {
         job.pattern.rw_step = step.map(|n| if rw.is_random() { n.abs() } else { n * 512 });
         job.pattern.randseed = seed;
         if let Some((size, range, skip)) = zone {
+            job.pattern.zonemode = crate::ZoneMode::Strided;
             job.pattern.zonesize = Some(size * 512);
             job.pattern.zonerange = Some(range * 512);
             job.pattern.zoneskip = skip * 512;
