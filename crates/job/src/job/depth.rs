@@ -10,8 +10,6 @@ pub struct Depth {
     pub batch: Option<u32>,
     /// `iodepth_batch_complete`, `iodepth_batch_complete_min`: waits for this many.
     pub batch_complete_min: u32,
-    /// `iodepth_batch_complete_max`.
-    pub batch_complete_max: Option<u32>,
     /// `iodepth_low`: refills only when as few are outstanding.
     pub low: Option<u32>,
     /// `serialize_overlap`: no two outstanding I/Os touch the same blocks.
@@ -20,13 +18,6 @@ pub struct Depth {
 
 impl Default for Depth {
     fn default() -> Self {
-        Self {
-            iodepth: 1,
-            batch: None,
-            batch_complete_min: 1,
-            batch_complete_max: None,
-            low: None,
-            serialize_overlap: false,
-        }
+        Self { iodepth: 1, batch: None, batch_complete_min: 1, low: None, serialize_overlap: false }
     }
 }

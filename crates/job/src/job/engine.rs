@@ -71,10 +71,6 @@ pub struct Engine {
     pub uncached: bool,
     /// `cmd_type`.
     pub cmd_type: CommandType,
-    /// `readfua`.
-    pub readfua: bool,
-    /// `writefua`.
-    pub writefua: bool,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
     pub huge_pages: bool,
 }
@@ -95,8 +91,6 @@ impl Default for Engine {
             nowait: false,
             uncached: false,
             cmd_type: CommandType::default(),
-            readfua: false,
-            writefua: false,
             huge_pages: false,
         }
     }

@@ -20,8 +20,6 @@ pub struct Errors {
     pub continue_on_error: ContinueOn,
     /// `ignore_error`: errno numbers that are no errors, for reads, writes and verifying (`trim`).
     pub ignore_error: Each<Vec<i32>>,
-    /// `error_dump`.
-    pub error_dump: bool,
     /// `max_latency`, ns: an I/O that takes longer ends the job.
     pub max_latency_ns: Each<Option<u64>>,
 }

@@ -37,8 +37,6 @@ pub struct Files {
     pub directory: Vec<String>,
     /// `filename_format`; `$jobname`, `$jobnum`, `$filenum` are replaced.
     pub filename_format: Option<String>,
-    /// `unique_filename`.
-    pub unique_filename: bool,
     /// `nrfiles`.
     pub nrfiles: u32,
     /// `openfiles`: open at the same time.
@@ -49,10 +47,6 @@ pub struct Files {
     pub file_service_ios: u32,
     /// `allow_file_create`.
     pub allow_file_create: bool,
-    /// `create_serialize`.
-    pub create_serialize: bool,
-    /// `create_fsync`.
-    pub create_fsync: bool,
     /// `create_on_open`: files come into being when the job opens them.
     pub create_on_open: bool,
     /// `create_only`: lays files out, and makes no I/O.
@@ -63,12 +57,8 @@ pub struct Files {
     pub overwrite: bool,
     /// `unlink`: files are removed when the job is done.
     pub unlink: bool,
-    /// `unlink_each_loop`.
-    pub unlink_each_loop: bool,
     /// `invalidate`: what the page cache holds of them is dropped first.
     pub invalidate: bool,
-    /// `pre_read`: they are read into the page cache first.
-    pub pre_read: bool,
     /// `fadvise_hint`.
     pub fadvise_hint: bool,
     /// `fsync_on_close`.
@@ -83,22 +73,17 @@ impl Default for Files {
             filename: Vec::new(),
             directory: Vec::new(),
             filename_format: None,
-            unique_filename: true,
             nrfiles: 1,
             openfiles: None,
             file_service_type: FileService::default(),
             file_service_ios: 1,
             allow_file_create: true,
-            create_serialize: true,
-            create_fsync: true,
             create_on_open: false,
             create_only: false,
             fallocate: Fallocate::default(),
             overwrite: false,
             unlink: false,
-            unlink_each_loop: false,
             invalidate: true,
-            pre_read: false,
             fadvise_hint: true,
             fsync_on_close: false,
             paths: Vec::new(),

@@ -50,8 +50,6 @@ pub struct Pace {
     pub rate_process: RateProcess,
     /// `rate_cycle`, `ratecycle`, ns, over which `rate_min` is looked at; 0: fio's 1 s.
     pub rate_cycle_ns: u64,
-    /// `rate_ignore_thinktime`.
-    pub rate_ignore_thinktime: bool,
     /// `thinktime`, ns: pause between blocks.
     pub thinktime_ns: u64,
     /// `thinktime_spin`, ns of it that are spent computing.

@@ -149,16 +149,12 @@ pub struct AccessPattern {
     pub random_distribution: Each<Distribution>,
     /// `norandommap`: blocks may come again before all were had.
     pub norandommap: bool,
-    /// `softrandommap`.
-    pub softrandommap: bool,
     /// `random_generator`.
     pub random_generator: RandomGenerator,
     /// `randseed`; with `randrepeat` the seeds of all streams follow from it.
     pub randseed: u64,
     /// `randrepeat`: the same each time; else a new seed for each run.
     pub randrepeat: bool,
-    /// `allrandrepeat`.
-    pub allrandrepeat: bool,
     /// `zonemode`.
     pub zonemode: ZoneMode,
     /// `zonesize`, bytes; with one zones are strided once the options are settled.
@@ -183,11 +179,9 @@ impl Default for AccessPattern {
             percentage_random: Each::all(100),
             random_distribution: Each::default(),
             norandommap: false,
-            softrandommap: false,
             random_generator: RandomGenerator::default(),
             randseed: 0x1055_eed5,
             randrepeat: true,
-            allrandrepeat: false,
             zonemode: ZoneMode::default(),
             zonesize: None,
             zonerange: None,

@@ -68,26 +68,10 @@ pub struct Verify {
     pub dump: bool,
     /// `verify_backlog`: verifies after so many writes; 0: at the end.
     pub backlog: u64,
-    /// `verify_backlog_batch`.
-    pub backlog_batch: u64,
     /// `verify_async`: threads that verify; ours do it where they read.
     pub asynchronous: u32,
-    /// `verify_state_save`.
-    pub state_save: bool,
     /// `verify_write_sequence`: headers hold the number of the write, which is checked.
     pub write_sequence: bool,
-    /// `verify_header_seed`: headers hold the seed of the contents, which is checked.
-    pub header_seed: bool,
-    /// `experimental_verify`.
-    pub experimental: bool,
-    /// `trim_percentage`, of written blocks that are trimmed before they are verified.
-    pub trim_percentage: u32,
-    /// `trim_verify_zero`.
-    pub trim_verify_zero: bool,
-    /// `trim_backlog`.
-    pub trim_backlog: u64,
-    /// `trim_backlog_batch`.
-    pub trim_backlog_batch: u64,
 }
 
 /// A part of a `verify_pattern`.
@@ -112,16 +96,8 @@ impl Default for Verify {
             fatal: false,
             dump: false,
             backlog: 0,
-            backlog_batch: 0,
             asynchronous: 0,
-            state_save: true,
             write_sequence: true,
-            header_seed: true,
-            experimental: false,
-            trim_percentage: 0,
-            trim_verify_zero: true,
-            trim_backlog: 0,
-            trim_backlog_batch: 0,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How many I/Os are outstanding.
 
 use super::codecs::{Bool, Count, OrZero};
-use super::{OptionSpec, row};
+use super::{OptionSpec, ignored, row};
 
 /// Greatest depth: io_uring's and libaio's queues go to 32768 and beyond, fio's `iodepth` to 2^31.
 const DEEPEST: u32 = 65_536;
@@ -31,12 +31,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0", "16"],
         "waits until this many are complete"
     ),
-    row!(
+    ignored!(
         "iodepth_batch_complete_max",
-        depth.batch_complete_max,
         OrZero(Count(0, DEEPEST)),
         "",
         ["32"],
+        "every completion that is visible is taken",
         "reaps at most this many at once"
     ),
     row!(

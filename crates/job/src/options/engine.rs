@@ -225,8 +225,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
             CommandType::Nvme => "nvme".into(),
         },
     },
-    row!("readfua", engine.readfua, Bool, "0", ["1"], "reads force unit access (io_uring_cmd)"),
-    row!("writefua", engine.writefua, Bool, "0", ["1"], "writes force unit access (io_uring_cmd)"),
     OptionSpec {
         name: "mem",
         aliases: &["iomem"],

@@ -4,7 +4,7 @@ use iodyno_model::Each;
 
 use super::codecs::{Bool, Directions, OrZero, Time};
 use super::value::{Taken, Value};
-use super::{Kind, OptionSpec, Support, errno, row};
+use super::{Kind, OptionSpec, Support, errno, ignored, row};
 use crate::value::TimeUnit;
 use crate::{ContinueOn, Errors};
 
@@ -66,7 +66,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
             text.trim_end_matches(',').into()
         },
     },
-    row!("error_dump", errors.error_dump, Bool, "0", ["1"], "each error is told"),
+    ignored!(
+        "error_dump",
+        Bool,
+        "0",
+        ["1"],
+        "errors are always told, with their offsets",
+        "each error is told"
+    ),
     row!(
         "max_latency",
         errors.max_latency_ns,

@@ -52,12 +52,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["$jobname.$filenum", "shared"],
         "names of files that `filename` does not name"
     ),
-    row!(
+    ignored!(
         "unique_filename",
-        files.unique_filename,
         Bool,
         "1",
         ["0"],
+        "there are no clients whose files could collide",
         "clients of a server put their address in front of names"
     ),
     row!("nrfiles" | "nr_files", files.nrfiles, Count(1, 1 << 20), "1", ["16"], "files of a job"),
@@ -108,15 +108,22 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0"],
         "files that are missing are made"
     ),
-    row!(
+    ignored!(
         "create_serialize",
-        files.create_serialize,
         Bool,
         "1",
         ["0"],
+        "files are always laid out one after the other",
         "jobs lay their files out one after the other"
     ),
-    row!("create_fsync", files.create_fsync, Bool, "1", ["0"], "files are synced once laid out"),
+    ignored!(
+        "create_fsync",
+        Bool,
+        "1",
+        ["0"],
+        "files that are laid out are always synced",
+        "files are synced once laid out"
+    ),
     row!(
         "create_on_open",
         files.create_on_open,
@@ -151,14 +158,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     row!("unlink", files.unlink, Bool, "0", ["1"], "files are removed when the job is done"),
     row!(
-        "unlink_each_loop",
-        files.unlink_each_loop,
-        Bool,
-        "0",
-        ["1"],
-        "files are removed after each loop"
-    ),
-    row!(
         "invalidate",
         files.invalidate,
         Bool,
@@ -166,7 +165,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0"],
         "what the page cache holds of the files is dropped first"
     ),
-    row!("pre_read", files.pre_read, Bool, "0", ["1"], "files are read into the page cache first"),
     OptionSpec {
         name: "fadvise_hint",
         aliases: &[],

@@ -108,14 +108,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "time over which minimum rates are looked at"
     ),
     row!(
-        "rate_ignore_thinktime",
-        pace.rate_ignore_thinktime,
-        Bool,
-        "0",
-        ["1"],
-        "what a pause cost is caught up with"
-    ),
-    row!(
         "thinktime",
         pace.thinktime_ns,
         Time(Microseconds),

@@ -4,7 +4,7 @@ use iodyno_model::Each;
 
 use super::codecs::{Bool, Codec, Directions, Flag, OrZero, Percent, Share, Size, Words};
 use super::value::Refusal;
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::value::parse_signed;
 use crate::{Amount, Pattern, RandomGenerator, Sequencer, ZoneMode};
 
@@ -137,12 +137,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "blocks may come again before all were had"
     ),
-    row!(
+    ignored!(
         "softrandommap",
-        pattern.softrandommap,
         Bool,
         "0",
         ["1"],
+        "the order of offsets needs no map in memory",
         "norandommap where the map has no room in memory; ours needs none"
     ),
     row!(
@@ -169,12 +169,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| job.pattern.randseed.to_string(),
     },
     row!("randrepeat", pattern.randrepeat, Bool, "1", ["0"], "the same random numbers in each run"),
-    row!(
+    ignored!(
         "allrandrepeat",
-        pattern.allrandrepeat,
         Bool,
         "0",
         ["1"],
+        "randrepeat decides for every random stream",
         "the same, for all that is random"
     ),
     OptionSpec {

@@ -1,7 +1,7 @@
 //! What fio settles once all options of a job are known (its init.c,
 //! `fixup_options`, and the callbacks in options.c).
 
-use crate::{Amount, BlockSize, Distribution, Job, VerifyMethod, ZoneMode};
+use crate::{BlockSize, Distribution, Job, VerifyMethod, ZoneMode};
 
 /// Settles it; `given` are the names of the options that were given, which
 /// fio leaves as they are where it would choose otherwise.
@@ -20,10 +20,7 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     contents(job, given("refill_buffers"));
     if job.verify.method != VerifyMethod::None {
         verify_interval(job);
-        verify_headers(job, given("verify_write_sequence"), given("verify_header_seed"));
-    }
-    if job.files.pre_read {
-        job.files.invalidate = false;
+        verify_headers(job, given("verify_write_sequence"));
     }
     let errors = &mut job.errors;
     errors.continue_on_error.read |= !errors.ignore_error.read.is_empty();
@@ -71,8 +68,6 @@ fn depth(job: &mut Job) {
     let depth = &mut job.depth;
     depth.batch = depth.batch.map(|batch| batch.min(depth.iodepth));
     depth.low = depth.low.map(|low| low.min(depth.iodepth));
-    depth.batch_complete_max =
-        depth.batch_complete_max.map(|max| max.max(depth.batch_complete_min));
 }
 
 fn contents(job: &mut Job, refill_given: bool) {
@@ -114,28 +109,13 @@ fn verify_interval(job: &mut Job) {
     job.verify.interval = u32::try_from(interval).ok();
 }
 
-/// What headers hold is not checked where blocks may have been written more
-/// than once, in an order that is not known, or by another job.
-fn verify_headers(job: &mut Job, sequence_given: bool, seed_given: bool) {
-    let pattern = &job.pattern;
-    let may_overlap = pattern.norandommap
-        || pattern.softrandommap
-        || pattern.rw_step.is_some_and(|step| step != i64::from(pattern.rw.is_random()));
-    let again = match (job.space.io_size, job.space.size) {
-        (Some(Amount::Bytes(io)), Some(Amount::Bytes(size))) => io > size,
-        _ => false,
-    };
-    let may_overlap = may_overlap || again;
-    let verify = &mut job.verify;
+/// The number of a write is not checked where blocks may be written more than
+/// once in an order that is not known, or by another job.
+fn verify_headers(job: &mut Job, sequence_given: bool) {
     let reordered =
-        pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
-    if !sequence_given && (verify.verify_only || reordered || (verify.experimental && may_overlap))
-    {
-        verify.write_sequence = false;
-    }
-    let written = pattern.rw.has(iodyno_model::Direction::Write);
-    if !seed_given && (verify.verify_only || !written || verify.backlog > 0 || may_overlap) {
-        verify.header_seed = false;
+        job.pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
+    if !sequence_given && (job.verify.verify_only || reordered) {
+        job.verify.write_sequence = false;
     }
 }
 

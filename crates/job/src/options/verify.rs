@@ -1,6 +1,6 @@
 //! How what was written is verified.
 
-use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
+use super::codecs::{Bool, Count, Flag, Number, OrZero, Words};
 use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
 use crate::VerifyMethod;
 
@@ -104,20 +104,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1024"],
         "verifies after so many writes; without it at the end"
     ),
-    row!(
+    ignored!(
         "verify_backlog_batch",
-        verify.backlog_batch,
         Number(0, u32::MAX as u64),
         "",
         ["64"],
+        "the whole backlog is verified each time",
         "so many blocks each time"
     ),
-    row!(
+    ignored!(
         "verify_state_save",
-        verify.state_save,
         Bool,
         "1",
         ["0"],
+        "no state is saved",
         "fio keeps what was written when it is interrupted"
     ),
     row!(
@@ -128,52 +128,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0"],
         "the number of each write is checked"
     ),
-    row!(
+    ignored!(
         "verify_header_seed",
-        verify.header_seed,
         Bool,
         "1",
         ["0"],
+        "headers are iodyno's own (docs/verify.md)",
         "the seed of the contents is checked"
     ),
-    row!(
+    ignored!(
         "experimental_verify",
-        verify.experimental,
         Bool,
         "0",
         ["1"],
+        "what was written is always verified from the books",
         "the I/Os are made again to know what was written"
-    ),
-    row!(
-        "trim_percentage",
-        verify.trim_percentage,
-        Percent,
-        "0",
-        ["10"],
-        "of the written blocks that are trimmed before they are verified"
-    ),
-    row!(
-        "trim_verify_zero",
-        verify.trim_verify_zero,
-        Bool,
-        "1",
-        ["0"],
-        "trimmed blocks must read as zeros"
-    ),
-    row!(
-        "trim_backlog",
-        verify.trim_backlog,
-        Number(0, u64::MAX),
-        "",
-        ["256"],
-        "trims after so many writes"
-    ),
-    row!(
-        "trim_backlog_batch",
-        verify.trim_backlog_batch,
-        Number(0, u32::MAX as u64),
-        "",
-        ["16"],
-        "so many blocks each time"
     ),
 ];

@@ -256,4 +256,76 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     ),
     taken_out!("rwmixcycle", "ms of each direction in a mix"),
     taken_out!("percentage_sequential", "the opposite of percentage_random"),
+    by_fio!(
+        "readfua",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "reads with forced unit access are not made",
+        "reads force unit access (io_uring_cmd)"
+    ),
+    by_fio!(
+        "writefua",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "writes with forced unit access are not made",
+        "writes force unit access (io_uring_cmd)"
+    ),
+    by_fio!(
+        "trim_percentage",
+        Kind::Number,
+        "0",
+        ["0"],
+        "verified blocks are not trimmed",
+        "of the written blocks that are trimmed before they are verified"
+    ),
+    by_fio!(
+        "trim_verify_zero",
+        Kind::Bool,
+        "1",
+        ["0", "1"],
+        "verified blocks are not trimmed",
+        "trimmed blocks must read as zeros"
+    ),
+    by_fio!(
+        "trim_backlog",
+        Kind::Number,
+        "0",
+        ["0"],
+        "verified blocks are not trimmed",
+        "trims after so many writes"
+    ),
+    by_fio!(
+        "trim_backlog_batch",
+        Kind::Number,
+        "0",
+        ["0"],
+        "verified blocks are not trimmed",
+        "so many blocks each time"
+    ),
+    by_fio!(
+        "unlink_each_loop",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "files stay until the job is done",
+        "files are removed after each loop"
+    ),
+    by_fio!(
+        "pre_read",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "nothing is read before the job",
+        "files are read into the page cache first"
+    ),
+    by_fio!(
+        "rate_ignore_thinktime",
+        Kind::Bool,
+        "0",
+        ["0"],
+        "a rate is a timetable, which pauses do not stop",
+        "pauses do not count in rates"
+    ),
 ];
