@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// Where runs are kept [default: $XDG_DATA_HOME/iodyno/store.sqlite, for root /var/lib/iodyno/store.sqlite]
     #[arg(long, global = true, value_name = "PATH", env = "IODYNO_STORE")]
@@ -63,6 +64,11 @@ pub(crate) enum Command {
     Capture(Capture),
     /// Remove what a killed run left behind
     CleanUp(CleanUp),
+    /// Print a script that completes the command line in a shell
+    Completions(Completions),
+    /// Write the manual pages, for packages
+    #[command(hide = true)]
+    Man(ManPages),
 }
 
 #[derive(Debug, Args)]
@@ -116,13 +122,31 @@ pub(crate) enum Generator {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Everything else is fio's: --name=x opens a job, and every job option is an option \
-    here (docs/options.md). What is printed is chosen by --output and \
-    --output-format=normal,json,json+,terse."
+    override_usage = "iodyno run [OPTIONS] FILE...\n       \
+    iodyno run [OPTIONS] --name=NAME --OPTION=VALUE...",
+    after_help = "\
+Everything else is fio's, as its command line takes it: --name=NAME opens a job, and every option
+of a job file is an option here; docs/options.md lists them. What belongs to no job:
+  --section=NAME            only this job of the files
+  --output=FILE             what is printed goes there
+  --output-format=LIST      as fio prints it: normal, json, json+, terse (--minimal)
+  --parse-only, --showcmd   only look at the jobs; print them as a command line
+  --readonly                refuse jobs that write or trim
+  --eta=WHEN                live progress: auto, always, never
+
+Examples:
+  iodyno run random-read.fio
+  iodyno run --name=t --filename=/dev/nvme0n1 --rw=randread --bs=4k --iodepth=32 \\
+      --ioengine=io_uring --direct=1 --runtime=30 --time_based
+  iodyno run --name=w --filename=/dev/nvme0n1 --rw=write --bs=128k --allow-write SERIAL
+  iodyno run --generator fio random-read.fio
+
+Devices are only read unless --allow-write names them; what is in use is never written. Files
+that a job makes need no leave, those that were there before do."
 )]
 pub(crate) struct Run {
-    /// Job files (- for standard input), and fio's options: --name=t --rw=randread ...
-    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    /// fio's job files (- for standard input), and options of jobs
+    #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) job: Vec<String>,
     /// Who makes the I/O
     #[arg(long, value_enum, default_value = "native")]
@@ -137,6 +161,9 @@ pub(crate) struct Run {
     /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
     #[arg(long, value_name = "WORD")]
     pub(crate) discard_data: Vec<String>,
+    /// Run the commands of exec_prerun and exec_postrun, without a shell
+    #[arg(long)]
+    pub(crate) allow_exec: bool,
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) run_name: Option<String>,
@@ -221,6 +248,20 @@ pub(crate) struct Capture {
 pub(crate) struct CleanUp {
     /// Only what this run left behind
     pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell; docs/installing.md says where its script goes
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManPages {
+    /// Folder for one page a command [default: iodyno's own page, on standard output]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// A time such as `30`, `30s`, `500ms` or `5m`, as ns.

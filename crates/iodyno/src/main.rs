@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Rules => commands::rules::run(&context),
         Command::Capture(capture) => commands::capture::run(&context, &capture),
+        Command::Completions(completions) => commands::completions::run(&completions),
+        Command::Man(man) => commands::man::run(&man),
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {

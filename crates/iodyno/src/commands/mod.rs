@@ -3,7 +3,9 @@
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod clean_up;
+pub(crate) mod completions;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -1,0 +1,49 @@
+"""Runs a command as if on a kernel without io_uring: `without_io_uring.py COMMAND...`.
+
+io_uring's three system calls answer ENOSYS, by a filter of seccomp(2) that the command inherits.
+"""
+
+import ctypes
+import os
+import struct
+import sys
+
+# The same numbers on every architecture.
+IO_URING_SETUP, IO_URING_REGISTER = 425, 427
+ENOSYS = 38
+# prctl(2)
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
+# seccomp(2)'s verdicts, and classic BPF's instructions: load a word, compare, return.
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+LOAD, JUMP_IF_AT_LEAST, JUMP_IF_GREATER, RETURN = 0x20, 0x35, 0x25, 0x06
+# (code, jump if true, jump if false, operand)
+FILTER = [
+    (LOAD, 0, 0, 0),  # seccomp_data.nr
+    (JUMP_IF_AT_LEAST, 0, 2, IO_URING_SETUP),
+    (JUMP_IF_GREATER, 1, 0, IO_URING_REGISTER),
+    (RETURN, 0, 0, ERRNO | ENOSYS),
+    (RETURN, 0, 0, ALLOW),
+]
+
+
+class Program(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+
+def main(command):
+    program = Program(len(FILTER), b"".join(struct.pack("HBBI", *instruction) for instruction in FILTER))
+    libc = ctypes.CDLL(None, use_errno=True)
+    zero = ctypes.c_ulong(0)
+    for arguments in [
+        (PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero),
+        (PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), ctypes.byref(program), zero, zero),
+    ]:
+        if libc.prctl(*arguments) != 0:
+            sys.exit(f"without_io_uring.py: no filter here: {os.strerror(ctypes.get_errno())}")
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or sys.exit(__doc__))
