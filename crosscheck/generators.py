@@ -35,7 +35,9 @@ class Outcome:
         """{name: contents} of the files that it left behind, or of the device."""
         if self.device:
             return self.device.contents()
-        return {str(path.relative_to(self.files)): path.read_bytes() for path in sorted(self.files.rglob("*")) if path.is_file()}
+        # fio leaves its notes of what it verified (verify_state_save), which only fio reads; ours are in the store.
+        paths = [path for path in sorted(self.files.rglob("*")) if path.is_file() and not path.name.endswith("-verify.state")]
+        return {str(path.relative_to(self.files)): path.read_bytes() for path in paths}
 
     def document(self):
         """Its JSON; fio may print lines before it."""

@@ -21,11 +21,19 @@ def tree(value, path="", found=None):
     return found
 
 
+# What stands in ours besides: the total latency's percentiles (our latencies are totals, and fio has them with
+# lat_percentiles=1), and what later versions of fio write.
+BESIDES = re.compile(
+    r"/jobs/\d+/(read|write|trim|mixed|sync)/lat_ns/(percentile|bins)(/.*)?|/jobs/\d+/job_start|/disk_util/\d+/(read|write)_sectors"
+)
+
+
 def json_differences(ours, theirs):
-    """Keys and types that differ. Keys of our own may stand beside fio's at the top, and nowhere else."""
+    """Keys and types that differ. Keys of our own may stand beside fio's at the top, and where BESIDES says."""
     a, b = tree(ours), tree(theirs)
     wrong = [f"{path} is missing" for path in b if path not in a]
-    wrong += [f"{path} is not fio's" for path in a if path not in b and path.count("/") > 1 and _top(path) in theirs]
+    extra = [path for path in a if path not in b and not BESIDES.fullmatch(path)]
+    wrong += [f"{path} is not fio's" for path in extra if path.count("/") > 1 and _top(path) in theirs]
     wrong += [f"{path} is {a[path]}, fio's {b[path]}" for path in b if path in a and a[path] != b[path]]
     return _few(wrong)
 
@@ -61,7 +69,7 @@ def normal_shape(text):
     lines, percentiles = [], []
     for line in text.splitlines():
         # Nor is the submission's latency compared, which iodyno has apart only where each I/O is stamped.
-        if "[eta" in line or not line.strip() or re.match(r"\s*slat \(", line):
+        if "[eta" in line or not line.strip() or re.match(r"\s*slat \(|.*: Laying out IO file", line):
             continue
         if re.match(r"\s*\|", line):
             percentiles += re.findall(r"([\d.]+)th=", line)

@@ -1,5 +1,6 @@
 //! What can go wrong with a campaign.
 
+use iodyno_job::script::Script;
 use iodyno_store::StoreError;
 use iodyno_target::TargetError;
 use thiserror::Error;
@@ -16,6 +17,16 @@ pub enum CampaignError {
     /// A job does not fit its files or devices.
     #[error("job `{name}`: {what}")]
     Job {
+        /// Its name.
+        name: String,
+        /// What does not fit, and what would.
+        what: String,
+    },
+    /// The same, with the line of its job file.
+    #[error("{place}: job `{name}`: {what}")]
+    JobAt {
+        /// Where it begins.
+        place: String,
         /// Its name.
         name: String,
         /// What does not fit, and what would.
@@ -43,8 +54,21 @@ impl From<TargetError> for CampaignError {
 }
 
 impl CampaignError {
+    /// With the place of the job that it is about.
+    pub(crate) fn placed(self, script: &Script) -> Self {
+        match self {
+            Self::Job { name, what } => {
+                match script.sections.iter().find(|section| section.name == name) {
+                    Some(section) => Self::JobAt { place: section.place.to_string(), name, what },
+                    None => Self::Job { name, what },
+                }
+            }
+            other => other,
+        }
+    }
+
     /// What the user can type to have it done; empty where there is nothing.
-    pub(crate) fn next_step(&self) -> String {
+    pub fn next_step(&self) -> String {
         match self {
             Self::Target(error) => error.next_step(),
             _ => String::new(),

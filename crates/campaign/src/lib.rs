@@ -15,6 +15,7 @@ mod places;
 mod plan;
 mod play;
 mod scratch;
+mod steady;
 mod steps;
 mod watch;
 mod written;

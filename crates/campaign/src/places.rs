@@ -1,6 +1,6 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -71,6 +71,8 @@ impl Places {
         script: &Script,
         permission: &Permission,
     ) -> Result<Self, CampaignError> {
+        has_cpus(host, script)?;
+        has_files(script)?;
         let mut places = Self::default();
         let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
         let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
@@ -88,13 +90,20 @@ impl Places {
         }
         for ScriptJob { job, .. } in jobs() {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
-            let rooms: Vec<Room> = job.files.paths.iter().map(|path| places.room(path)).collect();
+            // As fio, which sets up one job after the other: a file has what those before made it.
+            let room = |path: &String| {
+                let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
+                let room = places.room(path);
+                Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
+            };
+            let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
             if rooms.is_empty() {
                 continue;
             }
             for region in Stream::layout(job, &rooms).map_err(said)? {
                 let path = &job.files.paths[usize::from(region.file)];
-                if let Some(wanted) = wanted.get_mut(path) {
+                // What grows until the device is full (fill_device) has no size beforehand.
+                if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
                     wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
                 }
             }
@@ -141,6 +150,18 @@ impl Places {
         &self.held
     }
 
+    /// For each of [`Places::all`], whether some job reads it.
+    pub(crate) fn are_read(&self, script: &Script) -> Vec<bool> {
+        let mut read = vec![false; self.held.len()];
+        for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+            if job.pattern.rw.has(Direction::Read) {
+                let held = job.files.paths.iter().filter_map(|path| self.by_name.get(path));
+                held.for_each(|held| read[*held] = true);
+            }
+        }
+        read
+    }
+
     /// `job` with the clearances of its files; `None` where it has none, as
     /// fio leaves clones without whose names others have.
     pub(crate) fn cleared(&self, job: &Job) -> Option<ClearedJob<'_>> {
@@ -161,6 +182,60 @@ impl Places {
         }
         Ok(())
     }
+}
+
+/// That no job is to work on nothing: on files that neither exist nor get a
+/// size from this job or one before it, or that are not there and may not be made.
+fn has_files(script: &Script) -> Result<(), CampaignError> {
+    let mut sized: HashSet<&str> = HashSet::new();
+    for ScriptJob { job, needs_size, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+        let paths = &job.files.paths;
+        let is_empty = |path: &String| {
+            !sized.contains(path.as_str())
+                && std::fs::metadata(path).map_or(device_of(path).is_none(), |metadata| {
+                    metadata.is_file() && metadata.len() == 0
+                })
+        };
+        let is_missing = |path: &&String| {
+            !sized.contains(path.as_str()) && std::fs::symlink_metadata(path).is_err()
+        };
+        if !job.files.allow_file_create
+            && let Some(path) = paths.iter().find(is_missing)
+        {
+            let what = format!(
+                "`allow_file_create=0`: {path} does not exist, and the job may not make it"
+            );
+            return Err(CampaignError::Job { name: job.name.clone(), what });
+        }
+        if !needs_size && !job.space.fill_device {
+            sized.extend(paths.iter().map(String::as_str));
+        } else if *needs_size
+            && let Some(path) = paths.first().filter(|_| paths.iter().all(is_empty))
+        {
+            let what = format!(
+                "`size` is missing: {path} does not exist yet, or is empty; say how much, as in \
+                 size=1g or, for all jobs, --size=1g"
+            );
+            return Err(CampaignError::Job { name: job.name.clone(), what });
+        }
+    }
+    Ok(())
+}
+
+/// That the machine has the CPUs that jobs ask for.
+fn has_cpus(host: &Host, script: &Script) -> Result<(), CampaignError> {
+    let Some(last) = host.cpus.online.get().and_then(|online| online.iter().max()) else {
+        return Ok(());
+    };
+    for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+        if let Some(cpu) = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last) {
+            let what = format!(
+                "`cpus_allowed` names CPU {cpu}, and the last of this machine is CPU {last}"
+            );
+            return Err(CampaignError::Job { name: job.name.clone(), what });
+        }
+    }
+    Ok(())
 }
 
 impl Wanted {
@@ -194,8 +269,11 @@ fn device_of(name: &str) -> Option<String> {
     {
         return Some(format!("/dev/nvme{namespace}"));
     }
-    let metadata = std::fs::metadata(path).ok();
-    let is_file = metadata.is_none_or(|metadata| metadata.is_file());
+    let is_file = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.is_file(),
+        // fio would make a file of this name, in memory.
+        Err(_) => path.parent() != Some(Path::new("/dev")) && !name.starts_with("/dev/disk/"),
+    };
     (!is_file).then(|| name.to_owned())
 }
 

@@ -1,7 +1,7 @@
 //! Carries out the phases of a script: what fio's job files say, one after the
 //! other, each job measured as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use iodyno_host::Depth;
@@ -18,6 +18,7 @@ use crate::execute::{Campaign, find, now_ns};
 use crate::look::{Issued, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
+use crate::steady::SteadyWatch;
 use crate::watch::{Event, PhaseWatch, Progress};
 
 /// Level of the intervals.
@@ -26,14 +27,15 @@ const LEVEL: f64 = 0.95;
 impl Campaign<'_, '_> {
     /// Clears what `script` needs, and measures its phases.
     pub(crate) fn play(&mut self, script: &Script) -> Result<(), CampaignError> {
-        let places = Places::clear(self.tools, self.host, script, &self.options.permission)?;
+        let places = Places::clear(self.tools, self.host, script, &self.options.permission)
+            .map_err(|error| error.placed(script))?;
         let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
         let sentences = crate::expect::writes(script, &bench, self.host, self.tools.claims);
         if !sentences.is_empty() {
             self.tools.watcher.event(&Event::Expect(&sentences));
         }
-        for ready in &mut bench {
-            if !self.is_interrupted() && reads(script, &ready.name) {
+        for (ready, is_read) in bench.iter_mut().zip(places.are_read(script)) {
+            if !self.is_interrupted() && is_read {
                 self.sample(ready)?;
             }
         }
@@ -101,8 +103,8 @@ impl Campaign<'_, '_> {
             iops: 0.0,
             bytes_per_s: 0.0,
             elapsed_ns: 0,
-            most_ns: jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0),
-            left_ns: 0,
+            most_ns: lasts_ns(phase),
+            left_ns: script.phases.iter().skip(self.phase as usize - 1).map(lasts_ns).sum(),
         };
         // Reading a temperature makes the kernel send an admin command: never
         // while single latencies may be what is measured.
@@ -119,10 +121,12 @@ impl Campaign<'_, '_> {
             &mut nothing,
         )
         .counting(Counting::Whole)
-        .showing(&jobs);
+        .showing(&jobs)
+        .until_steady(SteadyWatch::of(jobs.iter().map(|job| &job.job)));
         let report = self.tools.generator.run(&jobs, &mut watch);
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
+        let steady_attained = watch.steady_attained;
         let (recorder, end) = watch.finish();
         let after = iodyno_host::snapshot(source, Depth::Full);
         let after = self.tools.store.add_snapshot(&self.run_id, &after)?;
@@ -173,6 +177,12 @@ impl Campaign<'_, '_> {
                 }
             };
             measurement.workload.options = written(&jobs[members[0]].job);
+            if jobs[members[0]].job.time.steadystate.is_some() {
+                let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
+                for account in accounts.chain([&mut measurement.account]).flatten() {
+                    account.steadystate_attained = steady_attained;
+                }
+            }
             let other = others(&measurement, &stats_before, &stats_after, seconds, bench);
             measurement.conditions.other_iops = other.map(|other| other.0);
             measurement.conditions.other_bytes_per_s = other.map(|other| other.1);
@@ -187,9 +197,8 @@ impl Campaign<'_, '_> {
 
     /// What is known of the conditions of a job before it runs.
     fn conditions(&self, job: &ClearedJob<'_>, bench: &[Ready<'_>]) -> Conditions {
-        let of_job =
-            |ready: &&Ready<'_>| job.files.iter().any(|file| file.read().name() == ready.name);
-        let mut all = bench.iter().filter(of_job);
+        let names: HashSet<&str> = job.files.iter().map(|file| file.read().name()).collect();
+        let mut all = bench.iter().filter(|ready| names.contains(ready.name.as_str()));
         let Some(first) = all.next() else { return Conditions::default() };
         let mut conditions = first.conditions();
         // Offsets are where the job says, wherever data was found.
@@ -210,23 +219,9 @@ fn by_first(sections: &[usize], section: usize) -> usize {
     sections.iter().position(|one| *one == section).unwrap_or(0)
 }
 
-/// Some job reads `target`.
-fn reads(script: &Script, target: &str) -> bool {
-    let mut jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
-    jobs.any(|job| {
-        let rw = job.job.pattern.rw;
-        rw.has(iodyno_model::Direction::Read)
-            && job.job.files.paths.iter().any(|path| same(path, target))
-    })
-}
-
-fn same(path: &str, target: &str) -> bool {
-    path == target
-        || path.strip_prefix("/dev/") == Some(target)
-        || std::fs::canonicalize(path).is_ok_and(|path| {
-            let path = path.display().to_string();
-            path == target || path.strip_prefix("/dev/") == Some(target)
-        })
+/// How long a phase takes at most, ns; 0: as long as its work takes.
+fn lasts_ns(phase: &Phase) -> u64 {
+    phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
 }
 
 /// How long a job takes at most, ns; `None`: as long as its work takes.

@@ -6,6 +6,8 @@ use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, R
 use iodyno_model::{EndReason, Host, Measurement, Skipped};
 use iodyno_stats::{Decision, StopReason, Stopper};
 
+use crate::steady::SteadyWatch;
+
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -103,6 +105,9 @@ pub(crate) struct PhaseWatch<'a> {
     end: Option<EndReason>,
     seconds: u64,
     shown: &'a [ClearedJob<'a>],
+    steady: Option<SteadyWatch>,
+    /// The steady state that jobs asked for came; `None`: none did.
+    pub(crate) steady_attained: Option<bool>,
 }
 
 impl<'a> PhaseWatch<'a> {
@@ -124,6 +129,8 @@ impl<'a> PhaseWatch<'a> {
             end: None,
             seconds: 0,
             shown: &[],
+            steady: None,
+            steady_attained: None,
         }
     }
 
@@ -136,6 +143,16 @@ impl<'a> PhaseWatch<'a> {
     /// The watcher is shown every interval of these jobs.
     pub(crate) const fn showing(mut self, jobs: &'a [ClearedJob<'a>]) -> Self {
         self.shown = jobs;
+        self
+    }
+
+    /// What is steady is what the jobs say, and not the IOPS.
+    pub(crate) fn until_steady(mut self, steady: Option<SteadyWatch>) -> Self {
+        if let Some(steady) = &steady {
+            self.stopper = Stopper::new(steady.rule());
+            self.steady_attained = Some(false);
+        }
+        self.steady = steady;
         self
     }
 
@@ -167,7 +184,9 @@ impl Observer for PhaseWatch<'_> {
         if seconds > 0.0 && !interval.draining {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;
-            if interval.start_ns >= ramp_ns(self.progress.most_ns) {
+            if let Some(steady) = &mut self.steady {
+                self.rates.extend(steady.take(interval));
+            } else if interval.start_ns >= ramp_ns(self.progress.most_ns) {
                 self.rates.push(self.progress.iops);
             }
         }
@@ -181,7 +200,11 @@ impl Observer for PhaseWatch<'_> {
         match self.stopper.observe(elapsed_ns as f64 / 1e9, &self.rates) {
             Decision::Continue => Flow::Continue,
             Decision::Stop(reason) => {
+                if reason == StopReason::SteadyReached {
+                    self.steady_attained = Some(true);
+                }
                 self.end = Some(match reason {
+                    StopReason::SteadyReached => EndReason::Done,
                     StopReason::TimeReached => EndReason::Time,
                     StopReason::PrecisionReached => EndReason::Precision,
                     StopReason::MaxTime => EndReason::MaxTime,

@@ -94,15 +94,22 @@ fn progress_line(progress: &Progress<'_>) -> String {
         Some(outstanding) => format!(" (trying {outstanding} outstanding)"),
         None => String::new(),
     };
+    let elapsed = progress.elapsed_ns as f64 / 1e9;
+    // Work that is bounded by its size ends when it is done.
+    let time = match progress.most_ns {
+        0 => format!("{elapsed:.1} s"),
+        most_ns => format!(
+            "{elapsed:.1} of {:.1} s  {} left",
+            most_ns as f64 / 1e9,
+            format_duration_ns((progress.left_ns as f64 / 1e9).ceil() * 1e9)
+        ),
+    };
     format!(
-        "{}  {}{trying}  {}  {} IOPS  {:.1} of {:.1} s  {} left",
+        "{}  {}{trying}  {}  {} IOPS  {time}",
         progress.target,
         progress.step,
         format_mb_per_s(progress.bytes_per_s),
         format_count(progress.iops),
-        progress.elapsed_ns as f64 / 1e9,
-        progress.most_ns as f64 / 1e9,
-        format_duration_ns((progress.left_ns as f64 / 1e9).ceil() * 1e9),
     )
 }
 

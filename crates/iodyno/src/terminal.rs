@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context as _, Result};
+use iodyno_campaign::CampaignError;
 use iodyno_model::{Drive, Fact, Host};
 use iodyno_report::text::Style;
 use iodyno_target::{TargetError, as_root};
@@ -50,6 +51,8 @@ pub(crate) fn complain(error: &anyhow::Error) {
     note(&format!("iodyno: {}", clean(&format!("{error:#}"))));
     if let Some(target) = error.downcast_ref::<TargetError>() {
         advise(target);
+    } else if let Some(campaign) = error.downcast_ref::<CampaignError>() {
+        next(&campaign.next_step());
     }
 }
 
@@ -65,9 +68,12 @@ pub(crate) fn advise_root(context: &Context, host: &Host) {
 
 /// What to do about a target that cannot be used.
 pub(crate) fn advise(error: &TargetError) {
-    let next = error.next_step();
-    if !next.is_empty() {
-        note(&format!("        next: {}", clean(&next)));
+    next(&error.next_step());
+}
+
+fn next(step: &str) {
+    if !step.is_empty() {
+        note(&format!("        next: {}", clean(step)));
     }
 }
 

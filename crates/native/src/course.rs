@@ -179,7 +179,8 @@ impl<'a, I: Io> Course<'a, I> {
         let spin_until = self.issuer.pacer.as_ref().map_or(0, |pacer| pacer.spin_until());
         let left = Duration::from_nanos(clock.ns(self.issuer.due().saturating_sub(now)));
         if left > SPIN && now >= spin_until {
-            std::thread::sleep((left - SPIN).min(LOOK));
+            // A stop wakes it.
+            std::thread::park_timeout((left - SPIN).min(LOOK));
         } else {
             std::hint::spin_loop();
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
+use crate::commands::{after, before};
 use crate::phase::Phase;
 use crate::prepare::{fit_memory, prepare};
 use crate::probe::probe;
@@ -47,7 +48,18 @@ impl LoadGenerator for NativeGenerator {
         let entropy = RandomState::new().build_hasher().finish();
         let prepared =
             jobs.iter().map(|job| prepare(job, bytes, entropy)).collect::<Result<_, _>>()?;
-        Ok(Phase::set_up(prepared)?.run(observer, PATIENCE))
+        let phase = Phase::set_up(prepared)?;
+        if let Err((job, what)) =
+            jobs.iter().try_for_each(|job| before(&job.job).map_err(|what| (job, what)))
+        {
+            phase.abandon();
+            return Err(LoadError::Unfit { target: job.target(), what });
+        }
+        let mut report = phase.run(observer, PATIENCE);
+        for (job, report) in jobs.iter().zip(&mut report.jobs) {
+            report.shortfalls.extend(after(&job.job).err());
+        }
+        Ok(report)
     }
 
     fn probe(

@@ -43,6 +43,8 @@ pub(crate) struct Issuer {
     low: usize,
     refilling: bool,
     serialize_overlap: bool,
+    /// Reads and writes.
+    mixed: bool,
     /// A request that cannot go yet.
     held: Option<Request>,
     flushing: Option<Flushing>,
@@ -95,6 +97,7 @@ impl Issuer {
             refilling: true,
             // A block is trimmed before it is written.
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
+            mixed: job.pattern.rw.has(Direction::Read) && job.writes(),
             held: None,
             flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
             preparation,
@@ -104,11 +107,16 @@ impl Issuer {
         }
     }
 
-    /// Takes requests from elsewhere from now on, and gives back where they came from.
-    pub(crate) fn turn_to(&mut self, requests: Requests) -> Requests {
+    /// Takes requests from elsewhere from now on, and gives back where they
+    /// came from, with the one that could not go yet.
+    pub(crate) fn turn_to(
+        &mut self,
+        requests: Requests,
+        held: Option<Request>,
+    ) -> (Requests, Option<Request>) {
         self.exhausted = false;
-        self.held = None;
-        std::mem::replace(&mut self.requests, requests)
+        let held = std::mem::replace(&mut self.held, held);
+        (std::mem::replace(&mut self.requests, requests), held)
     }
 
     /// Changes how many are in flight at most.
@@ -124,7 +132,7 @@ impl Issuer {
     /// There is no more to do.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
-        (self.exhausted && self.held.is_none() && !self.flush_is_due()) || self.allowance == 0
+        (self.exhausted && self.held.is_none()) || self.allowance == 0
     }
 
     #[inline]
@@ -155,22 +163,42 @@ impl Issuer {
         let mut room = self.room(flights);
         if self.exhausted || room == 0 || self.allowance != u64::MAX || self.flushing.is_some() {
             room = self.restrict(room);
-            if self.flush_is_due() && room > 0 {
+            if room > 0 && self.flushes_now() {
                 return self.flush(flights);
             }
         }
         if self.serialize_overlap {
             return self.fill_apart(flights, buffers, room);
         }
-        let count = if room == 0 { 0 } else { self.requests.fill(&mut self.asked[..room]) };
+        if room == 0 {
+            return &[];
+        }
+        let first = match self.held.take() {
+            Some(held) => {
+                self.asked[0] = held;
+                1
+            }
+            None => 0,
+        };
+        let count = first + self.requests.fill(&mut self.asked[first..room]);
         self.exhausted |= count < room;
         self.describe(flights, buffers, count)
+    }
+
+    /// A sync is due, and something comes after it: as in fio, the last writes
+    /// are for `end_fsync`.
+    fn flushes_now(&mut self) -> bool {
+        if !self.flush_is_due() {
+            return false;
+        }
+        self.held = self.next_request(1);
+        self.held.is_some()
     }
 
     /// How many of `room` may be asked for where something stands against it.
     #[cold]
     fn restrict(&self, room: usize) -> usize {
-        let room = if self.exhausted && !self.flush_is_due() { 0 } else { room };
+        let room = if self.exhausted && self.held.is_none() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
         match self.flushing {
             Some(flushing) => room.min((flushing.every - flushing.writes).max(1) as usize),
@@ -264,7 +292,7 @@ impl Issuer {
     ) -> &[Descriptor] {
         let room = self.room(flights);
         let mut room = self.restrict(room);
-        if self.flush_is_due() && room > 0 {
+        if room > 0 && self.flushes_now() {
             let flush = self.flush(flights);
             flush.iter().for_each(|descriptor| flights.begin(descriptor, now));
             return &self.batch[..1];
@@ -274,7 +302,7 @@ impl Issuer {
         let mut count = 0;
         self.due = u64::MAX;
         while count < room {
-            let Some(request) = self.next_request(room) else { break };
+            let Some(request) = self.next_paced(&pacer, now) else { break };
             let due = pacer.due(&request);
             let Request { offset, length, file, direction } = request;
             let operation = Operation::of(direction);
@@ -296,6 +324,25 @@ impl Issuer {
         self.pacer = Some(pacer);
         self.finish(buffers, count);
         &self.batch[..count]
+    }
+
+    /// The next request at the pace of `pacer`. In a mix a direction that is
+    /// ahead of its rate leaves its turn to the other, if that is behind it, or
+    /// due earlier.
+    fn next_paced(&mut self, pacer: &Pacer, now: u64) -> Option<Request> {
+        let mixed = self.mixed && self.held.is_none() && pacer.has_rates();
+        let Requests::Stream(stream) = &mut self.requests else { return self.next_request(1) };
+        if !mixed {
+            return self.next_request(1);
+        }
+        let of = |direction, other| {
+            let (due, instead) = (pacer.due_in(direction), pacer.due_in(other));
+            if due > now && instead < due { other } else { direction }
+        };
+        let read = of(Direction::Read, Direction::Write);
+        let request = stream.next_with((read, of(Direction::Write, Direction::Read)));
+        self.exhausted |= request.is_none();
+        request
     }
 
     /// When the next one is due, ticks, where [`Self::fill_due`] said that
@@ -344,21 +391,24 @@ mod tests {
 
     #[test]
     fn a_sync_follows_every_so_many_writes() {
+        use Operation::{DataSync as S, Write as W};
         let mut job = Job::default();
         job.pattern.rw = iodyno_job::Pattern::Write;
         job.flush.fdatasync = 3;
-        let mut buffers = Buffers::new(16, 4096).unwrap();
-        let mut issuer = Issuer::new(&job, 16, stream(&job, 8 * 8), None, None);
-        let mut flights = Flights::new(16);
-        let mut seen = Vec::new();
-        while !issuer.is_exhausted() {
-            for one in issuer.fill(&mut flights, &mut buffers).to_vec() {
-                seen.push(one.operation);
-                flights.end(one.slot);
+        // None after the last write, as in fio.
+        for (writes, expected) in [(8, &[W, W, W, S, W, W, W, S, W, W][..]), (3, &[W, W, W])] {
+            let mut buffers = Buffers::new(16, 4096).unwrap();
+            let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None, None);
+            let mut flights = Flights::new(16);
+            let mut seen = Vec::new();
+            while !issuer.is_exhausted() {
+                for one in issuer.fill(&mut flights, &mut buffers).to_vec() {
+                    seen.push(one.operation);
+                    flights.end(one.slot);
+                }
             }
+            assert_eq!(seen, expected);
         }
-        use Operation::{DataSync as S, Write as W};
-        assert_eq!(seen, [W, W, W, S, W, W, W, S, W, W]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! When I/Os are due: rates and pauses.
 
 use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
-use iodyno_model::Each;
+use iodyno_model::{Direction, Each};
 
 use crate::clock::Clock;
 
@@ -93,8 +93,17 @@ impl Pacer {
 
     /// When `request` is due; 0: at once.
     pub(crate) fn due(&self, request: &Request) -> u64 {
-        let due = self.rates.of(request.direction).map_or(0, |gait| gait.due as u64);
-        due.max(self.pause.map_or(0, |pause| pause.until))
+        self.due_in(request.direction).max(self.pause.map_or(0, |pause| pause.until))
+    }
+
+    /// As [`Self::due`], of whatever request of `direction`.
+    pub(crate) fn due_in(&self, direction: Direction) -> u64 {
+        self.rates.of(direction).map_or(0, |gait| gait.due as u64)
+    }
+
+    /// Some direction has a rate.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.rates.iter().any(|(_, gait)| gait.is_some())
     }
 
     /// Whether it counts latencies from when I/Os were due.
@@ -160,8 +169,6 @@ impl Pause {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::Direction;
-
     use super::*;
 
     const READ: Request = Request { offset: 0, length: 4096, file: 0, direction: Direction::Read };

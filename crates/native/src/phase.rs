@@ -13,8 +13,10 @@ use crate::running::Running;
 use crate::usage::cpu_use;
 use crate::worker::Event;
 
-/// Length of an interval.
+/// Length of an interval, but where a log wants a finer one.
 const INTERVAL_NS: u64 = 100_000_000;
+/// The shortest: reading the counts takes some 10 us for each thread.
+const SHORTEST_NS: u64 = 10_000_000;
 
 /// Workers of all jobs, set up and waiting, or running.
 #[derive(Debug)]
@@ -51,10 +53,15 @@ impl Phase {
     /// Workers that wait for the start must not be left waiting.
     fn or_abort(&self, result: Result<(), LoadError>) -> Result<(), LoadError> {
         if result.is_err() {
-            self.abort();
-            self.jobs.iter().for_each(Running::wake);
+            self.abandon();
         }
         result
+    }
+
+    /// Ends threads that wait for the start.
+    pub(crate) fn abandon(&self) {
+        self.abort();
+        self.jobs.iter().for_each(Running::wake);
     }
 
     fn add(
@@ -88,10 +95,12 @@ impl Phase {
     /// Runs until the observer or the jobs themselves end it and all I/O is
     /// answered; what is not within `patience` of the last stop is given up.
     pub(crate) fn run(mut self, observer: &mut dyn Observer, patience: Duration) -> PhaseReport {
+        let interval_ns = self.jobs.iter().filter_map(Running::log_window_ns);
+        let interval_ns = interval_ns.map(interval_for).min().unwrap_or(INTERVAL_NS);
         let begun = Instant::now();
         let begun_at_ns = unix_ns();
         let now_ns = || begun.elapsed().as_nanos() as u64;
-        let mut next_ns = INTERVAL_NS;
+        let mut next_ns = interval_ns;
         let mut give_up_ns = None;
         self.start_due(0, begun_at_ns);
         while self.jobs.iter().any(Running::is_busy) {
@@ -112,9 +121,10 @@ impl Phase {
                 break;
             }
             // Rates begin and end where jobs do, and where their ramps do.
-            let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns));
+            let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns))
+                || (0..self.jobs.len()).any(|index| self.starts(index, now_ns));
             if now_ns >= next_ns || at_mark {
-                next_ns = (now_ns / INTERVAL_NS + 1) * INTERVAL_NS;
+                next_ns = (now_ns / interval_ns + 1) * interval_ns;
                 if self.report(now_ns, draining, observer) == Flow::Stop {
                     self.abort();
                 }
@@ -131,14 +141,18 @@ impl Phase {
     /// Lets go what is due: after its delay, after what it waits for.
     fn start_due(&mut self, now_ns: u64, begun_at_ns: i64) {
         for index in 0..self.jobs.len() {
-            let waits = self.jobs[index].waits_for.as_ref().is_some_and(|name| {
-                self.jobs.iter().any(|other| other.name == *name && other.is_busy())
-            });
-            let job = &mut self.jobs[index];
-            if !waits && job.is_due(now_ns) {
-                job.start(now_ns, begun_at_ns);
+            if self.starts(index, now_ns) {
+                self.jobs[index].start(now_ns, begun_at_ns);
             }
         }
+    }
+
+    fn starts(&self, index: usize, now_ns: u64) -> bool {
+        let job = &self.jobs[index];
+        let waits = job.waits_for.as_ref().is_some_and(|name| {
+            self.jobs.iter().any(|other| other.name == *name && other.is_busy())
+        });
+        !waits && job.is_due(now_ns)
     }
 
     /// fio's `exitall`: the end of one is the end of others.
@@ -165,6 +179,7 @@ impl Phase {
             job.active_ns = running.active_ns(start_ns, now_ns);
             job.ramping = running.is_ramping(start_ns);
             running.add_sync(&job.sync, job.ramping);
+            running.check_rate(job);
             warnings.extend(running.watch(counts.moved > 0, Clock::get()));
             if counts.hopeless {
                 running.despair();
@@ -187,8 +202,25 @@ impl Phase {
     }
 }
 
+/// A length of intervals of which some make a window of `window_ns`.
+fn interval_for(window_ns: u64) -> u64 {
+    let window_ns = window_ns.max(SHORTEST_NS);
+    window_ns / window_ns.div_ceil(INTERVAL_NS)
+}
+
 /// Now, ns since 1970 UTC.
 fn unix_ns() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_logs_are_whole_intervals() {
+        let ms = |ms: u64| interval_for(ms * 1_000_000) / 1_000_000;
+        assert_eq!([1, 10, 40, 100, 250, 500, 60_000].map(ms), [10, 10, 40, 100, 83, 100, 100]);
+    }
 }

@@ -3,6 +3,9 @@
 
 use std::io;
 
+use iodyno_job::Request;
+use iodyno_model::Direction;
+
 use crate::buffers::Buffers;
 use crate::contents::Filler;
 use crate::io::{Descriptor, Operation};
@@ -26,6 +29,9 @@ pub(crate) struct Verifying {
     pub(crate) ledgers: Vec<Ledger>,
     /// `verify_dump`: what the dumps of each file's blocks are called after.
     pub(crate) dumps: Option<Vec<String>>,
+    /// What was written since it was last verified, where `verify_backlog`
+    /// wants no more than that to be read again.
+    pub(crate) backlog: Option<Vec<Request>>,
 }
 
 impl Preparation {
@@ -38,8 +44,14 @@ impl Preparation {
                     if let Some(filler) = &mut self.filler {
                         filler.refill(block, offset, self.number);
                     }
-                    if let Some(Verifying { verifier, ledgers, .. }) = &mut self.verifying {
+                    if let Some(Verifying { verifier, ledgers, backlog, .. }) =
+                        &mut self.verifying
+                    {
                         verifier.stamp(block, offset, self.number);
+                        if let Some(backlog) = backlog {
+                            let direction = Direction::Read;
+                            backlog.push(Request { offset, length, file, direction });
+                        }
                         if let Some(ledger) = ledgers.get_mut(usize::from(file)) {
                             ledger.note(offset, length.into(), self.number);
                         }
@@ -61,6 +73,12 @@ impl Preparation {
         if let Some(ledger) = self.ledger(file) {
             ledger.forget(offset, length.into());
         }
+    }
+
+    /// All that was written is verified.
+    pub(crate) fn settle(&mut self) {
+        let ledgers = self.verifying.as_mut().map(|verifying| &mut verifying.ledgers);
+        ledgers.into_iter().flatten().for_each(Ledger::settle);
     }
 
     fn ledger(&mut self, file: u16) -> Option<&mut Ledger> {

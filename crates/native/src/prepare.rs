@@ -66,7 +66,7 @@ pub(crate) fn prepare(
         let said = "the target takes no O_DIRECT: reads may come from the page cache";
         shortfalls.push(said.to_owned());
     }
-    let rooms: Vec<Room> = files.iter().map(|file| room(file.read(), direct)).collect();
+    let rooms: Vec<Room> = files.iter().map(|file| room(job, file.read(), direct)).collect();
     let threads = job.threads.shared_by.max(1);
     let streams = (0..threads)
         .map(|thread| Stream::new(job, &rooms, thread, entropy))
@@ -102,7 +102,8 @@ pub(crate) fn prepare(
             .then(|| verifying(&job, &stream, rooms.len(), memory_bytes, entropy, seed))
             .transpose()
             .map_err(unfit)?;
-        let blocks = stream.regions().iter().map(|region| region.length).sum::<u64>();
+        let lengths = stream.regions().iter().map(|region| region.length);
+        let blocks = lengths.fold(0, u64::saturating_add);
         let smallest = job.pattern.bs.write.smallest().max(1);
         let filler = job.writes().then(|| {
             let mixed = job.pattern.rw.has(Direction::Read);
@@ -195,10 +196,12 @@ pub(crate) fn fit_memory<'a>(
     ))
 }
 
-fn room(clearance: &ReadClearance, direct: bool) -> Room {
+fn room(job: &Job, clearance: &ReadClearance, direct: bool) -> Room {
     // Through the page cache any byte may be read.
     let block_bytes = if direct { clearance.block_bytes().max(1) } else { 1 };
-    Room { size_bytes: clearance.size_bytes(), block_bytes }
+    let grows = job.space.fill_device && matches!(clearance.kind(), TargetKind::File { .. });
+    let size_bytes = if grows { u64::MAX } else { clearance.size_bytes() };
+    Room { size_bytes, block_bytes }
 }
 
 fn choose_engine(
@@ -306,7 +309,8 @@ fn verifying(
         name.map_or(path.clone(), |name| name.to_string_lossy().into_owned())
     };
     let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
-    Ok(Verifying { verifier, ledgers, dumps })
+    let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
+    Ok(Verifying { verifier, ledgers, dumps, backlog })
 }
 
 /// How long the kernel waits for an answer of the device, ns.

@@ -5,9 +5,11 @@ use iodyno_model::Direction;
 
 use crate::verify::Ledger;
 
-/// Reads of all that the books hold, in order, in blocks of the job's size.
+/// Reads of all that the books hold, in order, in blocks of the job's size; or
+/// of single writes, each as it was made.
 #[derive(Debug)]
 pub(crate) struct Replay {
+    writes: std::vec::IntoIter<Request>,
     runs: Vec<Run>,
     run: usize,
     /// Largest block, bytes.
@@ -38,12 +40,21 @@ impl Replay {
                 }
             }
         }
-        Self { runs, run: 0, length }
+        Self { writes: Vec::new().into_iter(), runs, run: 0, length }
+    }
+
+    /// Of these writes.
+    pub(crate) fn of(writes: Vec<Request>) -> Self {
+        Self { writes: writes.into_iter(), runs: Vec::new(), run: 0, length: 1 }
     }
 
     /// The next reads; fewer where there are no more.
     pub(crate) fn fill(&mut self, requests: &mut [Request]) -> usize {
         for (count, request) in requests.iter_mut().enumerate() {
+            if let Some(write) = self.writes.next() {
+                *request = write;
+                continue;
+            }
             let Some(run) = self.runs.get_mut(self.run) else { return count };
             // Blocks stay where they were written, so that fio's counts are ours.
             let within = run.offset % u64::from(self.length);

@@ -5,11 +5,12 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use iodyno_job::{ExitWhat, Job};
-use iodyno_load::{JobReport, LoadError};
+use iodyno_load::{JobInterval, JobReport, LoadError};
 use iodyno_model::Histogram;
 
 use crate::clock::Clock;
 use crate::flights::Outlook;
+use crate::least_rate::LeastRate;
 use crate::reporter::JobCounts;
 use crate::shared::Shared;
 use crate::usage::{Usage, cpu_use};
@@ -46,9 +47,12 @@ pub(crate) struct Running {
     ramped: bool,
     timed_out: bool,
     told_others: bool,
+    /// When I/Os were last seen to come back, or none was in flight; ticks.
+    moved_at: u64,
     /// The stamp of the flight that was warned of last.
     warned_of: u64,
     lost: bool,
+    least_rate: Option<LeastRate>,
 }
 
 impl Running {
@@ -79,8 +83,10 @@ impl Running {
             ramped: job.time.ramp_ns == 0,
             timed_out: job.time.runtime_ns.is_none(),
             told_others: !job.threads.exitall,
+            moved_at: 0,
             warned_of: 0,
             lost: false,
+            least_rate: LeastRate::new(&job.pace),
             job,
         }
     }
@@ -234,19 +240,16 @@ impl Running {
         }
     }
 
-    /// No new work. What was not even started has no more to do.
+    /// No new work. What was not even started has no more to do; what sleeps
+    /// until something is due need not.
     pub(crate) fn enough(&self) {
         self.shared.enough();
-        if self.started_ns.is_none() {
-            self.wake();
-        }
+        self.wake();
     }
 
     pub(crate) fn abort(&self) {
         self.shared.abort();
-        if self.started_ns.is_none() {
-            self.wake();
-        }
+        self.wake();
     }
 
     /// Once it has ended, which others it ends: `None` none, a group, or all.
@@ -267,8 +270,18 @@ impl Running {
 
     /// An interval that began then is part of its ramp.
     pub(crate) fn is_ramping(&self, start_ns: u64) -> bool {
-        let counts_ns = self.started_ns.map(|started_ns| started_ns + self.job.time.ramp_ns);
-        counts_ns.is_some_and(|counts_ns| start_ns < counts_ns)
+        let ramp_ns = self.job.time.ramp_ns;
+        let counts_ns = self.started_ns.map(|started_ns| started_ns + ramp_ns);
+        ramp_ns > 0 && counts_ns.is_some_and(|counts_ns| start_ns < counts_ns)
+    }
+
+    /// The shortest window of its logs, ns, if it has any.
+    pub(crate) fn log_window_ns(&self) -> Option<u64> {
+        let logs = &self.job.report.logs;
+        let rates = [&logs.bandwidth, &logs.iops, &logs.latency].iter().any(|log| log.is_some());
+        let windows = [(rates, logs.average_ms), (logs.histogram.is_some(), logs.histogram_ms)];
+        let windows = windows.iter().filter(|(wanted, ms)| *wanted && *ms > 0);
+        windows.map(|(_, ms)| ms * 1_000_000).min()
     }
 
     /// Counts its syncs.
@@ -281,11 +294,17 @@ impl Running {
     /// Looks for I/Os that have no answer; `moved`: some have just come.
     /// Returns what should be told.
     pub(crate) fn watch(&mut self, moved: bool, clock: Clock) -> Option<String> {
-        if moved || !self.is_busy() {
+        let oldest = self.outlooks.iter().filter_map(Outlook::oldest);
+        let oldest = oldest.min_by_key(|flight| flight.begun);
+        if moved || !self.is_busy() || oldest.is_none() || self.moved_at == 0 {
+            self.moved_at = clock.now();
             return None;
         }
-        let oldest = self.outlooks.iter().filter_map(Outlook::oldest);
-        let oldest = oldest.min_by_key(|flight| flight.begun)?;
+        let mut oldest = oldest?;
+        if self.job.report.gtod_reduce {
+            // Without stamps, all that is known is when one came back last.
+            oldest.begun = self.moved_at;
+        }
         let age_ns = clock.ns(clock.now().saturating_sub(oldest.begun));
         let text = |age_ns: u64| {
             format!(
@@ -309,6 +328,18 @@ impl Running {
             return Some(text(age_ns));
         }
         None
+    }
+
+    /// Ends it where it is slower than `rate_min` allows.
+    pub(crate) fn check_rate(&mut self, interval: &JobInterval) {
+        if interval.ramping || !self.is_busy() || self.shared.is_over(false) {
+            return;
+        }
+        if let Some(slow) = self.least_rate.as_mut().and_then(|least| least.check(interval)) {
+            self.fail(libc::EIO, slow);
+            self.shared.abort();
+            self.wake();
+        }
     }
 
     /// Every I/O has failed for a second.

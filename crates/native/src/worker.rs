@@ -222,7 +222,7 @@ fn stages<I: Io>(
     let loops = if verifies { job.space.loops.max(1) } else { 1 };
     for turn in 0..loops {
         if turn > 0 {
-            course.issuer.turn_to(Requests::Stream(Box::new(fresh.clone())));
+            course.issuer.turn_to(Requests::Stream(Box::new(fresh.clone())), None);
         }
         loop {
             if verifies && job.verify.backlog > 0 {
@@ -243,6 +243,9 @@ fn stages<I: Io>(
                 if ending != Ending::Done {
                     return Ok(ending);
                 }
+                if let Some(preparation) = course.issuer.preparation() {
+                    preparation.settle();
+                }
             }
             if !backlogged || course.shared.is_over(false) {
                 break;
@@ -260,22 +263,24 @@ fn stages<I: Io>(
 
 /// Reads again what was written.
 fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
-    let Some(verifying) = course.issuer.preparation().and_then(|one| one.verifying.as_ref()) else {
+    let Some(verifying) = course.issuer.preparation().and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
     };
-    let interval = verifying.verifier.interval();
-    let replay = Replay::new(&verifying.ledgers, interval, length);
+    let replay = match &mut verifying.backlog {
+        Some(backlog) => Replay::of(std::mem::take(backlog)),
+        None => Replay::new(&verifying.ledgers, verifying.verifier.interval(), length),
+    };
     let attend = |course: &mut Course<'_, I>, verifies| {
         course.verifying = verifies;
         if let Some(attendant) = &mut course.attendant {
             attendant.verifies = verifies;
         }
     };
-    let rest = course.issuer.turn_to(Requests::Replay(replay));
+    let (rest, held) = course.issuer.turn_to(Requests::Replay(replay), None);
     attend(course, true);
     let ending = course.run();
     attend(course, false);
-    course.issuer.turn_to(rest);
+    course.issuer.turn_to(rest, held);
     ending
 }
 

@@ -7,6 +7,7 @@ pub mod batch_means;
 pub mod proportion;
 pub mod quantile_interval;
 pub mod rank_sum;
+mod steady;
 pub mod stopper;
 pub mod trend;
 pub mod two_sample;
@@ -16,6 +17,7 @@ pub use batch_means::{MeanInterval, mean_interval, window_interval};
 pub use proportion::wilson_interval;
 pub use quantile_interval::{QuantileInterval, quantile_interval};
 pub use rank_sum::mann_whitney_less;
+pub use steady::{Steady, SteadyBy};
 pub use stopper::{Decision, Rule, StopReason, Stopper};
 pub use trend::Trend;
 

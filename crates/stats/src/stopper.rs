@@ -6,6 +6,7 @@
 
 use crate::autocorrelation::integrated_time;
 use crate::batch_means::{is_long_enough, mean_interval};
+use crate::steady::Steady;
 
 /// Each look comes this many times later than the one before.
 const LOOK_RATIO: f64 = std::f64::consts::SQRT_2;
@@ -32,6 +33,9 @@ pub enum Rule {
         /// Time at which the measurement ends whatever was reached, in seconds.
         max_seconds: f64,
     },
+    /// Until it is steady as fio's `steadystate` has it. What ends it otherwise
+    /// is not for this to say.
+    Steady(Steady),
 }
 
 /// The answer to one observation.
@@ -50,6 +54,8 @@ pub enum StopReason {
     TimeReached,
     /// The interval of the mean is reliable and as narrow as asked.
     PrecisionReached,
+    /// It was steady for as long as asked.
+    SteadyReached,
     /// The longest time is over and the precision was not reached: the result is qualified.
     MaxTime,
 }
@@ -68,6 +74,7 @@ impl Stopper {
         let next_look_s = match rule {
             Rule::Time { seconds } => seconds,
             Rule::Precision { min_seconds, max_seconds, .. } => min_seconds.min(max_seconds),
+            Rule::Steady(_) => 0.0,
         };
         Self { rule, next_look_s }
     }
@@ -84,6 +91,10 @@ impl Stopper {
         }
         match self.rule {
             Rule::Time { .. } => Decision::Stop(StopReason::TimeReached),
+            Rule::Steady(steady) if steady.is_attained(samples) => {
+                Decision::Stop(StopReason::SteadyReached)
+            }
+            Rule::Steady(_) => Decision::Continue,
             Rule::Precision { relative_half_width, level, max_seconds, .. } => {
                 let reached = may_be_reliable(samples)
                     && mean_interval(samples, level).is_some_and(|interval| {

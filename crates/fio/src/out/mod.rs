@@ -3,6 +3,7 @@
 //! Pure functions from measurements to text. The shapes are those of fio 3.36
 //! (stat.c of fio tells which figure stands where; the code is our own).
 
+mod head;
 mod json;
 mod log;
 mod normal;
@@ -14,6 +15,7 @@ mod shares;
 mod terse;
 mod tree;
 
+pub use head::head;
 pub use json::{json, json_plus};
 pub use log::{LogColumns, LogError, LogKind, LogRow, LogWriter};
 pub use normal::normal;

@@ -16,7 +16,7 @@ const FIGURES: usize = 4;
 const DECIMALS: usize = 2;
 
 /// `report` as `--output-format=normal`, from the first job's line to the
-/// disks; what fio prints before it runs is not part of it.
+/// disks; what fio prints before it runs is [`super::head`].
 pub fn normal(report: &Report<'_>) -> String {
     let sections = sections(report);
     let groups = groups(&sections);

@@ -69,10 +69,6 @@ pub fn check(job: &Job) -> Vec<JobError> {
         );
     }
     wrong(
-        job.depth.batch_complete_min > job.depth.iodepth,
-        "iodepth_batch_complete_min is above iodepth: so many are never complete".into(),
-    );
-    wrong(
         pace.latency_target.is_some() && (rates(&pace.rate) || rates(&pace.rate_iops)),
         "latency_target and a rate exclude each other: each chooses how many I/Os are made".into(),
     );
@@ -154,6 +150,12 @@ pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
             "iodepth={} has no effect: {} makes one I/O at a time; raise numjobs, or take io_uring or libaio",
             job.depth.iodepth,
             engine.name(),
+        ));
+    }
+    if job.depth.batch_complete_min > job.depth.iodepth {
+        notes.push(format!(
+            "iodepth_batch_complete_min={} is above iodepth={}: as in fio, all I/Os are waited for",
+            job.depth.batch_complete_min, job.depth.iodepth,
         ));
     }
     let block = |name: &&String| name.starts_with("/dev/nvme");

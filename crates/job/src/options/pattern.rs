@@ -75,8 +75,8 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "block sizes of reads are for sequential, of writes for random I/O"
     ),
     OptionSpec {
-        name: "blockalign",
-        aliases: &["ba"],
+        name: "ba",
+        aliases: &["blockalign"],
         default: "",
         support: Support::Native,
         harmless: &[],

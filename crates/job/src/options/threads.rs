@@ -232,4 +232,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "a name in the list of processes changes no I/O",
         "name of the job's process"
     ),
+    ignored!(
+        "threads",
+        Text,
+        "",
+        ["1"],
+        "it is of fio's profile tiobench and changes no job; it is no `thread`",
+        "threads of fio's profile tiobench"
+    ),
 ];

@@ -92,6 +92,7 @@ pub(super) fn build(
         progress: Progress::new(),
         draws: Draws { offsets, order, mix, lengths, files: choice },
         burst,
+        instead: [Direction::Read, Direction::Write],
         calm: 0,
         finished: false,
         regions,

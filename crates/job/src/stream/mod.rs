@@ -88,6 +88,8 @@ pub struct Stream {
     progress: Progress,
     draws: Draws,
     burst: Option<Burst>,
+    /// What is made where chance says read, and where it says write.
+    instead: [Direction; 2],
     /// Requests of the burst until something ends.
     calm: u64,
     finished: bool,
@@ -155,6 +157,21 @@ impl Stream {
             self.place(&mut requests[..made]);
         }
         made
+    }
+
+    /// The next request of a mix, of the direction `instead.0` where chance says
+    /// read, and `instead.1` where it says write: as in fio, a direction that
+    /// is ahead of its rate leaves its turn to the other. `None` when the work
+    /// is done.
+    pub fn next_with(&mut self, instead: (Direction, Direction)) -> Option<Request> {
+        self.instead = [instead.0, instead.1];
+        self.calm = 0;
+        let mut request = [self.step()?];
+        self.instead = [Direction::Read, Direction::Write];
+        if !self.places.is_empty() {
+            self.place(&mut request);
+        }
+        Some(request[0])
     }
 
     /// How much this thread will make; `None` where time alone ends it, or

@@ -170,8 +170,7 @@ impl Stream {
     fn direction(&mut self, number: usize) -> Direction {
         let file = &self.files[number];
         match self.rules.mix {
-            Some(reads) if self.draws.mix.percent(reads) => Direction::Read,
-            Some(_) => Direction::Write,
+            Some(reads) => self.instead[usize::from(!self.draws.mix.percent(reads))],
             None if !self.rules.trim_write => self.rules.direction,
             None if file.starts[1] == file.starts[2] => Direction::Trim,
             None => Direction::Write,

@@ -39,16 +39,18 @@ impl Rule for IoErrors {
             // The generator's own words on the first of them.
             let words = of.conditions.shortfalls.iter().filter(|text| text.contains("I/Os failed"));
             evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
-            tally.found(finding(
-                self,
-                Severity::Fail,
-                facts.subjects(of),
-                format!("{errors} I/Os of {} failed.", of.title()),
-                evidence,
-                "Blocks that cannot be read are lost data, and the rate leaves them out.",
-                "See which blocks: dmesg | grep -i 'error, dev'; the drive's own log: sudo nvme error-log; \
-                 restore the data and replace the drive if they grow",
-            ));
+            let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
+                super::DISK_FULL
+            } else {
+                (
+                    "Blocks that cannot be read are lost data, and the rate leaves them out.",
+                    "See which blocks: dmesg | grep -i 'error, dev'; the drive's own log: sudo nvme error-log; \
+                     restore the data and replace the drive if they grow",
+                )
+            };
+            let title = format!("{errors} I/Os of {} failed.", of.title());
+            let subjects = facts.subjects(of);
+            tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
         }
         tally.report()
     }

@@ -25,16 +25,20 @@ impl Rule for MeasurementFailed {
         for of in &facts.record().measurements {
             tally.looked();
             let Some(how) = of.failure() else { continue };
-            tally.found(finding(
-                self,
-                Severity::Fail,
-                facts.subjects(of),
-                format!("{} failed.", of.title()),
-                vec![Evidence::new("failure", how)],
-                "What cannot be read to the end of a measurement cannot be relied on.",
-                "See what the kernel says: dmesg | tail; then look at the drive's own logs: sudo nvme smart-log \
-                 and sudo nvme error-log",
-            ));
+            let (why, next) = if how.contains("ENOSPC") {
+                super::DISK_FULL
+            } else if how.contains("does not fit") {
+                ("The job was never begun.", "Change what it says does not fit, and repeat")
+            } else {
+                (
+                    "What cannot be read to the end of a measurement cannot be relied on.",
+                    "See what the kernel says: dmesg | tail; then look at the drive's own logs: sudo nvme smart-log \
+                     and sudo nvme error-log",
+                )
+            };
+            let evidence = vec![Evidence::new("failure", how)];
+            let (title, subjects) = (format!("{} failed.", of.title()), facts.subjects(of));
+            tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
         }
         tally.report()
     }

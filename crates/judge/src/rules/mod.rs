@@ -40,6 +40,12 @@ mod worn_out;
 
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
+/// Why, and what to do, where I/O failed for want of room: no fault of the drive.
+const DISK_FULL: (&str, &str) = (
+    "The disk is full: what the job was to write did not fit.",
+    "Free some space or make the job smaller (size, filesize); fill_device=1 fills it on purpose",
+);
+
 /// A named check of evidence.
 pub trait Rule: Sync {
     /// Its name, kebab-case; also of its page, docs/rules/`id`.md.

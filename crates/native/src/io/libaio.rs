@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::aside::Aside;
 use super::files::Files;
@@ -149,24 +150,11 @@ impl Io for Libaio {
 
     #[inline]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
-        while self.first < self.waiting.len() {
-            let last = self.waiting.len().min(self.first + self.batch);
-            match self.context.submit(&self.waiting[self.first..last]) {
-                Ok(taken) if taken > 0 => self.first += taken,
-                Ok(_) => break,
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EINTR | libc::EAGAIN) => break,
-                    errno => self.refused(errno.unwrap_or(libc::EIO)),
-                },
-            }
-        }
-        let done = self.aside.carry_out(&self.files);
-        let begun = self.in_flight - (self.waiting.len() - self.first);
-        let wait = wait.saturating_sub(done).min(begun as u32);
-        if wait > 0 && self.context.ring().is_none_or(|ring| ring.len() < wait) {
-            self.fetched = self.context.wait(wait as usize, &mut self.events)?;
-        }
-        Ok(())
+        self.enter_for(wait, None)
+    }
+
+    fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
+        self.enter_for(wait, Some(most))
     }
 
     #[inline]
@@ -194,6 +182,29 @@ impl Io for Libaio {
 }
 
 impl Libaio {
+    /// As [`Io::enter`], and as [`Io::enter_within`] `most`.
+    #[inline]
+    fn enter_for(&mut self, wait: u32, most: Option<Duration>) -> io::Result<()> {
+        while self.first < self.waiting.len() {
+            let last = self.waiting.len().min(self.first + self.batch);
+            match self.context.submit(&self.waiting[self.first..last]) {
+                Ok(taken) if taken > 0 => self.first += taken,
+                Ok(_) => break,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR | libc::EAGAIN) => break,
+                    errno => self.refused(errno.unwrap_or(libc::EIO)),
+                },
+            }
+        }
+        let done = self.aside.carry_out(&self.files);
+        let begun = self.in_flight - (self.waiting.len() - self.first);
+        let wait = wait.saturating_sub(done).min(begun as u32);
+        if wait > 0 && self.context.ring().is_none_or(|ring| ring.len() < wait) {
+            self.fetched = self.context.wait(wait as usize, &mut self.events, most)?;
+        }
+        Ok(())
+    }
+
     /// The kernel has refused to begin the first that waits: it fails, the rest
     /// goes on. A sync that it knows no asynchronous form of is made here.
     #[cold]
@@ -252,13 +263,23 @@ impl Context {
         outcome(unsafe { syscall(libc::SYS_io_submit, arguments) })
     }
 
-    /// Waits for `least` events and fetches what is there.
-    fn wait(&self, least: usize, events: &mut [Event]) -> io::Result<usize> {
+    /// Waits for `least` events, `most` at the longest, and fetches what is there.
+    fn wait(
+        &self,
+        least: usize,
+        events: &mut [Event],
+        most: Option<Duration>,
+    ) -> io::Result<usize> {
         let (room, to) = (events.len(), events.as_mut_ptr().expose_provenance());
-        // SAFETY: `events` is writable for as many events as it is said to hold. The null pointer
-        // is the timeout: none.
-        let fetched =
-            unsafe { syscall(libc::SYS_io_getevents, [self.0 as usize, least, room, to, 0, 0]) };
+        let most = most.map(|most| libc::timespec {
+            tv_sec: most.as_secs() as libc::time_t,
+            tv_nsec: most.subsec_nanos().into(),
+        });
+        let most = most.as_ref().map_or(0, |most| ptr::from_ref(most).expose_provenance());
+        let arguments = [self.0 as usize, least, room, to, most, 0];
+        // SAFETY: `events` is writable for as many events as it is said to hold. The timeout is
+        // null, for none, or a timespec of this function.
+        let fetched = unsafe { syscall(libc::SYS_io_getevents, arguments) };
         match outcome(fetched) {
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => Ok(0),
             fetched => fetched,
@@ -349,5 +370,23 @@ impl Drop for Completed<'_> {
     #[inline]
     fn drop(&mut self) {
         self.header.head.store(self.head, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::Usage;
+
+    #[test]
+    fn a_wait_has_an_end_and_takes_no_cpu() {
+        let (context, _) = Context::with_room_for(4).unwrap();
+        let mut events = [Event::default(); 4];
+        let most = Duration::from_millis(200);
+        let (begun, before) = (std::time::Instant::now(), Usage::of_this_thread());
+        assert_eq!(context.wait(1, &mut events, Some(most)).unwrap(), 0);
+        assert!(begun.elapsed() >= most);
+        let used = Usage::of_this_thread().since(before);
+        assert!(used.cpu_ns() < 50_000_000, "{used:?}");
     }
 }

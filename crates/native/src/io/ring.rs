@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::EngineOptions;
 use super::syscall::{outcome, syscall};
@@ -19,9 +20,11 @@ use setup::{ARRAY, FLAGS, HEAD, Mapping, Parameters, SETUP_NO_SQARRAY, START, TA
 pub(super) use setup::MOST_ENTRIES;
 
 const FEAT_SINGLE_MMAP: u32 = 1 << 0;
+const FEAT_EXT_ARG: u32 = 1 << 8;
 const SQ_NEED_WAKEUP: u32 = 1 << 0;
 const ENTER_GETEVENTS: u32 = 1 << 0;
 const ENTER_SQ_WAKEUP: u32 = 1 << 1;
+const ENTER_EXT_ARG: u32 = 1 << 3;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const REGISTER_BUFFERS: usize = 0;
 const REGISTER_FILES: usize = 2;
@@ -70,6 +73,16 @@ struct RingNumber {
     descriptor: u64,
 }
 
+/// `struct io_uring_getevents_arg`: how long to wait at most.
+#[repr(C)]
+struct WaitArgument {
+    signal_mask: u64,
+    signal_mask_bytes: u32,
+    reserved: u32,
+    /// Address of a `__kernel_timespec`.
+    most: u64,
+}
+
 /// A ring used by this thread alone.
 #[derive(Debug)]
 pub(super) struct Ring<E> {
@@ -81,6 +94,9 @@ pub(super) struct Ring<E> {
     number: Option<u32>,
     /// A kernel thread takes what is submitted.
     sqpoll: bool,
+    /// A wait in the kernel may be given an end: it sleeps for completions, and
+    /// knows how (5.11).
+    waits: bool,
     /// Where the next entry goes, not wrapped.
     tail: u32,
     /// Up to where the kernel has taken them.
@@ -127,6 +143,9 @@ impl<E: Entry> Ring<E> {
         let mut ring = Self {
             number: None,
             sqpoll: options.sqpoll.is_some(),
+            waits: parameters.features & FEAT_EXT_ARG != 0
+                && options.sqpoll.is_none()
+                && !options.polled,
             tail: 0,
             taken: 0,
             submission_mask: submissions - 1,
@@ -210,6 +229,32 @@ impl<E: Entry> Ring<E> {
         self.call(self.queued(), wait, ENTER_GETEVENTS).map(drop)
     }
 
+    /// As [`Self::enter`], but waits no longer than `longest`, or not at all
+    /// where the kernel cannot do that.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    pub(super) fn enter_within(
+        &mut self,
+        most: u32,
+        wait: u32,
+        longest: Duration,
+    ) -> io::Result<()> {
+        if !self.waits || wait == 0 || self.queued() > most {
+            return self.enter(most, 0);
+        }
+        let longest = [longest.as_secs(), longest.subsec_nanos().into()];
+        let argument = WaitArgument {
+            signal_mask: 0,
+            signal_mask_bytes: 0,
+            reserved: 0,
+            most: ptr::from_ref(&longest).expose_provenance() as u64,
+        };
+        let address = ptr::from_ref(&argument).expose_provenance();
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+        self.call_with(self.queued(), wait, flags, [address, size_of::<WaitArgument>()]).map(drop)
+    }
+
     /// Wakes the kernel's thread if it sleeps, and looks for completions.
     #[cold]
     fn enter_polled(&mut self, wait: u32) -> io::Result<()> {
@@ -232,12 +277,26 @@ impl<E: Entry> Ring<E> {
 
     #[inline]
     fn call(&mut self, submit: u32, wait: u32, flags: u32) -> io::Result<u32> {
+        self.call_with(submit, wait, flags, [0, 0])
+    }
+
+    /// `argument`: address and size of what the flags say that there is.
+    #[inline]
+    fn call_with(
+        &mut self,
+        submit: u32,
+        wait: u32,
+        flags: u32,
+        argument: [usize; 2],
+    ) -> io::Result<u32> {
         let (ring, flags) = match self.number {
             Some(number) => (number as usize, flags | ENTER_REGISTERED_RING),
             None => (self.raw() as usize, flags),
         };
-        let arguments = [ring, submit as usize, wait as usize, flags as usize, 0, 0];
-        // SAFETY: no pointer is passed; what the entries point to, their maker answers for.
+        let [address, bytes] = argument;
+        let arguments = [ring, submit as usize, wait as usize, flags as usize, address, bytes];
+        // SAFETY: `address` is null or that of what the caller holds until this returns, of as
+        // many bytes; what the entries point to, their maker answers for.
         let result = unsafe { syscall(libc::SYS_io_uring_enter, arguments) } as i32;
         if result >= 0 {
             let taken = result as u32;
@@ -245,8 +304,8 @@ impl<E: Entry> Ring<E> {
             return Ok(taken);
         }
         match -result {
-            // A signal, or no memory or room just now.
-            libc::EINTR | libc::EAGAIN | libc::EBUSY => Ok(0),
+            // A signal, no memory or room just now, or the end of the wait.
+            libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME => Ok(0),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }

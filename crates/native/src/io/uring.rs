@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // Buffers are registered by their addresses.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 
@@ -149,6 +150,13 @@ impl Io for Uring {
         let in_flight = self.ring.in_flight();
         let wait = wait.saturating_sub(done).min(in_flight);
         if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
+    }
+
+    fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
+        let done = self.aside.carry_out(&self.files);
+        let in_flight = self.ring.in_flight();
+        let wait = wait.saturating_sub(done).min(in_flight);
+        if in_flight == 0 { Ok(()) } else { self.ring.enter_within(self.batch, wait, most) }
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use super::aside::Aside;
 use super::files::Files;
@@ -144,6 +145,13 @@ impl Io for UringCmd {
         let in_flight = self.ring.in_flight();
         let wait = wait.saturating_sub(done).min(in_flight);
         if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
+    }
+
+    fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
+        let done = self.aside.carry_out(&self.files);
+        let in_flight = self.ring.in_flight();
+        let wait = wait.saturating_sub(done).min(in_flight);
+        if in_flight == 0 { Ok(()) } else { self.ring.enter_within(self.batch, wait, most) }
     }
 
     #[inline]

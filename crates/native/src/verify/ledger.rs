@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use super::Expected;
 use crate::contents::mix;
@@ -41,6 +42,9 @@ pub(crate) struct Ledger {
     /// Number of them.
     blocks: u64,
     entries: Entries,
+    /// The blocks with an entry are among these, so that a look at the last few
+    /// writes is no look at all blocks.
+    touched: Range<u64>,
     untracked: u64,
 }
 
@@ -75,7 +79,7 @@ impl Ledger {
             let limit = (places * 7 / 8) as usize;
             Entries::Some { map: HashMap::with_capacity_and_hasher(limit, <_>::default()), limit }
         };
-        Ok(Self { start, block, blocks, entries, untracked: 0 })
+        Ok(Self { start, block, blocks, entries, touched: 0..0, untracked: 0 })
     }
 
     /// Write `number` of `length` bytes to `offset` was made.
@@ -102,6 +106,10 @@ impl Ledger {
     fn set(&mut self, offset: u64, length: u64, entry: u32) {
         let Some(first) = self.block_of(offset) else { return };
         let end = (first + length.div_ceil(self.block)).min(self.blocks);
+        self.touched = match self.touched.is_empty() {
+            true => first..end,
+            false => self.touched.start.min(first)..self.touched.end.max(end),
+        };
         match &mut self.entries {
             Entries::All(entries) => entries[first as usize..end as usize].fill(entry),
             Entries::Some { map, limit } => {
@@ -113,6 +121,18 @@ impl Ledger {
                     }
                 }
             }
+        }
+    }
+
+    /// Everything in the books is verified: it is not expected any more, as
+    /// fio verifies a write once.
+    pub(crate) fn settle(&mut self) {
+        let touched = std::mem::take(&mut self.touched);
+        match &mut self.entries {
+            Entries::All(entries) => {
+                entries[touched.start as usize..touched.end as usize].fill(NONE);
+            }
+            Entries::Some { map, .. } => map.clear(),
         }
     }
 
@@ -144,8 +164,9 @@ impl Ledger {
         let offset = |block: u64| self.start + block * self.block;
         match &self.entries {
             Entries::All(entries) => Box::new(
-                (0..)
-                    .zip(entries)
+                self.touched
+                    .clone()
+                    .zip(&entries[self.touched.start as usize..self.touched.end as usize])
                     .filter(|(_, entry)| **entry != NONE)
                     .map(move |(b, _)| offset(b)),
             ),

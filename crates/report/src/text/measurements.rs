@@ -1,8 +1,8 @@
 //! What was measured: for each target alone, then for all at once.
 
 use iodyno_model::{
-    Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
+    Assessment, Bytes, Direction, DirectionResult, EndReason, JudgedMeasurement, Measurement,
+    Metric, MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
 };
 
 use super::Style;
@@ -135,6 +135,10 @@ fn entry(
     };
     if let Some(how) = measurement.failure() {
         lead(("FAILED", Ink::Bad), vec![clean(how)]);
+    } else if is_of_a_job(measurement) {
+        let result = measurement.total.first();
+        let items = result.map_or_else(|| vec!["no I/O".into()], all_figures);
+        lead(verdict_label(judged, metrics.first()), items);
     } else if metrics.is_empty() {
         let result = measurement.total.first();
         let items = result.map_or_else(
@@ -143,14 +147,28 @@ fn entry(
         );
         lead(verdict_label(judged, None), items);
     }
-    for judgement in metrics.iter().filter(|_| measurement.failure().is_none()) {
+    let is_judged = measurement.failure().is_none() && !is_of_a_job(measurement);
+    for judgement in metrics.iter().filter(|_| is_judged) {
         lead(verdict_label(judged, Some(judgement)), judgement_items(judgement));
     }
     let detail = |items: Vec<String>, ink: Ink| hanging(style, indent, ink).lines(&items);
-    if metrics.iter().any(|judgement| judgement.metric == Metric::LatencyMean)
+    if is_of_a_job(measurement) {
+        for (number, result) in measurement.total.iter().enumerate() {
+            if number > 0 {
+                out.push_str(&detail(all_figures(result), Ink::Plain));
+            }
+            out.push_str(&detail(distribution(result), Ink::Plain));
+        }
+        for judgement in metrics.iter().filter(|_| measurement.failure().is_none()) {
+            // The figure itself is there already.
+            let judged = judgement_items(judgement).into_iter().skip(1).collect();
+            out.push_str(&detail(judged, Ink::Plain));
+        }
+    } else if metrics.iter().any(|judgement| judgement.metric == Metric::LatencyMean)
         || (metrics.is_empty() && default_metric(measurement) == Metric::LatencyMean)
     {
-        out.push_str(&detail(distribution(measurement), Ink::Plain));
+        let result = measurement.total.first();
+        out.push_str(&detail(result.map_or_else(Vec::new, distribution), Ink::Plain));
     }
     if measurement.targets.len() > 1 {
         let metric = metrics.first().map_or(default_metric(measurement), |first| first.metric);
@@ -204,6 +222,30 @@ fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
     }
 }
 
+/// Whether a job file or a command line asked for it, in options: whoever
+/// wrote a job wants all of its figures, and a step of `check` has one.
+fn is_of_a_job(measurement: &Measurement) -> bool {
+    !measurement.workload.options.is_empty()
+}
+
+/// What one direction of a job came to.
+fn all_figures(result: &DirectionResult) -> Vec<String> {
+    let direction = match result.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Trim => "trim",
+        Direction::Mixed => "mixed",
+    };
+    let mut items = vec![
+        format!("{direction} {}", measured(Metric::Iops, &result.iops)),
+        measured(Metric::Bandwidth, &result.bandwidth),
+    ];
+    let mean = result.latency_mean.as_ref();
+    items.extend(mean.map(|mean| format!("mean {}", measured(Metric::LatencyMean, mean))));
+    items.extend((result.errors > 0).then(|| counted(result.errors as usize, "error")));
+    items
+}
+
 /// The figure beside what it is judged by.
 fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     let metric = judgement.metric;
@@ -246,8 +288,7 @@ fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
 }
 
 /// Percentiles with their intervals, and the maximum, which has none.
-fn distribution(measurement: &Measurement) -> Vec<String> {
-    let Some(result) = measurement.total.first() else { return Vec::new() };
+fn distribution(result: &DirectionResult) -> Vec<String> {
     let shown = percentiles(&result.latency, &SHOWN);
     let mut items: Vec<String> = shown.iter().map(percentile).collect();
     if let Some(max) = result.latency.max_ns() {

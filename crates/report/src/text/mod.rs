@@ -111,9 +111,14 @@ pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> 
         4 => "nothing failed; something asked could not be judged".into(),
         _ => "ended in an unknown way".to_string(),
     };
-    let label = assessment.verdict.label();
+    // What was interrupted passed nothing.
+    let verdict = match (exit_status, assessment.verdict) {
+        (3, Verdict::Pass) => Verdict::Unjudged,
+        (_, verdict) => verdict,
+    };
+    let label = verdict.label();
     let hanging = Hanging {
-        lead: Ink::of_verdict(assessment.verdict).paint(label, style.color),
+        lead: Ink::of_verdict(verdict).paint(label, style.color),
         lead_width: label.len(),
         indent: label.len() + 2,
         width: style.width,

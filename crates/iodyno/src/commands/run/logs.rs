@@ -1,6 +1,7 @@
 //! fio's `write_*_log`: what happened over time, into files as it happens.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use iodyno_fio::out::{LogColumns, LogError, LogKind, LogRow, LogWriter};
 use iodyno_job::Logs;
@@ -11,12 +12,32 @@ use iodyno_model::{Each, Histogram};
 /// The log files of a run, by the number of the job among all.
 pub(super) struct LogFiles {
     jobs: BTreeMap<u32, JobLogs>,
+    files: Files,
+}
+
+/// The files, each once: jobs with `per_job_logs=0` share those of a prefix.
+#[derive(Default)]
+struct Files {
+    writers: Vec<(PathBuf, LogWriter)>,
+}
+
+impl Files {
+    /// The place of the writer to `path`, made when it is first asked for.
+    fn open(&mut self, path: PathBuf, columns: LogColumns) -> Result<usize, LogError> {
+        if let Some(known) = self.writers.iter().position(|(known, _)| *known == path) {
+            return Ok(known);
+        }
+        let writer = LogWriter::create(path.clone(), columns)?;
+        self.writers.push((path, writer));
+        Ok(self.writers.len() - 1)
+    }
 }
 
 /// The logs of one job.
 struct JobLogs {
     logs: Logs,
-    writers: Vec<(LogKind, LogWriter)>,
+    /// Places in [`Files`].
+    writers: Vec<(LogKind, usize)>,
     /// Number of the job, from 1, and its name: what files are called after.
     number: u32,
     name: String,
@@ -66,7 +87,7 @@ impl LogFiles {
                 };
                 (number, logs)
             });
-        Self { jobs: logs.collect() }
+        Self { jobs: logs.collect(), files: Files::default() }
     }
 
     /// Takes down an interval.
@@ -83,7 +104,7 @@ impl LogFiles {
             let end_ns = interval.start_ns + interval.duration_ns;
             let began_ns = *logs.began_ns.get_or_insert(end_ns - did.active_ns.min(end_ns));
             for row in &did.rows {
-                logs.row(row)?;
+                logs.row(&mut self.files, row)?;
             }
             for window in [&mut logs.window, &mut logs.histogram] {
                 window.active_ns += did.active_ns;
@@ -94,7 +115,7 @@ impl LogFiles {
                     gathered.latency.merge(&one.latency);
                 }
             }
-            logs.flush_windows(end_ns - began_ns, interval.draining)?;
+            logs.flush_windows(&mut self.files, end_ns - began_ns, false)?;
         }
         Ok(())
     }
@@ -103,10 +124,10 @@ impl LogFiles {
     pub(super) fn finish(&mut self) -> Result<(), LogError> {
         for (_, mut logs) in std::mem::take(&mut self.jobs) {
             let now_ns = logs.window.start_ns + logs.window.active_ns;
-            logs.flush_windows(now_ns, true)?;
-            for (_, writer) in logs.writers {
-                writer.finish()?;
-            }
+            logs.flush_windows(&mut self.files, now_ns, true)?;
+        }
+        for (_, writer) in std::mem::take(&mut self.files.writers) {
+            writer.finish()?;
         }
         Ok(())
     }
@@ -123,31 +144,35 @@ impl JobLogs {
         log.as_ref().map(|log| log.prefix.as_deref().unwrap_or(&self.name))
     }
 
-    fn write(&mut self, kind: LogKind, row: &LogRow) -> Result<(), LogError> {
-        match self.writer(kind)? {
+    fn write(&mut self, files: &mut Files, kind: LogKind, row: &LogRow) -> Result<(), LogError> {
+        match self.writer(files, kind)? {
             Some(writer) => writer.row(row),
             None => Ok(()),
         }
     }
 
     /// The writer of a log, made when it gets its first row.
-    fn writer(&mut self, kind: LogKind) -> Result<Option<&mut LogWriter>, LogError> {
+    fn writer<'f>(
+        &mut self,
+        files: &'f mut Files,
+        kind: LogKind,
+    ) -> Result<Option<&'f mut LogWriter>, LogError> {
         let Some(prefix) = self.kinds(kind) else { return Ok(None) };
-        let index = match self.writers.iter().position(|(known, _)| *known == kind) {
-            Some(index) => index,
+        let index = match self.writers.iter().find(|(known, _)| *known == kind) {
+            Some((_, index)) => *index,
             None => {
                 let number = self.logs.per_job.then_some(self.number);
                 let path = kind.file_name(prefix, number);
-                let writer = LogWriter::create(path, LogColumns::of(&self.logs))?;
-                self.writers.push((kind, writer));
-                self.writers.len() - 1
+                let index = files.open(path.into(), LogColumns::of(&self.logs))?;
+                self.writers.push((kind, index));
+                index
             }
         };
-        Ok(Some(&mut self.writers[index].1))
+        Ok(files.writers.get_mut(index).map(|(_, writer)| writer))
     }
 
     /// A row for a single I/O.
-    fn row(&mut self, row: &IoRow) -> Result<(), LogError> {
+    fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), LogError> {
         let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
         let base = LogRow {
             time_ms: ended_ns / 1_000_000,
@@ -160,30 +185,36 @@ impl JobLogs {
             issue_time_ns: ended_ns.saturating_sub(latency_ns),
         };
         let with = |value| LogRow { value, max: value, ..base };
-        self.write(LogKind::Latency, &base)?;
-        self.write(LogKind::Completion, &with(latency_ns - submission_ns.unwrap_or(0)))?;
+        self.write(files, LogKind::Latency, &base)?;
+        self.write(files, LogKind::Completion, &with(latency_ns - submission_ns.unwrap_or(0)))?;
         if let Some(submission_ns) = submission_ns {
-            self.write(LogKind::Submission, &with(submission_ns))?;
+            self.write(files, LogKind::Submission, &with(submission_ns))?;
         }
         let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
-        self.write(LogKind::Bandwidth, &with(kib_per_s))?;
-        self.write(LogKind::Iops, &with(1))
+        self.write(files, LogKind::Bandwidth, &with(kib_per_s))?;
+        self.write(files, LogKind::Iops, &with(1))
     }
 
     /// Rows of windows that are over.
-    fn flush_windows(&mut self, now_ns: u64, last: bool) -> Result<(), LogError> {
+    fn flush_windows(
+        &mut self,
+        files: &mut Files,
+        now_ns: u64,
+        last: bool,
+    ) -> Result<(), LogError> {
         let average_ns = self.logs.average_ms * 1_000_000;
         if average_ns > 0 && (now_ns >= self.window.start_ns + average_ns || last) {
             let window = std::mem::take(&mut self.window);
-            self.window.start_ns = now_ns;
-            self.averages(&window, now_ns)?;
+            // Windows have their places: late looks do not add up.
+            self.window.start_ns = now_ns - now_ns % average_ns;
+            self.averages(files, &window, now_ns)?;
         }
         let histogram_ns = self.logs.histogram_ms * 1_000_000;
         if histogram_ns > 0 && (now_ns >= self.histogram.start_ns + histogram_ns || last) {
             let window = std::mem::take(&mut self.histogram);
-            self.histogram.start_ns = now_ns;
+            self.histogram.start_ns = now_ns - now_ns % histogram_ns;
             let coarseness = self.logs.histogram_coarseness;
-            if let Some(writer) = self.writer(LogKind::Histogram)? {
+            if let Some(writer) = self.writer(files, LogKind::Histogram)? {
                 for (direction, one) in window.directions.iter().filter(|(_, one)| one.ios > 0) {
                     let time_ms = now_ns / 1_000_000;
                     writer.histogram_row(time_ms, direction, 0, &one.latency, coarseness)?;
@@ -193,7 +224,12 @@ impl JobLogs {
         Ok(())
     }
 
-    fn averages(&mut self, window: &Window, now_ns: u64) -> Result<(), LogError> {
+    fn averages(
+        &mut self,
+        files: &mut Files,
+        window: &Window,
+        now_ns: u64,
+    ) -> Result<(), LogError> {
         let seconds = window.active_ns as f64 / 1e9;
         for (direction, one) in window.directions.iter() {
             let Gathered { ios, bytes, latency } = one;
@@ -212,12 +248,12 @@ impl JobLogs {
             };
             let only_max = self.logs.max && !self.logs.mean;
             let (bandwidth, iops) = (*bytes as f64 / seconds / 1024.0, *ios as f64 / seconds);
-            self.write(LogKind::Bandwidth, &row(bandwidth, bandwidth as u64))?;
-            self.write(LogKind::Iops, &row(iops, iops as u64))?;
+            self.write(files, LogKind::Bandwidth, &row(bandwidth, bandwidth as u64))?;
+            self.write(files, LogKind::Iops, &row(iops, iops as u64))?;
             if let (Some(mean), Some(max)) = (latency.mean_ns(), latency.max_ns()) {
                 let value = if only_max { max as f64 } else { mean };
-                self.write(LogKind::Latency, &row(value, max))?;
-                self.write(LogKind::Completion, &row(value, max))?;
+                self.write(files, LogKind::Latency, &row(value, max))?;
+                self.write(files, LogKind::Completion, &row(value, max))?;
             }
         }
         Ok(())

@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if invocation.parse_only {
         return Ok(0);
     }
+    open_as_many_files_as_may_be();
     let claims = context.claims(&arguments.datasheet)?;
     let source = context.source()?;
     let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
@@ -104,6 +105,15 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     output::print(context, &mut store, &record, &script, invocation, &judged)
 }
 
+/// Jobs may have thousands of files: the limit that every shell sets for old
+/// programs' sake (select(2)) is raised to what the administrator allows.
+fn open_as_many_files_as_may_be() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, opening a file will say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// What `${NAME}`, `include` and `$ncpus` stand for.
 fn environment() -> Environment<'static> {
     let memory = rustix::system::sysinfo();
@@ -125,7 +135,7 @@ fn script(
 ) -> Result<Script> {
     let how = Compile {
         for_fio: arguments.generator == RunGenerator::Fio,
-        exec: false,
+        exec: arguments.allow_exec,
         readonly: line.invocation.readonly,
         global: &line.global,
         overrides: &[],

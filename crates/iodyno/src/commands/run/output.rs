@@ -3,7 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use iodyno_fio::out::{DiskUse, Report, ReportJob, Reporting, json, json_plus, normal, terse};
+use iodyno_fio::out::{
+    DiskUse, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
+};
+use iodyno_job::Job;
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};
 use iodyno_judge::ClaimBook;
@@ -49,10 +52,12 @@ pub(super) fn print(
     }
     let (_, status) = judge(context, store, record, &judging)?;
     let report = report(record, script)?;
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    let jobs: Vec<&Job> = jobs.map(|job| &job.job).collect();
     let mut text = String::new();
     for format in &invocation.output_formats {
         text.push_str(&match format {
-            OutputFormat::Normal => normal(&report),
+            OutputFormat::Normal => head(&report, &jobs) + &normal(&report),
             OutputFormat::Json => json(&report),
             OutputFormat::JsonPlus => json_plus(&report),
             OutputFormat::Terse => terse(&report, invocation.terse_version.into()),
@@ -101,9 +106,13 @@ fn report<'r>(record: &'r RunRecord, script: &Script) -> Result<Report<'r>> {
     })
 }
 
+/// By fio's names. Of an option without a value fio's documents say nothing.
 fn pairs(written: &[Written]) -> Vec<(String, String)> {
-    let value = |value: &Option<String>| value.clone().unwrap_or_default();
-    written.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+    let name = |name: &String| match iodyno_job::find(name) {
+        Some(option) => option.name.to_owned(),
+        None => name.clone(),
+    };
+    written.iter().filter_map(|(key, text)| Some((name(key), text.clone()?))).collect()
 }
 
 /// What the devices under the targets did from the first snapshot to the last.

@@ -1,0 +1,123 @@
+//! `exec_prerun` and `exec_postrun`: commands before and after a phase.
+//!
+//! fio hands them to a shell. Here they are argument vectors: words are divided
+//! as a shell would, and what needs a shell to be understood is refused, since
+//! `echo 3 > /proc/sys/vm/drop_caches` without one would do nothing and say so
+//! to nobody.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use iodyno_job::Job;
+
+/// What a shell would act upon outside of quotes.
+const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
+
+/// Runs the command that a job has before it, as fio does, with its output in
+/// `NAME.prerun.txt` in the current directory.
+///
+/// # Errors
+/// It cannot be run without a shell, is not there, or did not succeed.
+pub(crate) fn before(job: &Job) -> Result<(), String> {
+    run("exec_prerun", job.threads.exec_prerun.as_deref(), &format!("{}.prerun.txt", job.name))
+}
+
+/// The same for the command after it, with its output in `NAME.postrun.txt`.
+///
+/// # Errors
+/// As [`before`].
+pub(crate) fn after(job: &Job) -> Result<(), String> {
+    run("exec_postrun", job.threads.exec_postrun.as_deref(), &format!("{}.postrun.txt", job.name))
+}
+
+fn run(option: &str, command: Option<&str>, output: &str) -> Result<(), String> {
+    let Some(command) = command else { return Ok(()) };
+    let said = |what: String| format!("{option}={command}: {what}");
+    let words = words(command).map_err(said)?;
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let unwritable = |error| said(format!("cannot write {output}, where its output goes: {error}"));
+    let file = File::create(output).map_err(unwritable)?;
+    let errors = file.try_clone().map_err(unwritable)?;
+    let status = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .status()
+        .map_err(|error| said(format!("cannot start {program}: {error}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(said(format!("it ended with {status}; its output is in {output}")))
+    }
+}
+
+/// The words of a command line as a POSIX shell divides them: blanks, quotes
+/// and backslashes.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next() {
+                        Some(end) if end == letter => break,
+                        Some('\\') if letter == '"' => match letters.next() {
+                            Some(escaped @ ('"' | '\\' | '$' | '`')) => word.push(escaped),
+                            Some(other) => word.extend(['\\', other]),
+                            None => return Err("a quote is not closed".into()),
+                        },
+                        Some('$' | '`') if letter == '"' => return Err(needs_shell(line)),
+                        Some(inner) => word.push(inner),
+                        None => return Err("a quote is not closed".into()),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(letters.next()),
+            letter if FOR_A_SHELL.contains(letter) => return Err(needs_shell(line)),
+            letter => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn needs_shell(line: &str) -> String {
+    let quoted = line.replace('\'', r"'\''");
+    format!("commands are run without a shell; if it needs one, write sh -c '{quoted}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_divided_as_a_shell_would() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(words(line).unwrap(), expected);
+        check("", &[]);
+        check("  sync  ", &["sync"]);
+        check(
+            r#"a 'b  c' "d \"e\" \n" f\ g '' h"i"'j'"#,
+            &["a", "b  c", r#"d "e" \n"#, "f g", "", "hij"],
+        );
+        check("sh -c 'echo 3 > x; ls $HOME'", &["sh", "-c", "echo 3 > x; ls $HOME"]);
+        for shell in ["echo 3 > x", "a && b", "ls *", "echo $HOME", "a; b", "echo \"$HOME\""] {
+            let error = words(shell).unwrap_err();
+            assert!(error.contains("sh -c"), "{shell}: {error}");
+        }
+        assert!(words("echo 'a").unwrap_err().contains("not closed"));
+        assert!(words("echo \"a\\").unwrap_err().contains("not closed"));
+    }
+
+    #[test]
+    fn what_is_advised_is_understood() {
+        let line = "echo 'it' > x";
+        let error = words(line).unwrap_err();
+        let advised = error.split_once("write ").unwrap().1;
+        assert_eq!(words(advised).unwrap(), ["sh", "-c", line]);
+    }
+}

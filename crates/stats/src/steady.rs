@@ -1,0 +1,87 @@
+//! fio's `steadystate` (man fio; steadystate.c of 3.33).
+
+/// What the last samples have to keep to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steady {
+    /// What is looked at.
+    pub by: SteadyBy,
+    /// It has to be less than this, in the samples' unit (of a slope: by the
+    /// sample), or in percent of their mean.
+    pub limit: f64,
+    /// The limit is in percent.
+    pub percent: bool,
+    /// Over so many samples, the last ones; 2 or more.
+    pub samples: usize,
+}
+
+/// What of the samples is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyBy {
+    /// The greatest distance from their mean.
+    Deviation,
+    /// The slope of the line through them (least squares), rising or falling.
+    Slope,
+}
+
+impl Steady {
+    /// Whether the last of `samples`, equally spaced, are steady. Too few are
+    /// not, nor are some that are not finite.
+    #[must_use]
+    pub fn is_attained(&self, samples: &[f64]) -> bool {
+        let Some(first) = samples.len().checked_sub(self.samples.max(2)) else { return false };
+        let samples = &samples[first..];
+        let n = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / n;
+        let found = match self.by {
+            SteadyBy::Deviation => samples.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max),
+            SteadyBy::Slope => {
+                let middle = (n - 1.0) / 2.0;
+                let distances = || (0..samples.len()).map(|i| i as f64 - middle);
+                let products: f64 = distances().zip(samples).map(|(x, y)| x * (y - mean)).sum();
+                (products / distances().map(|x| x * x).sum::<f64>()).abs()
+            }
+        };
+        // A NaN is not less than anything.
+        mean.is_finite() && (if self.percent { 100.0 * found / mean } else { found }) < self.limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steady(by: SteadyBy, limit: f64, percent: bool) -> Steady {
+        Steady { by, limit, percent, samples: 4 }
+    }
+
+    #[test]
+    fn the_greatest_deviation_is_what_counts() {
+        let samples = [5000.0, 100.0, 102.0, 98.0, 100.0];
+        assert!(steady(SteadyBy::Deviation, 2.1, false).is_attained(&samples));
+        assert!(!steady(SteadyBy::Deviation, 2.0, false).is_attained(&samples));
+        assert!(steady(SteadyBy::Deviation, 2.1, true).is_attained(&samples));
+        assert!(!steady(SteadyBy::Deviation, 1.9, true).is_attained(&samples));
+        assert!(!steady(SteadyBy::Deviation, 9e9, false).is_attained(&samples[2..]), "too few");
+    }
+
+    #[test]
+    fn a_slope_is_by_the_sample_and_has_no_sign() {
+        for samples in [[10.0, 20.0, 30.0, 40.0], [40.0, 30.0, 20.0, 10.0]] {
+            assert!(steady(SteadyBy::Slope, 10.1, false).is_attained(&samples));
+            assert!(!steady(SteadyBy::Slope, 9.9, false).is_attained(&samples));
+            // 10 of a mean of 25.
+            assert!(steady(SteadyBy::Slope, 40.1, true).is_attained(&samples));
+            assert!(!steady(SteadyBy::Slope, 39.9, true).is_attained(&samples));
+        }
+    }
+
+    #[test]
+    fn strange_samples_are_never_steady() {
+        for by in [SteadyBy::Deviation, SteadyBy::Slope] {
+            for strange in [[f64::NAN; 4], [f64::INFINITY; 4], [0.0; 4]] {
+                assert!(!steady(by, 10.0, true).is_attained(&strange));
+            }
+            assert!(!steady(by, 10.0, false).is_attained(&[]));
+        }
+    }
+}
