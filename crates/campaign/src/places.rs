@@ -162,9 +162,13 @@ impl Places {
         read
     }
 
-    /// `job` with the clearances of its files; `None` where it has none, as
+    /// `job` with the clearances of its files; `None` where it makes no I/O:
+    /// with `create_only`, and where it has no files, as
     /// fio leaves clones without whose names others have.
     pub(crate) fn cleared(&self, job: &Job) -> Option<ClearedJob<'_>> {
+        if job.files.create_only {
+            return None;
+        }
         let held = job.files.paths.iter().filter_map(|name| self.get(name));
         let files: Vec<_> = held.map(Held::access).collect();
         (!files.is_empty()).then(|| ClearedJob { job: job.clone(), files })
@@ -245,7 +249,11 @@ impl Wanted {
         self.writes |= job.writes();
         self.needs_data |= reads || verifies || job.files.overwrite;
         self.create |= job.files.allow_file_create;
-        self.fallocate = job.files.fallocate;
+        self.fallocate = match job.files.create_on_open {
+            // The job's writes make it grow.
+            true => Fallocate::None,
+            false => job.files.fallocate,
+        };
     }
 
     const fn fill(self) -> Fill {

@@ -44,8 +44,7 @@ impl Preparation {
                     if let Some(filler) = &mut self.filler {
                         filler.refill(block, offset, self.number);
                     }
-                    if let Some(Verifying { verifier, ledgers, backlog, .. }) =
-                        &mut self.verifying
+                    if let Some(Verifying { verifier, ledgers, backlog, .. }) = &mut self.verifying
                     {
                         verifier.stamp(block, offset, self.number);
                         if let Some(backlog) = backlog {

@@ -111,7 +111,7 @@ pub(crate) fn prepare(
         });
         let has =
             |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
-        let syncs = job.flush != Default::default();
+        let syncs = job.flush != Default::default() || job.files.fsync_on_close;
         assignments.push(Assignment {
             engine: choice.engine,
             setup: Setup {

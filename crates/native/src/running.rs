@@ -82,7 +82,7 @@ impl Running {
             ended_ns: None,
             ramped: job.time.ramp_ns == 0,
             timed_out: job.time.runtime_ns.is_none(),
-            told_others: !job.threads.exitall,
+            told_others: !(job.threads.exitall || job.threads.exitall_on_error),
             moved_at: 0,
             warned_of: 0,
             lost: false,
@@ -258,6 +258,10 @@ impl Running {
             return None;
         }
         self.told_others = true;
+        let threads = &self.job.threads;
+        if !threads.exitall && !(threads.exitall_on_error && self.report.failure.is_some()) {
+            return None;
+        }
         Some((self.job.threads.exit_what == ExitWhat::Group).then_some(self.group))
     }
 

@@ -255,7 +255,9 @@ fn stages<I: Io>(
             break;
         }
     }
-    if job.flush.end_fsync && job.writes() && !course.shared.is_over(true) {
+    // Closing a file is all that follows.
+    let synced = job.flush.end_fsync || job.files.fsync_on_close;
+    if synced && job.writes() && !course.shared.is_over(true) {
         return sync_at_end(course);
     }
     Ok(Ending::Done)

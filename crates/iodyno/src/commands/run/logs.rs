@@ -8,6 +8,7 @@ use iodyno_job::Logs;
 use iodyno_job::script::Script;
 use iodyno_load::{ClearedJob, Interval, IoRow};
 use iodyno_model::{Each, Histogram};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The log files of a run, by the number of the job among all.
 pub(super) struct LogFiles {
@@ -43,6 +44,8 @@ struct JobLogs {
     name: String,
     /// When the job began, ns since the phase's start.
     began_ns: Option<u64>,
+    /// What its times count from, ms: 0, or with `log_unix_epoch` when it began.
+    epoch_ms: u64,
     window: Window,
     histogram: Window,
 }
@@ -82,6 +85,7 @@ impl LogFiles {
                     number: number + 1,
                     name: job.job.name.clone(),
                     began_ns: None,
+                    epoch_ms: 0,
                     window: Window::default(),
                     histogram: Window::default(),
                 };
@@ -102,6 +106,9 @@ impl LogFiles {
                 continue;
             }
             let end_ns = interval.start_ns + interval.duration_ns;
+            if logs.began_ns.is_none() {
+                logs.epoch_ms = epoch_ms(&logs.logs).saturating_sub(did.active_ns / 1_000_000);
+            }
             let began_ns = *logs.began_ns.get_or_insert(end_ns - did.active_ns.min(end_ns));
             for row in &did.rows {
                 logs.row(&mut self.files, row)?;
@@ -175,7 +182,7 @@ impl JobLogs {
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), LogError> {
         let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
         let base = LogRow {
-            time_ms: ended_ns / 1_000_000,
+            time_ms: self.epoch_ms + ended_ns / 1_000_000,
             value: latency_ns,
             max: latency_ns,
             direction,
@@ -214,9 +221,9 @@ impl JobLogs {
             let window = std::mem::take(&mut self.histogram);
             self.histogram.start_ns = now_ns - now_ns % histogram_ns;
             let coarseness = self.logs.histogram_coarseness;
+            let time_ms = self.epoch_ms + now_ns / 1_000_000;
             if let Some(writer) = self.writer(files, LogKind::Histogram)? {
                 for (direction, one) in window.directions.iter().filter(|(_, one)| one.ios > 0) {
-                    let time_ms = now_ns / 1_000_000;
                     writer.histogram_row(time_ms, direction, 0, &one.latency, coarseness)?;
                 }
             }
@@ -236,8 +243,9 @@ impl JobLogs {
             if *ios == 0 || seconds <= 0.0 {
                 continue;
             }
+            let time_ms = self.epoch_ms + now_ns / 1_000_000;
             let row = |value: f64, max: u64| LogRow {
-                time_ms: now_ns / 1_000_000,
+                time_ms,
                 value: value as u64,
                 max,
                 direction,
@@ -258,4 +266,15 @@ impl JobLogs {
         }
         Ok(())
     }
+}
+
+/// Now by the clock that the times of a log count from, ms; 0: its own start.
+fn epoch_ms(logs: &Logs) -> u64 {
+    let clock = match (logs.unix_epoch, logs.alternate_epoch) {
+        (false, None) => return 0,
+        (_, Some(1)) => ClockId::Monotonic,
+        _ => ClockId::Realtime,
+    };
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
