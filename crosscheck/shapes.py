@@ -76,6 +76,7 @@ def normal_shape(text):
             continue
         if re.match(r"\s*lat \([mun]sec\)\s+:", line):
             line = "lat : buckets"  # as many lines as the values ask for
+        line = re.sub(r" sectors=\S+,", "", line)  # later versions of fio have them
         line = re.sub(r"\([mun]sec\)", "(U)", line)
         line = re.sub(r"pid=\d+: .*", "pid=N: DATE", line)
         line = re.sub(r"\b(fio|iodyno)-[\w.+-]+", "VERSION", line)

@@ -1,6 +1,7 @@
 //! What can go wrong with a campaign.
 
 use iodyno_job::script::Script;
+use iodyno_model::Bytes;
 use iodyno_store::StoreError;
 use iodyno_target::TargetError;
 use thiserror::Error;
@@ -31,6 +32,23 @@ pub enum CampaignError {
         name: String,
         /// What does not fit, and what would.
         what: String,
+    },
+    /// `filename` names a directory.
+    #[error("filename={0}: it is a directory, and a job works on files")]
+    DirectoryAsFile(String),
+    /// A file of somebody else that a job only reads, and that would have to
+    /// be written to become as long as the job wants it.
+    #[error(
+        "{name} is shorter than the {} that a job reads of it, and it is not iodyno's to be written",
+        Bytes(*.wanted_bytes).binary()
+    )]
+    TooShort {
+        /// The file.
+        name: String,
+        /// The word that allows it.
+        word: String,
+        /// How long it should be, bytes.
+        wanted_bytes: u64,
     },
     /// A word of --allow-write or --discard-data names nothing that is written.
     #[error(
@@ -71,6 +89,10 @@ impl CampaignError {
     pub fn next_step(&self) -> String {
         match self {
             Self::Target(error) => error.next_step(),
+            Self::DirectoryAsFile(name) => format!("directory={name} makes the job's files in it"),
+            Self::TooShort { word, .. } => format!(
+                "read less of it (size, filesize), or, if it may be overwritten: --allow-write {word}"
+            ),
             _ => String::new(),
         }
     }

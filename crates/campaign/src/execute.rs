@@ -127,6 +127,13 @@ pub fn carry_out(
     run.ended_ns = Some(now_ns());
     run.skipped = skipped;
     tools.store.update_run(&run)?;
+    // A job that was refused is no run: a mistyped word is not the last one.
+    if result.is_err()
+        && plan.script.is_some()
+        && tools.store.load(&run.id)?.measurements.is_empty()
+    {
+        tools.store.remove(&run.id)?;
+    }
     result.map(|()| run.id)
 }
 

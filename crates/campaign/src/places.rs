@@ -1,6 +1,6 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,12 +11,13 @@ use iodyno_job::{Fallocate, Job, Room, Stream, VerifyMethod};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, WriteClearance, lay_out,
-    resolve, unused_allowances,
+    Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, TargetError,
+    WriteClearance, lay_out, resolve, unused_allowances,
 };
 
 use crate::error::CampaignError;
 use crate::execute::Tools;
+use crate::feasible;
 use crate::watch::Event;
 
 /// Everything that the jobs of a script read and write, by the names that they
@@ -71,8 +72,7 @@ impl Places {
         script: &Script,
         permission: &Permission,
     ) -> Result<Self, CampaignError> {
-        has_cpus(host, script)?;
-        has_files(script)?;
+        feasible::check(host, script)?;
         let mut places = Self::default();
         let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
         let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
@@ -188,60 +188,6 @@ impl Places {
     }
 }
 
-/// That no job is to work on nothing: on files that neither exist nor get a
-/// size from this job or one before it, or that are not there and may not be made.
-fn has_files(script: &Script) -> Result<(), CampaignError> {
-    let mut sized: HashSet<&str> = HashSet::new();
-    for ScriptJob { job, needs_size, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
-        let paths = &job.files.paths;
-        let is_empty = |path: &String| {
-            !sized.contains(path.as_str())
-                && std::fs::metadata(path).map_or(device_of(path).is_none(), |metadata| {
-                    metadata.is_file() && metadata.len() == 0
-                })
-        };
-        let is_missing = |path: &&String| {
-            !sized.contains(path.as_str()) && std::fs::symlink_metadata(path).is_err()
-        };
-        if !job.files.allow_file_create
-            && let Some(path) = paths.iter().find(is_missing)
-        {
-            let what = format!(
-                "`allow_file_create=0`: {path} does not exist, and the job may not make it"
-            );
-            return Err(CampaignError::Job { name: job.name.clone(), what });
-        }
-        if !needs_size && !job.space.fill_device {
-            sized.extend(paths.iter().map(String::as_str));
-        } else if *needs_size
-            && let Some(path) = paths.first().filter(|_| paths.iter().all(is_empty))
-        {
-            let what = format!(
-                "`size` is missing: {path} does not exist yet, or is empty; say how much, as in \
-                 size=1g or, for all jobs, --size=1g"
-            );
-            return Err(CampaignError::Job { name: job.name.clone(), what });
-        }
-    }
-    Ok(())
-}
-
-/// That the machine has the CPUs that jobs ask for.
-fn has_cpus(host: &Host, script: &Script) -> Result<(), CampaignError> {
-    let Some(last) = host.cpus.online.get().and_then(|online| online.iter().max()) else {
-        return Ok(());
-    };
-    for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
-        if let Some(cpu) = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last) {
-            let what = format!(
-                "`cpus_allowed` names CPU {cpu}, and the last of this machine is CPU {last}"
-            );
-            return Err(CampaignError::Job { name: job.name.clone(), what });
-        }
-    }
-    Ok(())
-}
-
 impl Wanted {
     fn add(&mut self, job: &Job) {
         let reads = job.pattern.rw.has(Direction::Read);
@@ -270,7 +216,7 @@ impl Wanted {
 /// The name of a device as it can be resolved: of an NVMe character device
 /// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
 /// namespace, which is what is claimed. `None`: it is a file.
-fn device_of(name: &str) -> Option<String> {
+pub(crate) fn device_of(name: &str) -> Option<String> {
     let path = Path::new(name);
     if let Some(namespace) = name.strip_prefix("/dev/ng")
         && namespace.split('n').all(|part| part.parse::<u32>().is_ok())
@@ -292,6 +238,9 @@ fn clear_device(
     permission: &Permission,
 ) -> Result<Held, CampaignError> {
     let target = resolve(host, name)?.remove(0);
+    if target.is_directory() {
+        return Err(CampaignError::DirectoryAsFile(name.to_owned()));
+    }
     Ok(if wanted.writes {
         let clearance = target.clear_for_writing(host, permission)?;
         Held::Write(target, clearance)
@@ -327,6 +276,12 @@ fn lay_out_file(
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    });
+    let laid_out = laid_out.map_err(|error| match error {
+        TargetError::NotAllowed { name, word: Some(word), .. } if !wanted.writes => {
+            CampaignError::TooShort { name, word, wanted_bytes: wanted.size_bytes }
+        }
+        error => error.into(),
     })?;
     Ok(Held::File(plan.path, laid_out))
 }

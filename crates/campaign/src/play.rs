@@ -7,7 +7,7 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
-use iodyno_load::{ClearedJob, Counting};
+use iodyno_load::{ClearedJob, Counting, JobReport, LoadError};
 use iodyno_model::{Conditions, DiskStats, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
 use iodyno_target::Target;
@@ -43,7 +43,7 @@ impl Campaign<'_, '_> {
             if self.is_interrupted() {
                 break;
             }
-            self.phase(script, phase, &places, &bench)?;
+            self.phase(script, phase, &places, &bench).map_err(|error| error.placed(script))?;
         }
         drop(bench);
         places.unlink(script)
@@ -124,6 +124,12 @@ impl Campaign<'_, '_> {
         .showing(&jobs)
         .until_steady(SteadyWatch::of(jobs.iter().map(|job| &job.job)));
         let report = self.tools.generator.run(&jobs, &mut watch);
+        if let (Err(LoadError::Unfit { what, .. }), 1, Some(first)) =
+            (&report, self.phase, jobs.first())
+        {
+            // Nothing was done yet: it is refused like a mistyped option.
+            return Err(CampaignError::Job { name: first.job.name.clone(), what: what.clone() });
+        }
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
         let steady_attained = watch.steady_attained;
@@ -183,7 +189,10 @@ impl Campaign<'_, '_> {
                     account.steadystate_attained = steady_attained;
                 }
             }
-            let other = others(&measurement, &stats_before, &stats_after, seconds, bench);
+            let other = report.as_ref().ok().and_then(|report| {
+                let all = jobs.iter().zip(&report.jobs);
+                others(&measurement, all, &stats_before, &stats_after, seconds, bench)
+            });
             measurement.conditions.other_iops = other.map(|other| other.0);
             measurement.conditions.other_bytes_per_s = other.map(|other| other.1);
             measurement.before = Some(before);
@@ -259,22 +268,36 @@ fn written(job: &Job) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The most that any device under the targets did for others: IOPS and bytes
-/// per second. Unknown where a measurement's own share is.
-fn others(
+/// What the device under the target of `measurement` did for others than
+/// `all` jobs of the phase: IOPS and bytes per second. Unknown where it is not
+/// known what of their I/O was its.
+fn others<'a>(
     measurement: &Measurement,
+    all: impl Iterator<Item = (&'a ClearedJob<'a>, &'a JobReport)>,
     before: &[DiskStats],
     after: &[DiskStats],
     seconds: f64,
     bench: &[Ready<'_>],
 ) -> Option<(f64, f64)> {
+    let under = |name: &str| bench.iter().find(|ready| ready.name == name);
     let [target] = measurement.targets.as_slice() else { return None };
-    let ready = bench.iter().find(|ready| ready.name == *target)?;
+    let ready = under(target)?;
     let [device] = ready.bottom.as_slice() else { return None };
-    let issued = measurement.total.iter().fold(Issued::default(), |sum, result| Issued {
-        ios: sum.ios + result.whole_ios,
-        bytes: sum.bytes + result.whole_bytes,
-    });
+    let mut issued = Issued::default();
+    for (job, report) in all {
+        let bottoms = || job.files.iter().filter_map(|file| under(file.read().name()));
+        let touches = |ready: &Ready<'_>| ready.bottom.iter().any(|name| name == device);
+        if bottoms().any(touches) {
+            let alone = |ready: &Ready<'_>| matches!(&*ready.bottom, [only] if only == device);
+            if !bottoms().all(alone) {
+                return None;
+            }
+            for (_, whole) in report.whole.iter() {
+                issued.ios += whole.ios;
+                issued.bytes += whole.bytes;
+            }
+        }
+    }
     let (before, after) = (find(before, device)?, find(after, device)?);
     let other = other_io(before, after, seconds, issued, ready.largest_bytes)?;
     Some((other.iops, other.bytes_per_s))

@@ -244,6 +244,8 @@ fn what_is_missing_is_named() {
         &["data", "allow_file_create"],
     );
     assert!(!world.path("data").exists());
+    // What was refused is no run.
+    assert!(text(&world.run(&["runs"]).stdout).contains("No runs"));
 }
 
 #[test]
@@ -264,6 +266,13 @@ fn names_in_dev_that_are_no_device_are_told() {
         );
     }
     assert!(!Path::new("/dev/nvme77n1").exists());
+    // A device without its path.
+    let device = fs::read_dir("/sys/class/block").unwrap().next().unwrap().unwrap().file_name();
+    let device = device.to_str().unwrap();
+    let filename = format!("--filename={device}");
+    let job = ["--name=t", "--size=4k", "--rw=read", &filename];
+    refused(&world, &job, &["job `t`", &format!("/dev/{device}"), &format!("./{device}")]);
+    assert!(!world.path(device).exists());
 }
 
 #[test]
@@ -277,6 +286,12 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     let mut typed = message.split_whitespace().skip_while(|word| *word != "--allow-write");
     let typed = [typed.next().unwrap(), typed.next().unwrap()];
     assert_eq!(counts(&world, &[&job[..], &typed].concat()), (0, 2));
+    // It is not made longer for a job that only reads, either.
+    let longer = ["--name=t", "--rw=read", "--size=64k", "--filename=mine"];
+    refused(&world, &longer, &["mine is shorter than the 64 KiB", "size", "--allow-write"]);
+    refused(&world, &["--name=t", "--size=4k", "--filename=."], &["directory=."]);
+    let null = ["--name=t", "--rw=write", "--size=4k", "--filename=/dev/null"];
+    refused(&world, &null, &["job `t`", "`filename=/dev/null`", "block device"]);
     // Its own files iodyno writes again.
     let job = ["--name=t", "--rw=write", "--bs=4k", "--size=8k", "--filename=new"];
     assert_eq!(counts(&world, &job), (0, 2));
@@ -321,10 +336,8 @@ fn commands_run_only_where_they_are_allowed() {
     for (command, told) in [("false", "t.prerun.txt"), ("echo 3 > x", "sh -c"), ("/none", "/none")]
     {
         let prerun = format!("--exec_prerun={command}");
-        let output = run(&world, &[&job[..4], &[&prerun, "--allow-exec"]].concat());
-        status(&output, 3);
-        let said = text(&output.stderr) + &text(&output.stdout);
-        assert!(said.contains("exec_prerun") && said.contains(told), "{command}: {said}");
+        let job = [&job[..4], &[&prerun, "--allow-exec"]].concat();
+        refused(&world, &job, &["job `t`", "exec_prerun", told]);
     }
 }
 

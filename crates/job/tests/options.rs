@@ -215,7 +215,6 @@ fn contradictions_are_told() {
         (vec![("size", "1k")], "less than a block"),
         (vec![("verify", "md5"), ("bs", "32")], "header"),
         (vec![("verify", "pattern")], "verify_pattern"),
-        (vec![("iodepth_batch_complete", "8")], "above iodepth"),
         (vec![("direct", "1"), ("bs", "4KiB")], "KiB"),
         (vec![("rate", "1m"), ("latency_target", "5ms")], "exclude each other"),
     ] {
@@ -236,6 +235,7 @@ fn what_does_less_than_it_seems_is_told() {
         (("bs", "4KiB"), "KiB is 1000"),
         (("sqthread_poll", "1"), "ioengine=psync"),
         (("time_based", "1"), "without runtime"),
+        (("iodepth_batch_complete", "8"), "above iodepth"),
         (("steadystate", "iops:5%"), "steadystate_duration"),
     ] {
         let entries = [(entry.0, Some(entry.1))];

@@ -25,8 +25,13 @@ pub(crate) fn saturated(of: &Measurement) -> Option<bool> {
 }
 
 /// The depth that was asked for was not reached, or the rate still grew at the
-/// greatest depth: a sentence. `Ok(None)`: it sufficed. `Err`: what is missing.
+/// greatest depth: a sentence. `Ok(None)`: it sufficed, or the job was paced
+/// and its depth is only a bound. `Err`: what is missing.
 pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
+    if ["rate", "rate_iops", "thinktime"].iter().any(|pace| of.workload.options.contains_key(*pace))
+    {
+        return Ok(None);
+    }
     if let [.., (_, before), (depth, last)] = of.conditions.depths_tried.as_slice()
         && *before > 0.0
         && *last >= before * STILL_GROWING

@@ -85,7 +85,7 @@ impl Recorder {
             return;
         }
         for (record, job) in self.jobs.iter_mut().zip(&interval.jobs) {
-            if job.active_ns == 0 {
+            if job.active_ns == 0 && job.ios() == 0 {
                 continue;
             }
             for (direction, one) in job.directions.iter() {

@@ -62,6 +62,8 @@ struct Flushing {
     every: u32,
     operation: Operation,
     writes: u32,
+    /// That was written last.
+    file: u16,
 }
 
 impl Flushing {
@@ -71,7 +73,7 @@ impl Flushing {
             (0, every) => (every, Operation::DataSync),
             (every, _) => (every, Operation::Sync),
         };
-        Some(Self { every, operation, writes: 0 })
+        Some(Self { every, operation, writes: 0, file: 0 })
     }
 }
 
@@ -137,7 +139,13 @@ impl Issuer {
 
     #[inline]
     fn flush_is_due(&self) -> bool {
-        self.flushing.is_some_and(|flushing| flushing.writes >= flushing.every)
+        self.flushing_here().is_some_and(|flushing| flushing.writes >= flushing.every)
+    }
+
+    /// Verifying makes no syncs.
+    #[inline]
+    fn flushing_here(&self) -> Option<Flushing> {
+        self.flushing.filter(|_| matches!(self.requests, Requests::Stream(_)))
     }
 
     /// How many may go now.
@@ -200,7 +208,7 @@ impl Issuer {
     fn restrict(&self, room: usize) -> usize {
         let room = if self.exhausted && self.held.is_none() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
-        match self.flushing {
+        match self.flushing_here() {
             Some(flushing) => room.min((flushing.every - flushing.writes).max(1) as usize),
             None => room,
         }
@@ -234,8 +242,10 @@ impl Issuer {
         }
         let batch = &self.batch[..count];
         if let Some(flushing) = &mut self.flushing {
-            let writes = batch.iter().filter(|one| one.operation == Operation::Write);
-            flushing.writes += writes.count() as u32;
+            for write in batch.iter().filter(|one| one.operation == Operation::Write) {
+                flushing.writes += 1;
+                flushing.file = write.file;
+            }
         }
         if let Some(preparation) = &mut self.preparation {
             preparation.prepare(batch, buffers);
@@ -247,8 +257,8 @@ impl Issuer {
         let Some(flushing) = &mut self.flushing else { return &[] };
         flushing.writes = 0;
         for (descriptor, slot) in self.batch.iter_mut().zip(flights.take(1)) {
-            let operation = flushing.operation;
-            *descriptor = Descriptor { offset: 0, length: 0, slot, file: 0, operation };
+            let Flushing { operation, file, .. } = *flushing;
+            *descriptor = Descriptor { offset: 0, length: 0, slot, file, operation };
         }
         &self.batch[..1]
     }

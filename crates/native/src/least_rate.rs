@@ -1,8 +1,8 @@
 //! `rate_min` and `rate_iops_min`: a job that is slower ends.
 
-use iodyno_job::Pace;
+use iodyno_job::Job;
 use iodyno_load::JobInterval;
-use iodyno_model::Each;
+use iodyno_model::{DIRECTIONS, Each};
 
 /// fio's `rate_cycle`, ns.
 const CYCLE_NS: u64 = 1_000_000_000;
@@ -24,8 +24,15 @@ pub(crate) struct LeastRate {
 }
 
 impl LeastRate {
-    /// What `pace` asks for, if it does.
-    pub(crate) fn new(pace: &Pace) -> Option<Self> {
+    /// What `job` asks for, if it does, of the directions that it has.
+    pub(crate) fn new(job: &Job) -> Option<Self> {
+        let mut pace = job.pace.clone();
+        for direction in DIRECTIONS {
+            if !job.pattern.rw.has(direction) {
+                *pace.rate_min.of_mut(direction) = None;
+                *pace.rate_iops_min.of_mut(direction) = None;
+            }
+        }
         let asks = |rates: &Each<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
         (asks(&pace.rate_min) || asks(&pace.rate_iops_min)).then(|| Self {
             bytes_per_s: pace.rate_min,
@@ -64,7 +71,8 @@ impl LeastRate {
             least.iter().find_map(|(direction, least)| {
                 let (least, rate) = ((*least)?, *done.of(direction) as f64 / seconds);
                 (rate < least as f64).then(|| {
-                    format!("{option}={least} was not met: {direction:?} made {rate:.0} {unit}")
+                    let name = format!("{direction:?}").to_lowercase();
+                    format!("{option}={least} was not met: {name} made {rate:.0} {unit}")
                 })
             })
         })
@@ -79,10 +87,12 @@ mod tests {
 
     #[test]
     fn a_cycle_that_is_too_slow_is_told() {
-        assert!(LeastRate::new(&Pace::default()).is_none());
-        let mut pace = Pace::default();
-        pace.rate_iops_min.read = Some(100);
-        let mut least = LeastRate::new(&pace).unwrap();
+        let mut job = Job::default();
+        assert!(LeastRate::new(&job).is_none());
+        job.pace.rate_iops_min.write = Some(100);
+        assert!(LeastRate::new(&job).is_none(), "it only reads");
+        job.pace.rate_iops_min.read = Some(100);
+        let mut least = LeastRate::new(&job).unwrap();
         let interval = |ios| JobInterval {
             active_ns: 250_000_000,
             directions: Each {

@@ -40,6 +40,9 @@ struct Pause {
     /// I/Os count when they are done, not when they are submitted.
     at_completion: bool,
     ios: u64,
+    /// Submitted since the last pause: no more than there are to be before the
+    /// next, so that nothing is in flight in it (fio waits for what is).
+    issued: u64,
     working_since: u64,
     until: u64,
 }
@@ -72,6 +75,7 @@ impl Pacer {
             },
             at_completion: pace.thinktime_blocks_type == ThinkBlocks::Complete,
             ios: 0,
+            issued: 0,
             working_since: 0,
             until: 0,
         });
@@ -114,8 +118,8 @@ impl Pacer {
     /// I/Os that may be submitted before the next pause.
     pub(crate) fn before_pause(&self) -> usize {
         match self.pause {
-            Some(Pause { every_ios, ios, at_completion: false, .. }) => (every_ios - ios) as usize,
-            _ => usize::MAX,
+            Some(Pause { every_ios, issued, .. }) => every_ios.saturating_sub(issued) as usize,
+            None => usize::MAX,
         }
     }
 
@@ -125,8 +129,11 @@ impl Pacer {
         if let Some(gait) = self.rates.of_mut(request.direction) {
             gait.due += (gait.per_io + gait.per_byte * f64::from(request.length)) * factor;
         }
-        if let Some(pause) = self.pause.as_mut().filter(|pause| !pause.at_completion) {
-            pause.count(now);
+        if let Some(pause) = &mut self.pause {
+            pause.issued += 1;
+            if !pause.at_completion {
+                pause.count(now);
+            }
         }
     }
 
@@ -160,7 +167,7 @@ impl Pause {
             return;
         }
         if self.ios >= self.every_ios || now - self.working_since >= self.every_ticks {
-            self.ios = 0;
+            (self.ios, self.issued) = (0, 0);
             self.until = now + self.ticks;
             self.working_since = self.until;
         }

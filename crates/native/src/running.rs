@@ -42,6 +42,8 @@ pub(crate) struct Running {
     /// An I/O that has no answer for so long has none for good, ns.
     hopeless_after_ns: u64,
     started_ns: Option<u64>,
+    /// When the last thread that has ended was done.
+    last_end_ns: u64,
     ended_ns: Option<u64>,
     /// The end of its ramp was passed, and that of its time.
     ramped: bool,
@@ -79,6 +81,7 @@ impl Running {
             delay_ns,
             hopeless_after_ns,
             started_ns: None,
+            last_end_ns: 0,
             ended_ns: None,
             ramped: job.time.ramp_ns == 0,
             timed_out: job.time.runtime_ns.is_none(),
@@ -86,7 +89,7 @@ impl Running {
             moved_at: 0,
             warned_of: 0,
             lost: false,
-            least_rate: LeastRate::new(&job.pace),
+            least_rate: LeastRate::new(&job),
             job,
         }
     }
@@ -125,8 +128,11 @@ impl Running {
 
     fn end(&mut self, outcome: Outcome, now_ns: u64) {
         self.busy -= 1;
+        let since_ns = outcome.ended.map_or(0, |ended| ended.elapsed().as_nanos() as u64);
+        let ended_ns = now_ns.saturating_sub(since_ns).max(self.started_ns.unwrap_or(0));
+        self.last_end_ns = self.last_end_ns.max(ended_ns);
         if self.busy == 0 {
-            self.ended_ns.get_or_insert(now_ns);
+            self.ended_ns.get_or_insert(self.last_end_ns);
         }
         self.usages.push(outcome.usage);
         let account = &mut self.report.account;

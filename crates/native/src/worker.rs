@@ -4,6 +4,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Instant;
 
 use iodyno_job::{Job, Stream};
 use iodyno_load::IoRow;
@@ -73,6 +74,9 @@ pub(crate) enum Event {
 /// What a thread came to.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
+    /// When its I/O was done. Giving back what it used takes longer: a context
+    /// of libaio some 40 ms.
+    pub(crate) ended: Option<Instant>,
     /// From start to end.
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
@@ -166,12 +170,14 @@ impl Assignment {
             }
         };
         let usage = Usage::of_this_thread().since(before);
+        let ended = Some(Instant::now());
+        let levels = course.levels;
         let stages_ns = spent.verified.map(|ticks| {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
         let mut outcome =
-            Outcome { usage, failure, stages_ns, levels: course.levels, ..Outcome::default() };
+            Outcome { ended, usage, failure, stages_ns, levels, ..Outcome::default() };
         if let Some(attendant) = &mut course.attendant {
             outcome.split = attendant.finish();
             outcome.verified = attendant.verified;
@@ -258,7 +264,12 @@ fn stages<I: Io>(
     // Closing a file is all that follows.
     let synced = job.flush.end_fsync || job.files.fsync_on_close;
     if synced && job.writes() && !course.shared.is_over(true) {
-        return sync_at_end(course);
+        for file in 0..job.files.paths.len().max(1) {
+            let ending = sync_at_end(course, file as u16)?;
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+        }
     }
     Ok(Ending::Done)
 }
@@ -286,20 +297,18 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
     ending
 }
 
-/// fsync once nothing is in flight any more.
-fn sync_at_end<I: Io>(course: &mut Course<'_, I>) -> io::Result<Ending> {
+/// fsync of a file once nothing is in flight any more. As in fio it is none of the syncs
+/// that are counted: it is not between writes.
+fn sync_at_end<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
     let Some(slot) = course.flights.take(1).next() else { return Ok(Ending::Done) };
     let operation = Operation::Sync;
-    course.io.queue(&[Descriptor { slot, operation, ..Descriptor::default() }]);
-    let begun = Clock::get().now();
+    course.io.queue(&[Descriptor { slot, file, operation, ..Descriptor::default() }]);
     loop {
         course.io.enter(1)?;
         let done = course.io.completions().next();
         if let Some(completion) = done {
-            let clock = Clock::get();
-            let latency_ns = clock.ns(clock.now().saturating_sub(begun));
-            course.tallies[operation as usize].record(latency_ns, 0);
-            let flight = crate::flights::Flight { operation, ..Default::default() };
+            course.flights.end(slot);
+            let flight = crate::flights::Flight { operation, file, ..Default::default() };
             return Ok(match completion.result {
                 0 => Ending::Done,
                 result => Ending::Failed(crate::failure::Failure::of(&flight, result)),

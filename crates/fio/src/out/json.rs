@@ -145,6 +145,7 @@ fn direction(
     latency: &dyn Fn(&Histogram, bool) -> Tree,
 ) -> Tree {
     let asked = &section.reporting.percentiles;
+    let total = asked.lat || section.reporting.total_percentiles;
     let iops = match lane.runtime_ms {
         0 => 0.0,
         ms => lane.ios as f64 * 1000.0 / ms as f64,
@@ -163,7 +164,7 @@ fn direction(
         ("drop_ios", 0_u64.into()),
         ("slat_ns", latency(&lane.slat, asked.slat)),
         ("clat_ns", latency(&lane.clat, asked.clat)),
-        ("lat_ns", latency(&lane.lat, asked.lat)),
+        ("lat_ns", latency(&lane.lat, total)),
         ("bw_min", bandwidth.min.into()),
         ("bw_max", bandwidth.max.into()),
         ("bw_agg", group.share_percent(bandwidth).into()),

@@ -46,6 +46,9 @@ pub struct Reporting {
     pub unified: Unified,
     /// Which percentiles, of which latencies.
     pub percentiles: Percentiles,
+    /// JSON has the percentiles of the total latency whether they are asked for
+    /// or not.
+    pub total_percentiles: bool,
     /// Submission latencies are reported (not `disable_slat`).
     pub slat: bool,
     /// Completion latencies are reported (not `disable_clat`).
@@ -106,7 +109,7 @@ impl Default for Reporting {
 }
 
 impl Reporting {
-    /// What `job` asks for. Total latencies always come with their
+    /// What `job` asks for. In JSON total latencies always come with their
     /// percentiles: they are what we measure.
     pub fn of(job: &Job) -> Self {
         let report = &job.report;
@@ -116,7 +119,8 @@ impl Reporting {
             group: job.threads.group_reporting,
             description: job.description.clone(),
             unified: report.unified,
-            percentiles: Percentiles { lat: true, ..report.percentiles.clone() },
+            percentiles: report.percentiles.clone(),
+            total_percentiles: true,
             slat: latencies && !report.disable_slat,
             clat: latencies && !report.disable_clat,
             lat: latencies && !report.disable_lat,

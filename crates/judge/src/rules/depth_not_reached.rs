@@ -73,6 +73,11 @@ mod tests {
             bench.clone().measurement(1, |of| of.conditions.depth_reached = Some(9.0)).record();
         look(&DepthNotReached, &tripped).only(Severity::Info);
         assert!(reserves(&DepthNotReached, &tripped, 1).is_some());
+        let paced = bench.clone().measurement(1, |of| {
+            of.conditions.depth_reached = Some(9.0);
+            of.workload.options.insert("rate_iops".into(), "100".into());
+        });
+        assert_eq!(look(&DepthNotReached, &paced.record()), Outcome::Clear);
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.depth_reached = None));
         assert_eq!(look(&DepthNotReached, &blind.record()), Outcome::CannotTell);

@@ -2,6 +2,7 @@
 
 mod logs;
 mod output;
+mod status;
 pub(crate) mod words;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::progress::Display;
 use crate::terminal;
 
 use logs::LogFiles;
+use status::Status;
 
 pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if context.is_captured() {
@@ -47,6 +49,10 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     }
     open_as_many_files_as_may_be();
     let claims = context.claims(&arguments.datasheet)?;
+    if let (Some(path), Some(_)) = (&invocation.output, invocation.status_interval_ns) {
+        // Reports come one behind the other.
+        output::write(path, "")?;
+    }
     let source = context.source()?;
     let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
     let mut store = context.store()?;
@@ -76,6 +82,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     let mut watcher = RunWatcher {
         display: Display::new(live, context.quiet),
         logs: LogFiles::new(&script),
+        status: Status::new(&script, invocation, generator.source()),
         failure: None,
     };
     let name = line.files.first().map_or("command line", String::as_str);
@@ -99,7 +106,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     watcher.logs.finish()?;
     let record = store.load(&outcome?)?;
     if let Some(failure) = watcher.failure {
-        return Err(failure.into());
+        return Err(failure);
     }
     let judged = output::Judged { claims: &claims, table: &arguments.table };
     output::print(context, &mut store, &record, &script, invocation, &judged)
@@ -184,16 +191,22 @@ fn sections_text(sections: &[Section]) -> String {
 }
 
 /// Displays, and writes logs.
-struct RunWatcher {
+struct RunWatcher<'a> {
     display: Display,
     logs: LogFiles,
-    failure: Option<iodyno_fio::out::LogError>,
+    status: Option<Status<'a>>,
+    failure: Option<anyhow::Error>,
 }
 
-impl Watcher for RunWatcher {
+impl Watcher for RunWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if let Event::Interval { jobs, interval } = event
             && let Err(error) = self.logs.record(jobs, interval)
+        {
+            self.failure.get_or_insert(error.into());
+        }
+        if let Some(status) = &mut self.status
+            && let Err(error) = status.event(event)
         {
             self.failure.get_or_insert(error);
         }

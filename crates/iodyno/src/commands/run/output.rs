@@ -1,5 +1,6 @@
 //! What `run` prints: our summary, or fio's shapes.
 
+use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
@@ -10,7 +11,7 @@ use iodyno_job::Job;
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Measurement, RunRecord};
+use iodyno_model::{Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
@@ -51,35 +52,59 @@ pub(super) fn print(
         return judge_and_print(context, store, record, &judging);
     }
     let (_, status) = judge(context, store, record, &judging)?;
-    let report = report(record, script)?;
-    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
-    let jobs: Vec<&Job> = jobs.map(|job| &job.job).collect();
-    let mut text = String::new();
-    for format in &invocation.output_formats {
-        text.push_str(&match format {
-            OutputFormat::Normal => head(&report, &jobs) + &normal(&report),
-            OutputFormat::Json => json(&report),
-            OutputFormat::JsonPlus => json_plus(&report),
-            OutputFormat::Terse => terse(&report, invocation.terse_version.into()),
-        });
-    }
+    let report = report(&record.measurements, &record.snapshots, script)?;
+    let mut text = text(&report, script, &invocation.output_formats, invocation);
     if invocation.append_terse {
         text.push_str(&terse(&report, invocation.terse_version.into()));
     }
     match &invocation.output {
+        // Behind what was printed on the way.
+        Some(path) if invocation.status_interval_ns.is_some() => append(path, &text)?,
         Some(path) => write(path, &text)?,
         None => terminal::print(&text)?,
     }
     Ok(status)
 }
 
-fn write(path: &str, text: &str) -> Result<()> {
+/// `report` in each of `formats`.
+pub(super) fn text(
+    report: &Report<'_>,
+    script: &Script,
+    formats: &[OutputFormat],
+    invocation: &Invocation,
+) -> String {
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    let jobs: Vec<&Job> = jobs.map(|job| &job.job).collect();
+    let one = |format: &OutputFormat| match format {
+        OutputFormat::Normal => head(report, &jobs) + &normal(report),
+        OutputFormat::Json => json(report),
+        OutputFormat::JsonPlus => json_plus(report),
+        OutputFormat::Terse => terse(report, invocation.terse_version.into()),
+    };
+    formats.iter().map(one).collect()
+}
+
+/// Writes `text` behind what is in a file.
+pub(super) fn append(path: &str, text: &str) -> Result<()> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("cannot write {path}"))
+}
+
+pub(super) fn write(path: &str, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
 }
 
-fn report<'r>(record: &'r RunRecord, script: &Script) -> Result<Report<'r>> {
+/// The report of `measurements` and of what the disks did between the first
+/// and the last of `snapshots`.
+pub(super) fn report<'r>(
+    measurements: &'r [Measurement],
+    snapshots: &[Host],
+    script: &Script,
+) -> Result<Report<'r>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
-    let mut measurements = record.measurements.iter();
+    let disks = disks(measurements, snapshots);
+    let mut measurements = measurements.iter();
     let mut jobs = Vec::new();
     for phase in &script.phases {
         let mut sections: Vec<usize> = phase.jobs.iter().map(|job| job.section).collect();
@@ -102,7 +127,7 @@ fn report<'r>(record: &'r RunRecord, script: &Script) -> Result<Report<'r>> {
         pid: std::process::id(),
         global_options: pairs(&script.global),
         jobs,
-        disks: disks(record),
+        disks,
     })
 }
 
@@ -116,11 +141,11 @@ fn pairs(written: &[Written]) -> Vec<(String, String)> {
 }
 
 /// What the devices under the targets did from the first snapshot to the last.
-fn disks(record: &RunRecord) -> Vec<DiskUse> {
-    let (Some(first), Some(last)) = (record.snapshots.first(), record.snapshots.last()) else {
+fn disks(measurements: &[Measurement], snapshots: &[Host]) -> Vec<DiskUse> {
+    let (Some(first), Some(last)) = (snapshots.first(), snapshots.last()) else {
         return Vec::new();
     };
-    let mut names: Vec<&str> = record.measurements.iter().flat_map(devices).collect();
+    let mut names: Vec<&str> = measurements.iter().flat_map(devices).collect();
     names.sort_unstable();
     names.dedup();
     let elapsed_ns = last.taken_ns.saturating_sub(first.taken_ns).max(0) as u64;

@@ -1,6 +1,7 @@
 //! Reads: several files, batches, waiting for more than one, options.
 
 use super::*;
+use crate::usage::Usage;
 
 const COUNT: u64 = 40;
 
@@ -198,4 +199,24 @@ fn passthrough_completes_whatever_the_kernel_says() {
         assert!(refused.is_err(), "{changes:?}");
     }
     assert_eq!(just_do(&mut reader, &all[..1]), [-i64::from(libc::EOPNOTSUPP)]);
+}
+
+#[test]
+fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
+    use std::io::Write;
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    // Nothing comes out of it before something went in.
+    let mut io = open::<Uring>(vec![reader.into()], 4, false).io;
+    io.queue(&[block(Operation::Read, 0, 0)]);
+    let most = Duration::from_millis(200);
+    let (begun, before) = (std::time::Instant::now(), Usage::of_this_thread());
+    io.enter_within(1, most).unwrap();
+    assert!(begun.elapsed() >= most, "Linux 5.11 or later");
+    assert_eq!(io.completions().next(), None);
+    let used = Usage::of_this_thread().since(before);
+    assert!(used.cpu_ns() < 50_000_000, "{used:?}");
+    writer.write_all(&[7; LENGTH as usize]).unwrap();
+    io.enter_within(1, Duration::from_secs(60)).unwrap();
+    let done = io.completions().next();
+    assert_eq!(done, Some(Completion { slot: 0, result: LENGTH.into() }));
 }

@@ -1,0 +1,269 @@
+//! Whole jobs as fio's options say them, on files laid out for them: what they
+//! write, verify, sync, trim, and when.
+#![allow(clippy::unwrap_used)] // Helpers of tests, outside of test functions.
+
+use std::ops::ControlFlow;
+
+use iodyno_job::Job;
+use iodyno_load::{ClearedJob, Flow, Interval, JobReport, LoadGenerator, Observer};
+use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+use iodyno_native::NativeGenerator;
+use iodyno_target::{FilePlan, Fill, LaidOut, Permission, lay_out};
+
+const BLOCK: u64 = 4096;
+const BLOCKS: u64 = 200;
+const ENGINES: [&str; 3] = ["io_uring", "libaio", "psync"];
+
+/// A file laid out for writing, beside the build (where O_DIRECT works).
+struct Place {
+    _directory: tempfile::TempDir,
+    file: LaidOut,
+}
+
+impl Place {
+    fn new() -> Self {
+        let beside = std::env::current_exe().unwrap();
+        let directory = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+        let plan = FilePlan {
+            path: directory.path().join("place"),
+            size_bytes: BLOCKS * BLOCK,
+            create: true,
+            fill: Fill::Written,
+            will_write: true,
+        };
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let file = lay_out(&plan, &host(), &Permission::default(), go_on).unwrap();
+        Self { _directory: directory, file }
+    }
+}
+
+/// A host of which nothing is known: files need none of it.
+fn host() -> Host {
+    Host {
+        taken_ns: 0,
+        hostname: Fact::Absent,
+        system: System::default(),
+        cpus: Cpus::default(),
+        memory: Fact::Absent,
+        kernel: Kernel::default(),
+        page_bytes: Fact::Absent,
+        limits: Limits::default(),
+        drivers: vec![],
+        cards: vec![],
+        drives: vec![],
+        links: vec![],
+        nvme_functions: vec![],
+        slots: vec![],
+        blocks: vec![],
+        disk_stats: vec![],
+    }
+}
+
+/// Sums up what intervals hold, for each job: I/Os that count, and all.
+#[derive(Default)]
+struct Sums {
+    counted: Vec<u64>,
+    all: Vec<u64>,
+    active_ns: Vec<u64>,
+    longest_ns: u64,
+}
+
+impl Observer for Sums {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        for sums in [&mut self.counted, &mut self.all, &mut self.active_ns] {
+            sums.resize(interval.jobs.len(), 0);
+        }
+        for (index, job) in interval.jobs.iter().enumerate() {
+            self.all[index] += job.ios();
+            self.active_ns[index] += job.active_ns;
+            if !job.ramping {
+                self.counted[index] += job.ios();
+            }
+        }
+        self.longest_ns = self.longest_ns.max(interval.duration_ns);
+        Flow::Continue
+    }
+}
+
+/// Runs jobs at the same time, each given as fio's options.
+fn run(place: &Place, jobs: &[&str]) -> (Vec<JobReport>, Sums) {
+    let jobs: Vec<ClearedJob<'_>> = (0..)
+        .zip(jobs)
+        .map(|(number, options)| {
+            let mut job = Job { name: format!("job{number}"), ..Job::default() };
+            for option in format!("bs=4k direct=1 {options}").split_whitespace() {
+                let (name, value) = option.split_once('=').unwrap();
+                iodyno_job::apply(&mut job, name, value).unwrap();
+            }
+            job.threads.number = number;
+            ClearedJob { job, files: vec![place.file.access()] }
+        })
+        .collect();
+    let mut sums = Sums::default();
+    let report = NativeGenerator::new().run(&jobs, &mut sums).unwrap();
+    for report in &report.jobs {
+        assert_eq!(report.whole.read.errors + report.whole.write.errors, 0, "{report:?}");
+    }
+    (report.jobs, sums)
+}
+
+/// Runs one job that ends well: what it did, and what its intervals say.
+fn run_one(options: &str) -> (JobReport, Sums) {
+    let (mut reports, sums) = run(&Place::new(), &[options]);
+    let report = reports.remove(0);
+    assert_eq!(report.failure, None, "{options}");
+    (report, sums)
+}
+
+#[test]
+fn a_job_by_size_loses_nothing_in_the_drain() {
+    for engine in ENGINES {
+        for depth in [1, 32] {
+            let (report, sums) =
+                run_one(&format!("ioengine={engine} iodepth={depth} rw=randwrite loops=3"));
+            assert_eq!(report.whole.write.ios, 3 * BLOCKS);
+            assert_eq!(report.whole.write.bytes, 3 * BLOCKS * BLOCK);
+            assert_eq!((sums.counted[0], sums.all[0]), (3 * BLOCKS, 3 * BLOCKS));
+            assert_eq!(sums.active_ns[0], report.account.elapsed_ns, "the time that it took");
+        }
+    }
+}
+
+#[test]
+fn what_was_written_is_verified_once() {
+    for engine in ENGINES {
+        for backlog in [0, 1, 7, 64, 1000] {
+            let (report, _) = run_one(&format!(
+                "ioengine={engine} iodepth=8 rw=randwrite verify=crc32c verify_backlog={backlog}"
+            ));
+            let whole = report.whole;
+            assert_eq!((whole.write.ios, whole.read.ios), (BLOCKS, BLOCKS), "{engine} {backlog}");
+            assert_eq!((report.account.verified, report.account.mismatches), (BLOCKS, 0));
+        }
+    }
+}
+
+#[test]
+fn syncs_come_between_writes_and_at_the_end() {
+    for engine in ENGINES {
+        for (options, expected) in [
+            ("fsync=8", BLOCKS / 8 - 1),
+            ("fdatasync=7", BLOCKS / 7),
+            ("fsync=8 rate_iops=100000", BLOCKS / 8 - 1),
+            ("fsync=8 serialize_overlap=1", BLOCKS / 8 - 1),
+            ("fsync=8 verify=md5 verify_backlog=16", BLOCKS / 8 - 1),
+            ("end_fsync=1", 0),
+            ("fsync=8 end_fsync=1", BLOCKS / 8 - 1),
+        ] {
+            let (report, _) =
+                run_one(&format!("ioengine={engine} iodepth=4 rw=randwrite {options}"));
+            assert_eq!(report.account.sync.count(), expected, "{engine} {options}");
+            assert_eq!(report.whole.write.ios, BLOCKS, "{engine} {options}");
+        }
+    }
+}
+
+#[test]
+fn what_was_trimmed_reads_as_zeros() {
+    for engine in ENGINES {
+        let place = Place::new();
+        let trim = format!("ioengine={engine} iodepth=4 rw=randtrim");
+        let (reports, _) = run(&place, &[&trim]);
+        assert_eq!((reports[0].whole.trim.ios, &reports[0].failure), (BLOCKS, &None));
+        let held = std::fs::read(place.file.path()).unwrap();
+        assert!(held.iter().all(|byte| *byte == 0), "{engine}");
+        assert_eq!(held.len() as u64, BLOCKS * BLOCK, "a hole is no end");
+    }
+}
+
+#[test]
+fn a_paced_job_burns_no_core() {
+    for engine in ENGINES {
+        for pace in ["rate_iops=100", "thinktime=10ms"] {
+            let (report, _) = run_one(&format!(
+                "ioengine={engine} iodepth=8 rw=randread time_based=1 runtime=1 {pace}"
+            ));
+            let read = report.whole.read.ios;
+            assert!((20..=101).contains(&read), "{engine} {pace}: {read}");
+            let cpu = report.account.cpu;
+            // Waiting for what is due ends 60 us early: at 100 IOPS 0.6 %.
+            assert!(cpu.user + cpu.system < 0.3, "{engine} {pace}: {cpu:?}");
+        }
+    }
+}
+
+#[test]
+fn each_direction_of_a_mix_has_its_rate() {
+    let (report, _) = run_one(
+        "ioengine=libaio iodepth=4 rw=randrw time_based=1 runtime=2 rate_iops=150,50 rwmixread=10",
+    );
+    let (read, write) = (report.whole.read.ios, report.whole.write.ios);
+    assert!(write > 0 && (2.5..3.5).contains(&(read as f64 / write as f64)), "{read} {write}");
+    assert!(read <= 301 && write <= 101, "{read} {write}");
+}
+
+#[test]
+fn a_ramp_is_not_counted_and_a_delay_is_no_time_of_the_job() {
+    let place = Place::new();
+    let (reports, sums) = run(
+        &place,
+        &[
+            "ioengine=psync rw=randread time_based=1 runtime=300ms ramp_time=200ms",
+            "ioengine=psync rw=randread time_based=1 runtime=300ms startdelay=150ms",
+        ],
+    );
+    let account = |job: usize| &reports[job].account;
+    assert!(account(0).elapsed_ns >= 500_000_000 && account(1).elapsed_ns >= 300_000_000);
+    assert_eq!(account(0).elapsed_ns - account(0).counted_ns, 200_000_000);
+    assert!(sums.counted[0] < sums.all[0] && sums.counted[0] > 0);
+    assert_eq!(sums.counted[1], sums.all[1]);
+    assert!(account(1).started_ns >= account(0).started_ns + 150_000_000);
+    for (report, all) in reports.iter().zip(&sums.all) {
+        assert_eq!(report.whole.read.ios, *all);
+    }
+}
+
+#[test]
+fn what_waits_for_another_is_counted_from_its_own_start() {
+    let place = Place::new();
+    let (reports, sums) =
+        run(&place, &["ioengine=psync rw=write", "ioengine=psync rw=read wait_for=job0"]);
+    assert_eq!(sums.counted, [BLOCKS, BLOCKS]);
+    let (first, second) = (&reports[0].account, &reports[1].account);
+    assert!(second.started_ns >= first.started_ns + first.elapsed_ns as i64);
+    assert_eq!(sums.active_ns[1], second.elapsed_ns);
+}
+
+#[test]
+fn fine_logs_make_short_intervals() {
+    let (_, sums) = run_one(
+        "ioengine=psync rw=randread rate_iops=200 write_bw_log=x log_avg_msec=20 time_based=1 \
+         runtime=1",
+    );
+    let (_, usual) = run_one("ioengine=psync rw=randread rate_iops=200 time_based=1 runtime=500ms");
+    assert!(usual.longest_ns >= 100_000_000);
+    assert!(sums.active_ns[0] >= 1_000_000_000);
+}
+
+#[test]
+fn without_stamps_nothing_is_taken_for_lost() {
+    let (report, _) =
+        run_one("ioengine=io_uring iodepth=8 rw=randread gtod_reduce=1 time_based=1 runtime=300ms");
+    assert!(report.whole.read.ios > 0);
+}
+
+#[test]
+fn a_job_that_is_slower_than_it_must_be_ends() {
+    let place = Place::new();
+    let (reports, _) = run(
+        &place,
+        &[
+            "ioengine=psync rw=randread time_based=1 runtime=20 rate_iops=50 rate_iops_min=40",
+            "ioengine=psync rw=randread time_based=1 runtime=20 rate_iops=50 rate_min=100m exitall=1",
+        ],
+    );
+    let failure = reports[1].failure.as_ref().unwrap();
+    assert!(failure.contains("rate_min=104857600 was not met"), "{failure}");
+    assert_eq!(reports[0].failure, None);
+    assert!(reports[1].account.elapsed_ns < 20_000_000_000);
+}
