@@ -43,12 +43,12 @@ impl Histogram {
     /// The bin of a value in ns.
     #[inline]
     pub const fn index(ns: u64) -> usize {
-        let bits = 64 - ns.leading_zeros();
-        if bits <= SUB_BITS + 1 {
+        if ns < 2 * SUB {
             return ns as usize;
         }
-        let shift = bits - 1 - SUB_BITS;
-        (((shift + 1) as usize) << SUB_BITS) + ((ns >> shift) & (SUB - 1)) as usize
+        // What is left of the value has SUB as its highest bit: it counts one group.
+        let shift = ns.ilog2() - SUB_BITS;
+        ((shift as usize) << SUB_BITS) + (ns >> shift) as usize
     }
 
     /// Smallest and largest value, ns, of the bin `index` (below [`Self::BINS`]).

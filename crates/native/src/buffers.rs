@@ -10,8 +10,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// Size of a huge page where most kernels have one; elsewhere merely an alignment.
 const HUGE: usize = 2 << 20;
 
+/// Buffers that together take less than this get ordinary pages: 64 jobs of one
+/// small block each would take 128 MiB.
+const WORTH_HUGE: usize = HUGE / 2;
+
 /// One buffer for each I/O that may be in flight, in one piece of memory that
-/// is made of huge pages where the kernel grants them.
+/// is made of huge pages where the kernel grants them and they are worth it.
 ///
 /// The kernel reads or writes a buffer from [`lend`](Lender::lend) to
 /// [`take_back`](Self::take_back). Dropped with one still lent (a device that
@@ -50,11 +54,14 @@ impl Buffers {
             unmap(start, skipped);
             unmap(base.wrapping_byte_add(size), HUGE - skipped);
         }
+        let used = count * stride;
+        let advice =
+            if used < WORTH_HUGE { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
         // SAFETY: base..base + size is ours alone. Huge pages are a wish: a refusal changes nothing.
-        let _ = unsafe { madvise(base, size, Advice::LinuxHugepage) };
+        let _ = unsafe { madvise(base, size, advice) };
         let base = base.cast::<u8>();
-        for offset in (0..size).step_by(page) {
-            // SAFETY: offset < size, inside the mapping; volatile, for the sake of the fault.
+        for offset in (0..used).step_by(page) {
+            // SAFETY: offset < used <= size, inside the mapping; volatile, for the sake of the fault.
             unsafe { base.add(offset).write_volatile(0) };
         }
         Ok(Self { base, stride, length, lent: vec![false; count].into() })
@@ -215,6 +222,19 @@ mod tests {
         assert!(pieces.iter().all(|piece| piece.iov_len <= 100_000));
         assert_eq!(pieces.iter().map(|piece| piece.iov_len).sum::<usize>(), buffers.size());
         assert!(buffers.pieces(1000).is_none());
+    }
+
+    #[test]
+    fn small_buffers_take_little_memory() {
+        let buffers = Buffers::new(3, 4096).unwrap();
+        let page = rustix::param::page_size();
+        let mut entries = vec![0; HUGE / page * 8];
+        let pages = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let first = (buffers.base.addr() / page * 8) as u64;
+        std::os::unix::fs::FileExt::read_exact_at(&pages, &mut entries, first).unwrap();
+        // The highest bit of each entry: the page is in memory.
+        let present = entries.chunks(8).filter(|entry| entry[7] >> 7 == 1).count();
+        assert_eq!(present, buffers.size() / page);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use iodyno_model::Each;
 use crate::attend::{Attendant, Attended};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::flights::{Flight, Flights};
+use crate::flights::{Flight, Flights, Landed};
 use crate::io::{Completion, Io, Operation};
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -188,6 +188,7 @@ impl<'a, I: Io> Course<'a, I> {
 
     /// Something is in flight, and nothing may go before it is due, or
     /// something is done.
+    #[inline(always)] // As the engines' `enter`.
     fn wait_until_due(&mut self, clock: Clock) -> io::Result<()> {
         let left = self.issuer.due().saturating_sub(clock.now());
         let left = Duration::from_nanos(clock.ns(left)).min(LOOK);
@@ -203,25 +204,26 @@ impl<'a, I: Io> Course<'a, I> {
             return self.reap_attended(clock);
         }
         let Self { io, flights, tallies, issuer, .. } = self;
-        let completions = io.completions();
-        let now = if self.timed { clock.now() } else { 0 };
+        let (completions, timed) = (io.completions(), self.timed);
+        let now = if timed { clock.now() } else { 0 };
         let mut count = 0;
         let mut odd = None;
         for completion in completions {
             count += 1;
-            let flight = flights.end(completion.slot);
+            let Landed { begun, length, operation } = flights.land(completion.slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
                 pacer.completed(now);
             }
-            let tally = tallies[flight.operation as usize];
-            if completion.result != i64::from(flight.length) {
+            let tally = tallies[operation as usize];
+            if completion.result != i64::from(length) {
                 let (policy, shared) = (&self.policy, self.shared);
+                let flight = flights.latest(completion.slot);
                 let ending = unexpected(policy, shared, tally, &flight, completion.result);
                 odd = odd.or(ending);
-            } else if self.timed {
-                tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into());
+            } else if timed {
+                tally.record(clock.ns(now.saturating_sub(begun)), length.into());
             } else {
-                tally.count(flight.length.into());
+                tally.count(length.into());
             }
         }
         self.levels.completed(count);
@@ -338,3 +340,6 @@ fn unexpected(
     let goes_on = if reads { policy.continue_on.read } else { policy.continue_on.write };
     (!goes_on).then_some(Ending::Failed(failure))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The I/Os in flight of one thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::io::{Descriptor, Operation};
 
@@ -20,15 +20,28 @@ pub(crate) struct Flight {
     pub(crate) operation: Operation,
 }
 
+/// An I/O that is done: what its count and its latency are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Landed {
+    /// As in [`Flight`].
+    pub(crate) begun: u64,
+    /// As in [`Flight`].
+    pub(crate) length: u32,
+    /// As in [`Flight`].
+    pub(crate) operation: Operation,
+}
+
 /// A flight as the control thread may see it at any time. The worker alone
 /// writes, plain stores on every CPU that we know.
 #[derive(Debug, Default)]
+#[repr(align(32))] // Each in one cache line.
 struct Slot {
     /// 0: nothing is in flight.
     begun: AtomicU64,
     offset: AtomicU64,
-    /// Length, file and operation.
-    rest: AtomicU64,
+    length: AtomicU32,
+    file: AtomicU16,
+    operation: AtomicU8,
 }
 
 /// Looks at the flights of another thread.
@@ -43,20 +56,21 @@ pub(crate) struct Outlook(Arc<[Slot]>);
 #[derive(Debug)]
 pub(crate) struct Flights {
     slots: Arc<[Slot]>,
-    /// Last in, first out: the buffer used last is the one in the cache.
-    free: Vec<u16>,
+    /// The free slots, `free` of them. Last in, first out: the buffer used
+    /// last is the one in the cache.
+    stack: Box<[u16]>,
+    free: usize,
 }
 
 impl Slot {
     #[inline]
     fn flight(&self) -> Flight {
-        let rest = self.rest.load(Relaxed);
         Flight {
             begun: self.begun.load(Relaxed),
             offset: self.offset.load(Relaxed),
-            length: rest as u32,
-            file: (rest >> 32) as u16,
-            operation: Operation::from_index((rest >> 48) as u8),
+            length: self.length.load(Relaxed),
+            file: self.file.load(Relaxed),
+            operation: Operation::from_index(self.operation.load(Relaxed)),
         }
     }
 }
@@ -74,7 +88,8 @@ impl Flights {
     pub(crate) fn new(depth: u16) -> Self {
         Self {
             slots: (0..depth).map(|_| Slot::default()).collect(),
-            free: (0..depth).rev().collect(),
+            stack: (0..depth).rev().collect(),
+            free: depth.into(),
         }
     }
 
@@ -86,7 +101,9 @@ impl Flights {
     /// Takes up to `most` free slots.
     #[inline]
     pub(crate) fn take(&mut self, most: usize) -> impl ExactSizeIterator<Item = u16> {
-        self.free.drain(self.free.len().saturating_sub(most)..)
+        let end = self.free;
+        self.free = end.saturating_sub(most);
+        self.stack[self.free..end].iter().copied()
     }
 
     /// Stamps an I/O that is about to be submitted.
@@ -94,20 +111,35 @@ impl Flights {
     pub(crate) fn begin(&mut self, descriptor: &Descriptor, begun: u64) {
         let &Descriptor { offset, length, slot, file, operation } = descriptor;
         let slot = &self.slots[usize::from(slot)];
-        let rest = u64::from(length) | u64::from(file) << 32 | (operation as u64) << 48;
         slot.offset.store(offset, Relaxed);
-        slot.rest.store(rest, Relaxed);
+        slot.length.store(length, Relaxed);
+        slot.file.store(file, Relaxed);
+        slot.operation.store(operation as u8, Relaxed);
         slot.begun.store(begun, Relaxed);
     }
 
     /// Frees a slot whose I/O is done, and says what it was.
     #[inline]
     pub(crate) fn end(&mut self, slot: u16) -> Flight {
-        self.free.push(slot);
+        let begun = self.land(slot).begun;
+        Flight { begun, ..self.latest(slot) }
+    }
+
+    /// As [`end`](Self::end), and says only what nearly all want to know.
+    #[inline]
+    pub(crate) fn land(&mut self, slot: u16) -> Landed {
+        self.stack[self.free] = slot;
+        self.free += 1;
         let slot = &self.slots[usize::from(slot)];
-        let flight = slot.flight();
+        let begun = slot.begun.load(Relaxed);
         slot.begun.store(0, Relaxed);
-        flight
+        let operation = Operation::from_index(slot.operation.load(Relaxed));
+        Landed { begun, length: slot.length.load(Relaxed), operation }
+    }
+
+    /// What is or was in flight in this slot.
+    pub(crate) fn latest(&self, slot: u16) -> Flight {
+        self.slots[usize::from(slot)].flight()
     }
 
     /// Whether what is in flight and may write touches these bytes, or the
@@ -127,13 +159,13 @@ impl Flights {
     /// Free slots.
     #[inline]
     pub(crate) const fn free(&self) -> usize {
-        self.free.len()
+        self.free
     }
 
     /// I/Os in flight.
     #[inline]
     pub(crate) fn count(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free
     }
 }
 

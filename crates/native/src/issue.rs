@@ -1,6 +1,6 @@
 //! What to do next.
 
-use iodyno_job::{Flush, Job, Request, Stream};
+use iodyno_job::{Flush, Job, Request};
 use iodyno_model::Direction;
 
 use crate::buffers::Buffers;
@@ -8,26 +8,7 @@ use crate::flights::Flights;
 use crate::io::{BATCH, Descriptor, Operation};
 use crate::pace::Pacer;
 use crate::preparation::Preparation;
-use crate::replay::Replay;
-
-/// Where requests come from.
-#[derive(Debug)]
-pub(crate) enum Requests {
-    /// What the job asks for.
-    Stream(Box<Stream>),
-    /// What was written, to be read again.
-    Replay(Replay),
-}
-
-impl Requests {
-    #[inline]
-    fn fill(&mut self, requests: &mut [Request]) -> usize {
-        match self {
-            Self::Stream(stream) => stream.fill(requests),
-            Self::Replay(replay) => replay.fill(requests),
-        }
-    }
-}
+use crate::requests::Requests;
 
 /// Fills batches of descriptors, with one dispatch on the pattern for each.
 #[derive(Debug)]
@@ -35,7 +16,6 @@ pub(crate) struct Issuer {
     requests: Requests,
     /// It has no more.
     exhausted: bool,
-    asked: Box<[Request]>,
     batch: Box<[Descriptor]>,
     /// I/Os in flight at most: the depth, or what `latency_target` leaves of it.
     limit: usize,
@@ -82,17 +62,16 @@ impl Issuer {
     pub(crate) fn new(
         job: &Job,
         depth: u16,
-        requests: Requests,
+        mut requests: Requests,
         preparation: Option<Preparation>,
         pacer: Option<Pacer>,
     ) -> Self {
         let depth = usize::from(depth);
         let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
-        let empty = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
+        requests.make_room(most);
         Self {
             requests,
             exhausted: false,
-            asked: vec![empty; most].into(),
             batch: vec![Descriptor::default(); most].into(),
             limit: depth,
             low: job.depth.low.map_or(depth - 1, |low| (low as usize).min(depth - 1)),
@@ -113,9 +92,10 @@ impl Issuer {
     /// came from, with the one that could not go yet.
     pub(crate) fn turn_to(
         &mut self,
-        requests: Requests,
+        mut requests: Requests,
         held: Option<Request>,
     ) -> (Requests, Option<Request>) {
+        requests.make_room(self.batch.len());
         self.exhausted = false;
         let held = std::mem::replace(&mut self.held, held);
         (std::mem::replace(&mut self.requests, requests), held)
@@ -145,7 +125,7 @@ impl Issuer {
     /// Verifying makes no syncs.
     #[inline]
     fn flushing_here(&self) -> Option<Flushing> {
-        self.flushing.filter(|_| matches!(self.requests, Requests::Stream(_)))
+        self.flushing.filter(|_| !self.requests.is_replay())
     }
 
     /// How many may go now.
@@ -166,7 +146,7 @@ impl Issuer {
     }
 
     /// The next I/Os, as many as may go at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fill(&mut self, flights: &mut Flights, buffers: &mut Buffers) -> &[Descriptor] {
         let mut room = self.room(flights);
         if self.exhausted || room == 0 || self.allowance != u64::MAX || self.flushing.is_some() {
@@ -178,19 +158,28 @@ impl Issuer {
         if self.serialize_overlap {
             return self.fill_apart(flights, buffers, room);
         }
-        if room == 0 {
-            return &[];
+        if self.held.is_some() {
+            return self.fill_held(flights, buffers, room);
         }
-        let first = match self.held.take() {
-            Some(held) => {
-                self.asked[0] = held;
-                1
-            }
-            None => 0,
-        };
-        let count = first + self.requests.fill(&mut self.asked[first..room]);
-        self.exhausted |= count < room;
-        self.describe(flights, buffers, count)
+        let requests = self.requests.take(room);
+        self.exhausted |= requests.len() < room;
+        let count = describe(requests, flights, &mut self.batch);
+        self.finish(buffers, count);
+        &self.batch[..count]
+    }
+
+    /// The one that could not go before.
+    #[cold]
+    fn fill_held(
+        &mut self,
+        flights: &mut Flights,
+        buffers: &mut Buffers,
+        room: usize,
+    ) -> &[Descriptor] {
+        let Some(request) = self.next_request(room) else { return &[] };
+        let count = describe(&[request], flights, &mut self.batch);
+        self.finish(buffers, count);
+        &self.batch[..count]
     }
 
     /// A sync is due, and something comes after it: as in fio, the last writes
@@ -214,29 +203,15 @@ impl Issuer {
         }
     }
 
-    /// Descriptors of the first `count` that were asked for.
+    /// What only some jobs need: contents, counts.
     #[inline]
-    fn describe(
-        &mut self,
-        flights: &mut Flights,
-        buffers: &mut Buffers,
-        count: usize,
-    ) -> &[Descriptor] {
-        let slots = flights.take(count);
-        let batch = &mut self.batch[..count];
-        for ((descriptor, request), slot) in batch.iter_mut().zip(&self.asked).zip(slots) {
-            let &Request { offset, length, file, direction } = request;
-            let operation = Operation::of(direction);
-            *descriptor = Descriptor { offset, length, slot, file, operation };
-        }
+    fn finish(&mut self, buffers: &mut Buffers, count: usize) {
         if self.preparation.is_some() || self.flushing.is_some() || self.allowance != u64::MAX {
-            self.finish(buffers, count);
+            self.prepare(buffers, count);
         }
-        &self.batch[..count]
     }
 
-    /// What only some jobs need: contents, counts.
-    fn finish(&mut self, buffers: &mut Buffers, count: usize) {
+    fn prepare(&mut self, buffers: &mut Buffers, count: usize) {
         if self.allowance != u64::MAX {
             self.allowance -= count as u64;
         }
@@ -277,8 +252,9 @@ impl Issuer {
             self.held = Some(request);
             return &[];
         }
-        self.asked[0] = request;
-        self.describe(flights, buffers, 1)
+        let count = describe(&[request], flights, &mut self.batch);
+        self.finish(buffers, count);
+        &self.batch[..count]
     }
 
     fn next_request(&mut self, room: usize) -> Option<Request> {
@@ -286,9 +262,9 @@ impl Issuer {
             return None;
         }
         self.held.take().or_else(|| {
-            let count = self.requests.fill(&mut self.asked[..1]);
-            self.exhausted |= count == 0;
-            (count > 0).then(|| self.asked[0])
+            let request = self.requests.take(1).first().copied();
+            self.exhausted |= request.is_none();
+            request
         })
     }
 
@@ -341,10 +317,10 @@ impl Issuer {
     /// due earlier.
     fn next_paced(&mut self, pacer: &Pacer, now: u64) -> Option<Request> {
         let mixed = self.mixed && self.held.is_none() && pacer.has_rates();
-        let Requests::Stream(stream) = &mut self.requests else { return self.next_request(1) };
         if !mixed {
             return self.next_request(1);
         }
+        let Some(stream) = self.requests.stream_mut() else { return self.next_request(1) };
         let of = |direction, other| {
             let (due, instead) = (pacer.due_in(direction), pacer.due_in(other));
             if due > now && instead < due { other } else { direction }
@@ -362,15 +338,27 @@ impl Issuer {
     }
 }
 
+/// Descriptors of `requests`, as many as there are, in free slots.
+#[inline]
+fn describe(requests: &[Request], flights: &mut Flights, batch: &mut [Descriptor]) -> usize {
+    let slots = flights.take(requests.len());
+    for ((request, slot), descriptor) in requests.iter().zip(slots).zip(batch) {
+        let &Request { offset, length, file, direction } = request;
+        let operation = Operation::of(direction);
+        *descriptor = Descriptor { offset, length, slot, file, operation };
+    }
+    requests.len()
+}
+
 #[cfg(test)]
 mod tests {
-    use iodyno_job::{Extent, Room};
+    use iodyno_job::{Extent, Room, Stream};
 
     use super::*;
 
     fn stream(job: &Job, blocks: u64) -> Requests {
         let rooms = [Room { size_bytes: blocks * 512, block_bytes: 512 }];
-        Requests::Stream(Box::new(Stream::new(job, &rooms, 0, 0).unwrap()))
+        Requests::stream(Stream::new(job, &rooms, 0, 0).unwrap())
     }
 
     #[test]

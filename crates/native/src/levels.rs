@@ -2,38 +2,49 @@
 
 use iodyno_model::Account;
 
-/// Counts of batches and of I/Os by the depth they met.
-#[derive(Debug, Clone, Copy, Default)]
+/// Larger ones are counted with these.
+const MOST: usize = 65;
+
+/// How many batches and I/Os there were of each size and at each depth. Levels
+/// are made of them at the end.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Levels {
-    depth: [u64; 7],
-    submit: [u64; 7],
-    complete: [u64; 7],
+    depth: [u64; MOST + 1],
+    submit: [u64; MOST + 1],
+    complete: [u64; MOST + 1],
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        let none = [0; MOST + 1];
+        Self { depth: none, submit: none, complete: none }
+    }
 }
 
 impl Levels {
     /// `count` I/Os were submitted at once, and then `in_flight` were outstanding.
     #[inline]
-    pub(crate) const fn submitted(&mut self, count: usize, in_flight: usize) {
+    pub(crate) fn submitted(&mut self, count: usize, in_flight: usize) {
         if count > 0 {
-            self.depth[depth_level(in_flight)] += count as u64;
-            self.submit[batch_level(count)] += 1;
+            self.depth[in_flight.min(MOST)] += count as u64;
+            self.submit[count.min(MOST)] += 1;
         }
     }
 
     /// `count` completions were seen at once.
     #[inline]
-    pub(crate) const fn completed(&mut self, count: usize) {
-        self.complete[batch_level(count)] += 1;
+    pub(crate) fn completed(&mut self, count: usize) {
+        self.complete[count.min(MOST)] += 1;
     }
 
     /// Adds them to an account.
     pub(crate) fn add_to(&self, account: &mut Account) {
-        for (sum, one) in [
-            (&mut account.depth_levels, &self.depth),
-            (&mut account.submit_levels, &self.submit),
-            (&mut account.complete_levels, &self.complete),
-        ] {
-            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        for (size, times) in self.depth.iter().enumerate().skip(1) {
+            account.depth_levels[depth_level(size)] += times;
+        }
+        for (size, (submit, complete)) in self.submit.iter().zip(&self.complete).enumerate() {
+            account.submit_levels[batch_level(size)] += submit;
+            account.complete_levels[batch_level(size)] += complete;
         }
     }
 }

@@ -33,6 +33,7 @@ mod prepare;
 mod probe;
 mod replay;
 mod reporter;
+mod requests;
 mod running;
 mod shared;
 mod tally;

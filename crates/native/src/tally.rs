@@ -51,7 +51,9 @@ impl Tally {
         let bin = &self.bins[Histogram::index(ns)];
         bin.store(bin.load(Relaxed) + 1, Relaxed);
         self.sum_ns.store(self.sum_ns.load(Relaxed).wrapping_add(ns), Relaxed);
-        let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + ns as f64 * ns as f64;
+        // One instruction by way of i64, eight from u64.
+        let float = ns as i64 as f64;
+        let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + float * float;
         self.sum_squares.store(squares.to_bits(), Relaxed);
         if ns < self.min_ns.load(Relaxed) {
             self.min_ns.store(ns, Relaxed);

@@ -21,12 +21,13 @@ use crate::io::{
     Descriptor, Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync,
     Uring, UringCmd,
 };
-use crate::issue::{Issuer, Requests};
+use crate::issue::Issuer;
 use crate::levels::Levels;
 use crate::pace::Pacer;
 use crate::placement::Placement;
 use crate::preparation::{Preparation, Verifying};
 use crate::replay::Replay;
+use crate::requests::Requests;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::usage::Usage;
@@ -136,7 +137,7 @@ impl Assignment {
         });
         let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
         let fresh = self.stream.clone();
-        let requests = Requests::Stream(Box::new(self.stream));
+        let requests = Requests::stream(self.stream);
         let issuer = Issuer::new(job, depth, requests, preparation, pacer);
         let mut course = Course::new(io, issuer, flights, self.tallies.table(), &self.shared);
         course.attendant = attendant;
@@ -228,7 +229,7 @@ fn stages<I: Io>(
     let loops = if verifies { job.space.loops.max(1) } else { 1 };
     for turn in 0..loops {
         if turn > 0 {
-            course.issuer.turn_to(Requests::Stream(Box::new(fresh.clone())), None);
+            course.issuer.turn_to(Requests::stream(fresh.clone()), None);
         }
         loop {
             if verifies && job.verify.backlog > 0 {
@@ -289,7 +290,7 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
             attendant.verifies = verifies;
         }
     };
-    let (rest, held) = course.issuer.turn_to(Requests::Replay(replay), None);
+    let (rest, held) = course.issuer.turn_to(Requests::replay(replay), None);
     attend(course, true);
     let ending = course.run();
     attend(course, false);

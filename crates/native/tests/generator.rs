@@ -171,7 +171,8 @@ fn every_engine_reports_what_it_did() {
             watcher.intervals.iter().map(|i| i.jobs[0].directions.read.latency.sum_ns()).sum();
         let outstanding = sum_ns / end_ns as f64;
         assert!(outstanding <= f64::from(2 * depth) * 1.01, "{outstanding} of {}", 2 * depth);
-        assert!(report.cpu.system > 0.0 && report.cpu.busiest_thread <= 1.0);
+        // By mapping it may all be user time.
+        assert!(report.cpu.user + report.cpu.system > 0.0 && report.cpu.busiest_thread <= 1.0);
     }
 }
 

@@ -148,7 +148,7 @@ impl Io for Libaio {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         self.enter_for(wait, None)
     }
@@ -254,7 +254,7 @@ impl Context {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&self, blocks: &[usize]) -> io::Result<usize> {
         let arguments =
             [self.0 as usize, blocks.len(), blocks.as_ptr().expose_provenance(), 0, 0, 0];
@@ -264,6 +264,7 @@ impl Context {
     }
 
     /// Waits for `least` events, `most` at the longest, and fetches what is there.
+    #[inline(always)]
     fn wait(
         &self,
         least: usize,

@@ -231,6 +231,8 @@ pub(crate) trait Io: Sized {
     /// and return early, where the kernel is busy or a signal came: call it
     /// again. What the kernel cannot do asynchronously is done here.
     ///
+    /// To be inlined into the loop: see `syscall`.
+    ///
     /// # Errors
     /// Where the engine itself fails; an I/O that fails is a completion.
     fn enter(&mut self, wait: u32) -> io::Result<()>;

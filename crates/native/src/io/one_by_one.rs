@@ -70,7 +70,7 @@ impl<T: Transfer> Io for OneByOne<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, _wait: u32) -> io::Result<()> {
         let Some(descriptor) = self.queued else { return Ok(()) };
         let Descriptor { slot, length, operation, .. } = descriptor;

@@ -22,7 +22,7 @@ impl Transfer for Positioned {
         Self
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
         let write = descriptor.operation == Operation::Write;
         let number = if write { libc::SYS_pwrite64 } else { libc::SYS_pread64 };

@@ -28,7 +28,7 @@ impl Transfer for Flagged {
         Self { read_flags: flags(Operation::Read), write_flags: flags(Operation::Write) }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
         let (number, flags) = match descriptor.operation {
             Operation::Write => (libc::SYS_pwritev2, self.write_flags),

@@ -215,7 +215,7 @@ impl<E: Entry> Ring<E> {
     ///
     /// # Errors
     /// As io_uring_enter(2), but for what only means that the kernel is busy.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, most: u32, wait: u32) -> io::Result<()> {
         if self.sqpoll {
             return self.enter_polled(wait);
@@ -275,7 +275,7 @@ impl<E: Entry> Ring<E> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, submit: u32, wait: u32, flags: u32) -> io::Result<u32> {
         self.call_with(submit, wait, flags, [0, 0])
     }

@@ -25,7 +25,7 @@ impl Transfer for Seeking {
         Self { positions: vec![None; files.len()].into() }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
         let Descriptor { offset, length, file, operation, .. } = *descriptor;
         let target = files.descriptor(file).as_raw_fd() as usize;

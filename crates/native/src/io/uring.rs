@@ -110,7 +110,7 @@ impl Io for Uring {
         Ok(Opened { io, depth, registered_buffers, shortfalls })
     }
 
-    #[inline]
+    #[inline(always)]
     fn queue(&mut self, batch: &[Descriptor]) {
         let Self { ring, buffers, templates, aside, piece_shift, last, .. } = self;
         let (mut entries, mut lender) = (ring.entries(), buffers.lender());
@@ -144,7 +144,7 @@ impl Io for Uring {
         entries.publish();
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
         let in_flight = self.ring.in_flight();

@@ -139,7 +139,7 @@ impl Io for UringCmd {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
         let in_flight = self.ring.in_flight();

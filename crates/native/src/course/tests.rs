@@ -1,0 +1,303 @@
+//! The loop around every engine, and around devices that misbehave.
+
+use std::collections::BTreeMap;
+
+use iodyno_job::{Job, Pattern, Room, Stream};
+
+use super::*;
+use crate::buffers::Buffers;
+use crate::io::{Descriptor, Libaio, Mmap, Opened, Psync, Pvsync2, Setup, SetupError, Sync, Uring};
+use crate::pace::Pacer;
+use crate::requests::Requests;
+use crate::tally::{Counts, Reading};
+use crate::testing::{BLOCK, NumberedFile, allocations};
+
+const BLOCKS: u64 = 500;
+const LENGTH: u32 = BLOCK as u32;
+
+/// Calls a function that is generic in the engine for each that needs no NVMe drive.
+macro_rules! each_engine {
+    ($test:ident $arguments:tt) => {
+        $test::<Uring> $arguments;
+        $test::<Libaio> $arguments;
+        $test::<Psync> $arguments;
+        $test::<Pvsync2> $arguments;
+        $test::<Sync> $arguments;
+        $test::<Mmap> $arguments;
+    };
+}
+
+/// Reads of blocks until it is stopped, whatever fails.
+fn reads(rw: Pattern, depth: u16) -> Job {
+    let mut job = Job::direct();
+    job.pattern.rw = rw;
+    job.depth.iodepth = depth.into();
+    job
+}
+
+fn issuer(job: &Job, depth: u16) -> Issuer {
+    let rooms = [Room { size_bytes: BLOCKS * BLOCK, block_bytes: 512 }];
+    let requests = Requests::stream(Stream::new(job, &rooms, 0, 0).unwrap());
+    Issuer::new(job, depth, requests, None, Pacer::new(&job.pace, Clock::get(), 1))
+}
+
+fn course<'a, I: Io>(io: I, job: &Job, depth: u16, both: &'a (Shared, Tally)) -> Course<'a, I> {
+    let (shared, tally) = both;
+    shared.start();
+    let mut course = Course::new(io, issuer(job, depth), Flights::new(depth), [tally; 5], shared);
+    course.policy.continue_on = job.errors.continue_on_error;
+    course
+}
+
+fn counted(tally: &Tally) -> Counts {
+    let mut counts = Counts::default();
+    Reading::default().take(tally, &mut counts);
+    counts
+}
+
+/// An engine that is watched: what is in flight, what was read, how often the
+/// kernel was entered; stops the job after so many reads.
+struct Watched<'a, I> {
+    io: I,
+    shared: &'a Shared,
+    stop_after: u64,
+    in_flight: BTreeMap<u16, u64>,
+    deepest: usize,
+    enters: u64,
+    /// How often each block was read, and was itself.
+    right: Vec<u64>,
+    done: u64,
+}
+
+impl<'a, I: Io> Watched<'a, I> {
+    fn new(io: I, shared: &'a Shared, stop_after: u64) -> Self {
+        let right = vec![0; BLOCKS as usize];
+        let in_flight = BTreeMap::new();
+        Self { io, shared, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
+    }
+}
+
+impl<I: Io> Io for Watched<'_, I> {
+    const NAME: &'static str = I::NAME;
+
+    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+        unreachable!("it is made around another")
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        self.io.buffers()
+    }
+
+    fn queue(&mut self, batch: &[Descriptor]) {
+        for descriptor in batch {
+            let taken = self.in_flight.insert(descriptor.slot, descriptor.offset);
+            assert_eq!(taken, None, "slot {} is in flight", descriptor.slot);
+        }
+        self.deepest = self.deepest.max(self.in_flight.len());
+        self.io.queue(batch);
+    }
+
+    fn enter(&mut self, wait: u32) -> io::Result<()> {
+        self.enters += 1;
+        self.io.enter(wait)
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        let all: Vec<_> = self.io.completions().collect();
+        for completion in &all {
+            let offset = self.in_flight.remove(&completion.slot).expect("it was in flight");
+            if completion.result == BLOCK as i64 {
+                let data = self.io.buffers().slot(completion.slot, LENGTH);
+                let number = u64::from_le_bytes(data[..8].try_into().unwrap());
+                assert_eq!(number * BLOCK, offset, "the data of another block");
+                assert!(data[8..].iter().all(|byte| *byte == !number as u8));
+                self.right[number as usize] += 1;
+            }
+        }
+        self.done += all.len() as u64;
+        if self.done >= self.stop_after {
+            self.shared.enough();
+        }
+        all.into_iter()
+    }
+}
+
+fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
+    let file = NumberedFile::new(BLOCKS);
+    let Opened { io, depth, .. } = I::open(Setup::reading(file.open(), depth, LENGTH)).unwrap();
+    let both = <(Shared, Tally)>::default();
+    let watched = Watched::new(io, &both.0, 3 * BLOCKS);
+    let mut course = course(watched, &reads(rw, depth), depth, &both);
+    assert_eq!(course.run().unwrap(), Ending::Done);
+    assert_eq!(course.flights.count(), 0);
+    let watched = course.io;
+    assert!(watched.in_flight.is_empty());
+    assert_eq!(watched.deepest, usize::from(depth), "the depth was reached and never exceeded");
+    assert!(watched.right.iter().all(|times| *times >= 2), "three rounds see every block");
+    assert_eq!(watched.right.iter().sum::<u64>(), watched.done);
+    let counts = counted(&both.1);
+    assert_eq!((counts.latency.count(), counts.errors), (watched.done, 0));
+    assert_eq!(counts.bytes, watched.done * BLOCK);
+    assert!(counts.latency.min_ns().unwrap() > 0);
+    if depth == 1 {
+        // The kernel may return early, seldom.
+        let more = watched.enters - watched.done;
+        assert!(more <= watched.done / 100, "one system call for each read, and {more} more");
+    }
+}
+
+#[test]
+fn what_is_there_is_read_at_the_depth_that_was_asked_for() {
+    each_engine!(reads_what_is_there(1, Pattern::RandRead));
+    each_engine!(reads_what_is_there(7, Pattern::Read));
+    each_engine!(reads_what_is_there(100, Pattern::RandRead));
+}
+
+/// Stops after so many completions.
+struct Limited<'a, I> {
+    io: I,
+    shared: &'a Shared,
+    left: u32,
+}
+
+impl<I: Io> Io for Limited<'_, I> {
+    const NAME: &'static str = I::NAME;
+
+    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+        unreachable!("it is made around another")
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        self.io.buffers()
+    }
+
+    fn queue(&mut self, batch: &[Descriptor]) {
+        self.io.queue(batch);
+    }
+
+    fn enter(&mut self, wait: u32) -> io::Result<()> {
+        self.io.enter(wait)
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        let Self { io, shared, left } = self;
+        io.completions().inspect(|_| {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                shared.enough();
+            }
+        })
+    }
+}
+
+fn allocates_nothing<I: Io>(job: &Job) {
+    let file = NumberedFile::new(BLOCKS);
+    let both = <(Shared, Tally)>::default();
+    let setup = Setup::reading(file.open(), job.depth.iodepth as u16, 4 * LENGTH);
+    let Opened { io, depth, .. } = I::open(setup).unwrap();
+    let limited = Limited { io, shared: &both.0, left: 1000 };
+    let mut course = course(limited, job, depth, &both);
+    let before = allocations();
+    let ending = course.run().unwrap();
+    assert_eq!(allocations() - before, 0, "{}", I::NAME);
+    assert_eq!(ending, Ending::Done);
+    let count = counted(&both.1).latency.count();
+    assert!(count >= 1000, "{}: {count} reads", I::NAME);
+}
+
+#[test]
+fn the_loop_allocates_nothing() {
+    let before = allocations();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(allocations() - before, 1, "allocations are counted");
+    each_engine!(allocates_nothing(&reads(Pattern::RandRead, 64)));
+    each_engine!(allocates_nothing(&reads(Pattern::Read, 1)));
+    let mut picky = reads(Pattern::RandRead, 16);
+    let lengths = iodyno_job::BlockSize::Range { low: 4096, high: 16384 };
+    picky.pattern.bs = iodyno_model::Each::all(lengths);
+    picky.depth.batch = Some(5);
+    picky.depth.serialize_overlap = true;
+    each_engine!(allocates_nothing(&picky));
+    let mut paced = reads(Pattern::RandRead, 16);
+    paced.pace.rate_iops.read = Some(1_000_000_000);
+    each_engine!(allocates_nothing(&paced));
+}
+
+fn counts_reads_that_fail<I: Io>() {
+    // The last 100 blocks that the job thinks it has are not there.
+    let file = NumberedFile::new(BLOCKS - 100);
+    let mut job = reads(Pattern::Read, 16);
+    for goes_on in [true, false] {
+        job.errors.continue_on_error.read = goes_on;
+        let both = <(Shared, Tally)>::default();
+        let opened = I::open(Setup::reading(file.open(), 16, LENGTH)).unwrap();
+        let depth = opened.depth;
+        let watched = Watched::new(opened.io, &both.0, BLOCKS);
+        let mut course = course(watched, &job, depth, &both);
+        let ending = course.run().unwrap();
+        let (counts, done) = (counted(&both.1), course.io.done);
+        assert_eq!(counts.latency.count() + counts.errors, done);
+        let first = both.0.first_error().unwrap();
+        assert!(first.result <= 0 && first.length == LENGTH, "{first:?}");
+        assert!(first.offset >= (BLOCKS - 100) * BLOCK);
+        if goes_on {
+            assert_eq!((ending, counts.errors), (Ending::Done, 100), "{}", I::NAME);
+        } else {
+            assert_eq!(ending, Ending::Failed(first), "{}", I::NAME);
+            assert!((1..=u64::from(depth) + 32).contains(&counts.errors), "{}", I::NAME);
+        }
+    }
+}
+
+#[test]
+fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
+    each_engine!(counts_reads_that_fail());
+}
+
+/// A device that answers the first reads, then says that it is gone.
+struct Vanishing {
+    in_flight: Vec<u16>,
+    answers: u32,
+    buffers: Buffers,
+}
+
+impl Io for Vanishing {
+    const NAME: &'static str = "vanishing";
+
+    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+        unreachable!("it is made as it is")
+    }
+
+    fn queue(&mut self, batch: &[Descriptor]) {
+        self.in_flight.extend(batch.iter().map(|descriptor| descriptor.slot));
+    }
+
+    fn enter(&mut self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        let answers = &mut self.answers;
+        self.in_flight.drain(..).map(|slot| {
+            let result = if *answers > 0 { BLOCK as i64 } else { -i64::from(libc::ENODEV) };
+            *answers = answers.saturating_sub(1);
+            Completion { slot, result }
+        })
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_ends_the_job() {
+    let both = <(Shared, Tally)>::default();
+    let buffers = Buffers::new(8, LENGTH).unwrap();
+    let io = Vanishing { in_flight: Vec::new(), answers: 100, buffers };
+    let mut course = course(io, &reads(Pattern::RandRead, 8), 8, &both);
+    let Ending::Gone(failure) = course.run().unwrap() else { panic!("it is gone") };
+    assert_eq!(failure.errno(), libc::ENODEV);
+    assert!(both.0.is_over(true) && course.flights.count() == 0);
+    assert_eq!(counted(&both.1).latency.count(), 100);
+}

@@ -1,0 +1,118 @@
+//! Where requests come from.
+
+use iodyno_job::{Request, Stream};
+use iodyno_model::Direction;
+
+use crate::replay::Replay;
+
+/// Requests that are made at once, at least: asking for each by itself would
+/// cost as much as all the rest of the loop at depth 1.
+const AHEAD: usize = 32;
+
+/// Requests in their order, some of them made ahead.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    source: Source,
+    ahead: Box<[Request]>,
+    /// Those of `ahead` that were not taken yet.
+    first: usize,
+    end: usize,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// What the job asks for.
+    Stream(Box<Stream>),
+    /// What was written, to be read again.
+    Replay(Replay),
+}
+
+impl Requests {
+    /// What the job asks for.
+    pub(crate) fn stream(stream: Stream) -> Self {
+        Self::of(Source::Stream(Box::new(stream)))
+    }
+
+    /// What was written, to be read again.
+    pub(crate) fn replay(replay: Replay) -> Self {
+        Self::of(Source::Replay(replay))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, ahead: Box::default(), first: 0, end: 0 }
+    }
+
+    /// Makes room to take `most` at once. They keep their order.
+    pub(crate) fn make_room(&mut self, most: usize) {
+        let empty = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
+        let mut ahead = self.ahead.to_vec();
+        ahead.resize(ahead.len().max(most).max(AHEAD), empty);
+        self.ahead = ahead.into();
+    }
+
+    /// The next ones: `most` of them, or fewer where there are no more (or
+    /// [room](Self::make_room) for no more).
+    #[inline]
+    pub(crate) fn take(&mut self, most: usize) -> &[Request] {
+        if self.end - self.first < most {
+            self.make_more();
+        }
+        let first = self.first;
+        self.first = self.end.min(first + most);
+        &self.ahead[first..self.first]
+    }
+
+    /// They are what was written, to be read again.
+    pub(crate) const fn is_replay(&self) -> bool {
+        matches!(self.source, Source::Replay(_))
+    }
+
+    /// The stream that they come from, where none of them was made ahead.
+    pub(crate) fn stream_mut(&mut self) -> Option<&mut Stream> {
+        match &mut self.source {
+            Source::Stream(stream) if self.first == self.end => Some(stream),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn make_more(&mut self) {
+        self.ahead.copy_within(self.first..self.end, 0);
+        let kept = self.end - self.first;
+        let empty = &mut self.ahead[kept..];
+        let made = match &mut self.source {
+            Source::Stream(stream) => stream.fill(empty),
+            Source::Replay(replay) => replay.fill(empty),
+        };
+        (self.first, self.end) = (0, kept + made);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::{Job, Room};
+
+    use super::*;
+
+    #[test]
+    fn none_is_lost_whatever_is_taken_at_once() {
+        let job = Job::default();
+        let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
+        for sizes in [[1, 1, 1], [7, 32, 3], [50, 1, 64]] {
+            let mut requests = Requests::stream(Stream::new(&job, &rooms, 0, 0).unwrap());
+            requests.make_room(64);
+            let mut taken = Vec::new();
+            for most in sizes.into_iter().cycle() {
+                let some = requests.take(most);
+                taken.extend_from_slice(some);
+                if some.len() < most {
+                    break;
+                }
+                // More room does not disturb the order.
+                requests.make_room(64 + taken.len() % 3);
+            }
+            assert!(taken.iter().enumerate().all(|(n, one)| one.offset == 4096 * n as u64));
+            assert_eq!(taken.len(), 1000);
+        }
+    }
+}
