@@ -4,16 +4,18 @@ Two archives, one after the other, as the kernel allows: the base, which changes
 cached, and what is under test, which is packed at every start.
 """
 
+import contextlib
 import hashlib
 import lzma
 import os
 import re
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
-MODULES = ["virtio_pci", "virtio_console"]
+MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey"]
 DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
 
 
@@ -97,10 +99,22 @@ def _module_files(tree):
     return [(f"{i:02}-{path.name.split('.')[0]}.ko", body) for i, (path, body) in enumerate(order)]
 
 
+@contextlib.contextmanager
+def _compiled(name):
+    """A program of the guest's own, from its source; the C compiler is the one that links Rust."""
+    with tempfile.TemporaryDirectory(prefix="iodyno-lab-") as directory:
+        program = Path(directory, name)
+        try:
+            subprocess.run(["cc", "-Os", "-o", str(program), str(GUEST / f"{name}.c")], check=True, timeout=60)
+        except FileNotFoundError:
+            raise FileNotFoundError("cc not found: 'make deps' installs a C compiler") from None
+        yield program
+
+
 def base(tree):
     """The path of the base archive for an unpacked tree, made where it is missing."""
-    init = (GUEST / "init.sh").read_bytes()
-    version = hashlib.sha256(init + Path(__file__).read_bytes()).hexdigest()[:12]
+    init, denied = ((GUEST / name).read_bytes() for name in ("init.sh", "without_io_uring.c"))
+    version = hashlib.sha256(init + denied + Path(__file__).read_bytes()).hexdigest()[:12]
     path = tree / f"base-{version}.cpio"
     if path.exists():
         return path
@@ -116,8 +130,10 @@ def base(tree):
     for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
         if applet not in ("busybox", "lspci"):
             archive.symlink(f"bin/{applet}", "busybox")
-    for tool in ("usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
+    for tool in ("sbin/dmsetup", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
         archive.program(tree / tool, tree=tree)
+    with _compiled("without_io_uring") as helper:
+        archive.program(helper)
     archive.file("usr/share/misc/pci.ids", (tree / "usr/share/misc/pci.ids").read_bytes())
     for name, body in _module_files(tree):
         archive.file(f"modules/{name}", body)

@@ -230,11 +230,32 @@ class Lab:
         """Takes a drive out for good; the guest is told at once, and I/O to the drive ends."""
         self.machine.qmp("device_del", id=drive)
 
+    @contextlib.contextmanager
+    def poll_queues(self, drive, count=1):
+        """A drive probed anew with queues without interrupts; the others keep theirs."""
+        parameter = "/sys/module/nvme/parameters/poll_queues"
+        self._must(f"echo {count} > {parameter}")
+        with self.without_driver(drive):
+            pass
+        self._must(f"echo 0 > {parameter}")
+        try:
+            yield
+        finally:
+            with self.without_driver(drive):
+                pass
+
     def reads(self, drive):
         """How many reads a drive has served since power-on."""
+        return self._served(drive)["rd_operations"]
+
+    def writes(self, drive):
+        """How many writes; trims are not counted by QEMU."""
+        return self._served(drive)["wr_operations"]
+
+    def _served(self, drive):
         for device in self.machine.qmp("query-blockstats"):
             if device.get("qdev", "").split("/")[-1] == f"namespace-{drive}":
-                return device["stats"]["rd_operations"]
+                return device["stats"]
         raise machine.MachineError(f"QEMU knows no drive {drive}")
 
     def wait_for_reads(self, drive, count, timeout_s=60):

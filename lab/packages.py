@@ -12,13 +12,15 @@ import tempfile
 from pathlib import Path
 
 KERNEL_METAPACKAGE = "linux-image-cloud-amd64"
-TOOLS = ["busybox-static", "nvme-cli", "pciutils"]
+TOOLS = ["busybox-static", "dmsetup", "nvme-cli", "pciutils"]
 # Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
 # under test is linked against that one.
 WANTED = re.compile(r"^(lib|zlib1g|pci\.ids)")
 HOSTS_OWN = {"libc6", "libgcc-s1"}
 TIMEOUT_S = 300
 APT_LISTS = Path("/var/lib/apt/lists")
+# What is unpacked goes by the list it was made from: with another list it is another tree.
+TREES = f"guest-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:4]}-"
 
 
 class PackageError(Exception):
@@ -65,13 +67,13 @@ def unpacked(cache):
 
     apt is asked only where its lists are newer than what is there: its answers take seconds.
     """
-    for tree in cache.glob("guest-*"):
+    for tree in cache.glob(f"{TREES}*"):
         if not APT_LISTS.exists() or APT_LISTS.stat().st_mtime < tree.stat().st_mtime:
             return tree
     names = _closure()
     versions = _output("apt-cache", "show", "--no-all-versions", *names)
     stamp = "\n".join(sorted(re.findall(r"^(?:Package|Version|SHA256): .*$", versions, re.M)))
-    tree = cache / ("guest-" + hashlib.sha256(stamp.encode()).hexdigest()[:12])
+    tree = cache / (TREES + hashlib.sha256(stamp.encode()).hexdigest()[:12])
     if tree.is_dir():
         tree.touch()
         return tree

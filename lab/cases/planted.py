@@ -55,6 +55,15 @@ class Planted(Case):
             self.assertAlmostEqual(used / topology.SIZE_BLOCKS, 1 / 4, delta=0.01)
         self.assertEqual((first_byte(0), first_byte(230)), ("00", "00"))
 
+    def test_poll_queues(self):
+        polls = f"cat /sys/block/{self.lab.namespace('F')}/queue/io_poll"
+        with self.lab.poll_queues("F"):
+            self.assertEqual(self.say(polls).strip(), "1")
+        self.assertEqual(self.say(polls).strip(), "0")
+
+    def test_io_uring_can_be_absent(self):
+        self.assertEqual(self.lab.run("without_io_uring 38 sh -c 'exit 7'").status, 7)
+
     def test_written_drives_hold_different_data(self):
         def digest(name):
             return self.say(f"dd if=/dev/{name} bs=1M skip=500 count=1 iflag=direct 2>/dev/null | md5sum")

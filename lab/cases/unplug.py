@@ -1,9 +1,24 @@
 """A drive is taken out while it is being measured. Last: it does not come back."""
 
-from cases import Case, command, findings, severities
+from cases import command, findings, severities
+from cases.jobs import JobCase, named
 
 
-class Unplug(Case):
+class Unplug(JobCase):
+    def test_drive_vanishes_during_a_job(self):
+        job = f"--name=t --rw=randread --bs=4k --iodepth=4 --direct=1 --ioengine=io_uring --continue_on_error=all --filename=/dev/{self.lab.namespace('B')}"
+        begun = self.lab.begin(command(f"run {job}"), 60)
+        # The blocks that are sampled first are 4096 reads.
+        self.lab.wait_for_reads("B", 5500)
+        self.lab.unplug("B")
+        result = self.lab.finish(begun)
+        self.no_panic(result)
+        self.assertEqual(result.status, 3, result.stderr)
+        found = named(self.document("run", result)[1], "t")
+        self.assertGreater(found["read"]["ios"], 1000)
+        self.assertGreater(found["read"]["errors"], 0)
+        self.assertRegex(found["failure"], "every I/O failed|ENODEV|ENXIO")
+
     def test_drive_vanishes_during_a_check(self):
         name, serial = self.lab.controller("G"), "LABG0001"
         _, before = self.iodyno("check --no-load")

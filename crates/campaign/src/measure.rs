@@ -196,7 +196,8 @@ impl Taken<'_> {
             .iter()
             .fold((0, 0), |(ios, errors), (_, one)| (ios + one.ios, errors + one.errors));
         shortfalls.extend(
-            whole.first_error.as_ref().map(|error| {
+            // What was read and is not what was written is no I/O that failed.
+            whole.first_error.as_ref().filter(|_| errors > 0).map(|error| {
                 format!("{errors} of {} I/Os failed, the first: {error}", ios + errors)
             }),
         );

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_job::script::{Script, ScriptJob};
-use iodyno_job::{Fallocate, Job, Room, Stream, VerifyMethod};
+use iodyno_job::{Fallocate, IoEngine, Job, Room, Stream, VerifyMethod};
 use iodyno_load::ClearedJob;
-use iodyno_model::{Direction, Host};
+use iodyno_model::{Direction, Host, Namespace};
 use iodyno_target::{
     Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, TargetError,
     WriteClearance, lay_out, resolve, unused_allowances,
@@ -82,14 +82,23 @@ impl Places {
             }
         }
         // Devices first: that one may not be written is told before a file is made.
-        for (name, wanted) in &wanted {
-            if let Some(device) = device_of(name) {
-                let held = clear_device(host, &device, *wanted, permission)?;
-                places.hold(name, held);
+        for Device { target, writes, names } in devices(host, &wanted)? {
+            let held = clear_device(host, target, writes, permission)?;
+            for name in names {
+                places.by_name.insert(name, places.held.len());
             }
+            places.held.push(held);
         }
         for ScriptJob { job, .. } in jobs() {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
+            if job.engine.ioengine == IoEngine::IoUringCmd {
+                let held = job.files.paths.iter().filter_map(|path| places.get(path));
+                let names = held.map(|held| held.access().name());
+                // What is no namespace is refused where it is opened.
+                for (_, namespace) in names.filter_map(|name| host.namespace(name)) {
+                    bare_blocks(namespace).map_err(said)?;
+                }
+            }
             // As fio, which sets up one job after the other: a file has what those before made it.
             let room = |path: &String| {
                 let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
@@ -213,6 +222,25 @@ impl Wanted {
     }
 }
 
+/// That nothing but data comes with the blocks of a namespace. Past the block
+/// layer nobody makes room for metadata: the drive would put it behind the
+/// buffer, or where its command has a zero address.
+fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
+    let name = &namespace.name;
+    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
+    match format.map(|format| format.metadata_bytes) {
+        Some(0) => Ok(()),
+        Some(bytes) => Err(format!(
+            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; \
+             take ioengine=io_uring on its block device"
+        )),
+        None => Err(format!(
+            "io_uring_cmd cannot be used on {name}: whether its blocks carry metadata is not known \
+             (Identify Namespace needs root); take ioengine=io_uring on its block device"
+        )),
+    }
+}
+
 /// The name of a device as it can be resolved: of an NVMe character device
 /// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
 /// namespace, which is what is claimed. `None`: it is a file.
@@ -231,17 +259,44 @@ pub(crate) fn device_of(name: &str) -> Option<String> {
     (!is_file).then(|| name.to_owned())
 }
 
+/// A device under all names that jobs have for it.
+struct Device {
+    target: Target,
+    writes: bool,
+    names: Vec<String>,
+}
+
+/// The devices among what is wanted, each once: it is claimed once, and would
+/// be in use for a second claim.
+fn devices(host: &Host, wanted: &BTreeMap<String, Wanted>) -> Result<Vec<Device>, CampaignError> {
+    let mut devices: Vec<Device> = Vec::new();
+    for (name, wanted) in wanted {
+        let Some(device) = device_of(name) else { continue };
+        let target = resolve(host, &device)?.remove(0);
+        match devices.iter_mut().find(|known| known.target.is_same(&target)) {
+            Some(known) => {
+                known.writes |= wanted.writes;
+                known.names.push(name.clone());
+            }
+            None => {
+                let names = vec![name.clone()];
+                devices.push(Device { target, writes: wanted.writes, names });
+            }
+        }
+    }
+    Ok(devices)
+}
+
 fn clear_device(
     host: &Host,
-    name: &str,
-    wanted: Wanted,
+    target: Target,
+    writes: bool,
     permission: &Permission,
 ) -> Result<Held, CampaignError> {
-    let target = resolve(host, name)?.remove(0);
     if target.is_directory() {
-        return Err(CampaignError::DirectoryAsFile(name.to_owned()));
+        return Err(CampaignError::DirectoryAsFile(target.name().to_owned()));
     }
-    Ok(if wanted.writes {
+    Ok(if writes {
         let clearance = target.clear_for_writing(host, permission)?;
         Held::Write(target, clearance)
     } else {
@@ -284,4 +339,40 @@ fn lay_out_file(
         error => error.into(),
     })?;
     Ok(Held::File(plan.path, laid_out))
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Bytes, Fact, IdentifyNamespace, LbaFormat};
+
+    use super::*;
+
+    #[test]
+    fn passthrough_takes_blocks_without_metadata_only() {
+        let format =
+            |metadata_bytes| LbaFormat { data_bytes: 512, metadata_bytes, relative_performance: 0 };
+        let mut namespace = Namespace {
+            name: "nvme0n1".into(),
+            nsid: Fact::Read(1),
+            wwid: Fact::Absent,
+            size: Fact::Read(Bytes(1 << 30)),
+            logical_block_bytes: Fact::Read(512),
+            identify: Fact::Read(IdentifyNamespace {
+                size_blocks: 1 << 21,
+                capacity_blocks: 1 << 21,
+                used_blocks: 0,
+                deallocated_reads_as: None,
+                deallocated_read_may_fail: false,
+                formats: vec![format(0), format(8)],
+                format_in_use: 0,
+            }),
+        };
+        assert_eq!(bare_blocks(&namespace), Ok(()));
+        if let Fact::Read(identify) = &mut namespace.identify {
+            identify.format_in_use = 1;
+        }
+        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
+        namespace.identify = Fact::NeedsRoot;
+        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
+    }
 }

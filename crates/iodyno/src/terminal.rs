@@ -49,7 +49,11 @@ fn broken(line: &str, width: usize) -> String {
 /// Says what went wrong: the chain of causes on one line, and what to do.
 pub(crate) fn complain(error: &anyhow::Error) {
     note(&format!("iodyno: {}", clean(&format!("{error:#}"))));
-    if let Some(target) = error.downcast_ref::<TargetError>() {
+    let of_campaign = || match error.downcast_ref::<CampaignError>() {
+        Some(CampaignError::Target(target)) => Some(target),
+        _ => None,
+    };
+    if let Some(target) = error.downcast_ref::<TargetError>().or_else(of_campaign) {
         advise(target);
     } else if let Some(campaign) = error.downcast_ref::<CampaignError>() {
         next(&campaign.next_step());

@@ -11,7 +11,10 @@ use crate::flights::Flight;
 use crate::io::{Completion, Descriptor, Operation};
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
+use crate::verify::Mismatch;
 
+/// Mismatches that are told of each thread, one by one.
+const MISMATCHES_TOLD: usize = 4;
 /// Rows that are handed over to the control thread at once.
 const ROWS: usize = 4096;
 
@@ -26,6 +29,8 @@ pub(crate) struct Attendant {
     pub(crate) verifies: bool,
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
+    /// The first of them, each a sentence.
+    pub(crate) told: Vec<String>,
     split: Option<Split>,
     rows: Option<Rows>,
     max_latency_ns: Each<Option<u64>>,
@@ -85,11 +90,20 @@ impl Attendant {
             verifies,
             verified: 0,
             mismatches: 0,
+            told: Vec::new(),
             split,
             rows,
             max_latency_ns,
             search,
         })
+    }
+
+    /// Keeps what is wrong with a block.
+    #[cold]
+    pub(crate) fn tell(&mut self, mismatch: &Mismatch) {
+        if self.told.len() < MISMATCHES_TOLD {
+            self.told.push(format!("verify: {mismatch}"));
+        }
     }
 
     /// I/Os begin now.

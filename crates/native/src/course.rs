@@ -287,6 +287,7 @@ impl<'a, I: Io> Course<'a, I> {
         attendant.verified += 1;
         if let Err(mismatch) = verifying.check(block, flight.file, flight.offset) {
             attendant.mismatches += 1;
+            attendant.tell(&mismatch);
             let failure = Failure::of(flight, -i64::from(libc::EILSEQ));
             self.shared.note(failure);
             if !self.policy.continue_on.verify {

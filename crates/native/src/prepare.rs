@@ -4,14 +4,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use iodyno_job::{Job, Room, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
 use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
 
-use crate::choose::{Choice, ProbedTarget, choose};
+use crate::choose::{Choice, Engine, ProbedTarget, choose};
 use crate::contents::Filler;
-use crate::io::{EngineOptions, Setup};
+use crate::io::{Character, EngineOptions, Setup};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
 use crate::running::Running;
@@ -30,6 +30,12 @@ const ROWS_WAITING: usize = 64;
 const LEDGER_SHARE: u64 = 8;
 /// What the kernel waits for an answer where it does not say, ms: NVMe's.
 const IO_TIMEOUT_MS: u64 = 30_000;
+/// `hipri` where the kernel may take it, and nothing comes of it.
+const NO_POLL_QUEUES: &str = "hipri has no effect: the device has no poll queues; boot with \
+                              nvme.poll_queues=N, or reload the nvme module with poll_queues=N";
+/// Measured with Linux 6.1: as many interrupts as I/Os.
+const NOT_POLLED_FOR: &str = "hipri has no effect: since version 6 Linux ignores it for \
+                              ioengine=pvsync2; take io_uring";
 /// Behind the kernel's own time come abort and reset of the controller.
 const GRACE_NS: u64 = 30_000_000_000;
 
@@ -61,8 +67,11 @@ pub(crate) fn prepare(
     };
     fit(job, files).map_err(unfit)?;
     let mut shortfalls = Vec::new();
-    let direct = job.engine.direct && files.iter().all(|file| file.read().direct());
-    if job.engine.direct && !direct {
+    // Passthrough knows no page cache.
+    let passthrough = job.engine.ioengine == IoEngine::IoUringCmd;
+    let wants_direct = job.engine.direct || passthrough;
+    let direct = wants_direct && files.iter().all(|file| file.read().direct());
+    if wants_direct && !direct {
         let said = "the target takes no O_DIRECT: reads may come from the page cache";
         shortfalls.push(said.to_owned());
     }
@@ -79,6 +88,12 @@ pub(crate) fn prepare(
             job.depth.iodepth,
             choice.engine.name()
         ));
+    }
+    if job.engine.hipri && choice.engine == Engine::Pvsync2 && linux_major() >= 6 {
+        shortfalls.push(NOT_POLLED_FOR.to_owned());
+    }
+    if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
+        shortfalls.push(NO_POLL_QUEUES.to_owned());
     }
     let cpus_of_nodes = cpus_of_nodes(&job.threads.numa_cpu_nodes).map_err(unfit)?;
     let depth = if choice.engine.is_synchronous() { 1 } else { job.depth.iodepth };
@@ -116,7 +131,10 @@ pub(crate) fn prepare(
             engine: choice.engine,
             setup: Setup {
                 files: open(files, &job, direct).map_err(|error| unfit(error.to_string()))?,
-                character: None,
+                character: passthrough
+                    .then(|| character(first))
+                    .transpose()
+                    .map_err(|error| unfit(error.to_string()))?,
                 depth: depth as u16,
                 length: job.largest_block() as u32,
                 options: options(&job),
@@ -227,7 +245,15 @@ fn choose_engine(
     };
     choose(job.engine.ioengine, job.depth.iodepth, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
-        system(format!("use ioengine={name} ({})", refused.action), refused.source)
+        let advice = match refused.source.raw_os_error() {
+            // Of its set-up, and of nothing that comes later.
+            Some(libc::ENOSYS | libc::EPERM) if job.engine.ioengine == IoEngine::IoUring => {
+                "; io_uring is absent, switched off (kernel.io_uring_disabled) or filtered: \
+                 ioengine=libaio does without, ioengine=auto takes what there is"
+            }
+            _ => "",
+        };
+        system(format!("use ioengine={name} ({}{advice})", refused.action), refused.source)
     })
 }
 
@@ -260,6 +286,13 @@ fn open(
         Ok(opened)
     });
     opened.collect()
+}
+
+/// Opens a namespace for NVMe passthrough, for one thread.
+fn character(namespace: &Access<'_>) -> Result<Character, iodyno_target::TargetError> {
+    let iodyno_target::CharacterDevice { descriptor, nsid } = namespace.open_character()?;
+    let lba_shift = namespace.read().block_bytes().trailing_zeros() as u8;
+    Ok(Character { device: descriptor, nsid, lba_shift })
 }
 
 fn options(job: &Job) -> EngineOptions {
@@ -313,17 +346,34 @@ fn verifying(
     Ok(Verifying { verifier, ledgers, dumps, backlog })
 }
 
+/// 6 of Linux 6.1; 0 where it is not known.
+fn linux_major() -> u32 {
+    let uname = rustix::system::uname();
+    let release = uname.release().to_str().unwrap_or_default();
+    release.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
+}
+
 /// How long the kernel waits for an answer of the device, ns.
 fn io_timeout_ns(clearance: &ReadClearance) -> u64 {
+    queue_says(clearance, "io_timeout").unwrap_or(IO_TIMEOUT_MS).saturating_mul(1_000_000)
+}
+
+/// Completions of the device cannot be polled for. Older kernels (6.1) do not
+/// refuse it: they wait for the interrupt, while the thread spins.
+fn cannot_poll(clearance: &ReadClearance) -> bool {
+    queue_says(clearance, "io_poll") == Some(0)
+}
+
+/// A number that the block layer tells of the device's queue, of a partition
+/// its disk's.
+fn queue_says(clearance: &ReadClearance, fact: &str) -> Option<u64> {
     let name = match clearance.kind() {
-        TargetKind::Block { name } => Some(name.as_str()),
-        TargetKind::File { device } => device.as_deref(),
+        TargetKind::Block { name } => name.as_str(),
+        TargetKind::File { device } => device.as_deref()?,
     };
-    let said = name.and_then(|name| {
-        std::fs::read_to_string(format!("/sys/class/block/{name}/queue/io_timeout")).ok()
-    });
-    let ms = said.and_then(|text| text.trim().parse().ok()).unwrap_or(IO_TIMEOUT_MS);
-    ms.saturating_mul(1_000_000)
+    let read =
+        |of| std::fs::read_to_string(format!("/sys/class/block/{name}/{of}queue/{fact}")).ok();
+    read("").or_else(|| read("../"))?.trim().parse().ok()
 }
 
 /// A number that each thread has for itself (the finaliser of SplitMix64,

@@ -183,6 +183,7 @@ impl Assignment {
             outcome.split = attendant.finish();
             outcome.verified = attendant.verified;
             outcome.mismatches = attendant.mismatches;
+            outcome.shortfalls.append(&mut attendant.told);
             let search = attendant.search.as_ref();
             outcome.latency_target_depth = search.and_then(|search| search.result());
         }

@@ -228,7 +228,7 @@ impl Target {
     }
 
     /// Whether both are the same thing, by number and not by name.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Block(a), Self::Block(b)) => a.number == b.number,
             (Self::File(a) | Self::Directory(a), Self::File(b) | Self::Directory(b)) => {

@@ -1,6 +1,6 @@
 //! I/Os that failed.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Direction, Evidence, RuleReport, Severity};
 
 use super::{Reservation, Rule, Tally, finding};
 use crate::facts::Facts;
@@ -39,6 +39,19 @@ impl Rule for IoErrors {
             // The generator's own words on the first of them.
             let words = of.conditions.shortfalls.iter().filter(|text| text.contains("I/Os failed"));
             evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
+            let account = of.account.iter().flat_map(|account| &account.errors);
+            evidence.extend(account.map(|error| {
+                let what = std::io::Error::from_raw_os_error(error.errno);
+                let offsets: Vec<String> = error.offsets.iter().map(u64::to_string).collect();
+                let (count, offsets) = (error.count, offsets.join(", "));
+                let which = match error.direction {
+                    Direction::Read => "reads",
+                    Direction::Write => "writes",
+                    Direction::Trim => "trims",
+                    Direction::Mixed => "I/Os",
+                };
+                Evidence::new(which, format!("{count} x {what}, first at offset {offsets}"))
+            }));
             let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
                 super::DISK_FULL
             } else {
@@ -64,6 +77,8 @@ impl Rule for IoErrors {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_model::{Account, ErrorCount};
+
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
 
@@ -72,8 +87,24 @@ mod tests {
         let bench = Bench::new(1).measured();
         assert_eq!(look(&IoErrors, &bench.record()), Outcome::Clear);
         assert_eq!(look(&IoErrors, &Bench::new(1).record()), Outcome::NotApplicable);
-        let record = bench.measurement(1, |m| m.total[0].errors = 3).record();
-        assert!(look(&IoErrors, &record).only(Severity::Fail).what.starts_with("3 I/Os"));
+        let errors = vec![ErrorCount {
+            errno: 5,
+            direction: Direction::Read,
+            count: 3,
+            offsets: vec![8192, 4096],
+        }];
+        let record = bench
+            .measurement(1, |m| {
+                m.total[0].errors = 3;
+                m.account = Some(Account { errors, ..Account::default() });
+            })
+            .record();
+        let outcome = look(&IoErrors, &record);
+        let found = outcome.only(Severity::Fail);
+        assert!(found.what.starts_with("3 I/Os"));
+        let reads = found.evidence.iter().find(|evidence| evidence.what == "reads").unwrap();
+        assert!(reads.value.starts_with("3 x "), "{}", reads.value);
+        assert!(reads.value.ends_with("first at offset 8192, 4096"), "{}", reads.value);
         assert!(reserves(&IoErrors, &record, 1).is_some());
         assert_eq!(reserves(&IoErrors, &record, 0), None);
     }

@@ -35,6 +35,7 @@ mod temperature;
 mod thermal_throttling;
 mod unlike_baseline;
 mod unlike_peers;
+mod verify_mismatch;
 mod virtual_disk;
 mod worn_out;
 
@@ -95,6 +96,7 @@ pub fn rules() -> &'static [&'static dyn Rule] {
         &measurement_failed::MeasurementFailed,
         &health_critical::HealthCritical,
         &io_errors::IoErrors,
+        &verify_mismatch::VerifyMismatch,
         &media_errors_rising::MediaErrorsRising,
         &media_errors::MediaErrors,
         &worn_out::WornOut,

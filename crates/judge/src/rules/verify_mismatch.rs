@@ -1,0 +1,95 @@
+//! Blocks that do not hold what was written.
+
+use iodyno_model::{Evidence, Measurement, RuleReport, Severity};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::facts::Facts;
+
+pub(super) struct VerifyMismatch;
+
+impl Rule for VerifyMismatch {
+    fn id(&self) -> &'static str {
+        "verify-mismatch"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Fail
+    }
+
+    fn summary(&self) -> &'static str {
+        "blocks that do not hold what was written"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for of in &facts.record().measurements {
+            let (verified, mismatches) = counts(of);
+            if verified == 0 {
+                continue;
+            }
+            tally.looked();
+            if mismatches == 0 {
+                continue;
+            }
+            let mut evidence = vec![
+                Evidence::new("mismatches", mismatches.to_string()),
+                Evidence::new("verified", verified.to_string()),
+            ];
+            // The generator's own words on the first of them.
+            let words = of.conditions.shortfalls.iter().filter(|text| text.starts_with("verify: "));
+            evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                facts.subjects(of),
+                format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
+                evidence,
+                "Data that changes or stays old while every I/O succeeds is lost without anybody noticing.",
+                "Take the data elsewhere; repeat on each layer below (md, LVM, the drive itself) until the one is \
+                 found that does it",
+            ));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let (verified, mismatches) = counts(facts.record().measurements.get(measurement)?);
+        let what = format!("{mismatches} of {verified} blocks do not hold what was written");
+        (mismatches > 0).then(|| Reservation::qualified(what))
+    }
+}
+
+/// Blocks that were verified, and those of them that were not what was written.
+fn counts(of: &Measurement) -> (u64, u64) {
+    of.account.as_ref().map_or((0, 0), |account| (account.verified, account.mismatches))
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::Account;
+
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn mismatches_are_a_failure() {
+        let verified = |mismatches| {
+            Bench::new(1)
+                .measured()
+                .measurement(1, |m| {
+                    m.account = Some(Account { verified: 256, mismatches, ..Account::default() });
+                    m.conditions.shortfalls.push("verify: the block at offset 4096 is old".into());
+                })
+                .record()
+        };
+        let nobody = Bench::new(1).measured().record();
+        assert_eq!(look(&VerifyMismatch, &nobody), Outcome::NotApplicable);
+        assert_eq!(look(&VerifyMismatch, &verified(0)), Outcome::Clear);
+        let outcome = look(&VerifyMismatch, &verified(4));
+        let found = outcome.only(Severity::Fail);
+        assert!(found.what.starts_with("4 blocks"), "{}", found.what);
+        assert!(found.evidence.iter().any(|evidence| evidence.value.contains("offset 4096")));
+        assert!(reserves(&VerifyMismatch, &verified(4), 1).is_some());
+        assert_eq!(reserves(&VerifyMismatch, &verified(0), 1), None);
+    }
+}

@@ -1,0 +1,70 @@
+"""The guard of `iodyno run` on NVMe drives: nothing is written that was not named, and nothing that is in use."""
+
+import contextlib
+
+from cases.jobs import SMALL, JobCase
+
+WRITE = f"--name=w --rw=randwrite {SMALL}"
+FOLDER = "/dev/disk/by-id"
+
+
+class Guard(JobCase):
+    @contextlib.contextmanager
+    def untouched(self, drive):
+        """QEMU counts what is written to a drive: nothing is. What it does not count, trims, shows in what is there."""
+        before, held = self.lab.writes(drive), self.held(drive)
+        yield
+        self.assertEqual(self.lab.writes(drive), before, f"drive {drive} was written")
+        self.assertEqual(self.held(drive), held, f"drive {drive} was trimmed")
+
+    def held(self, drive):
+        return [self.bytes_of(self.lab.namespace(drive), offset, 64 << 10) for offset in (0, 16 << 20)]
+
+    def of(self, drive):
+        return f"--filename=/dev/{self.lab.namespace(drive)}"
+
+    def test_only_the_drive_that_was_named_is_written(self):
+        device = self.of("F")
+        with self.untouched("F"):
+            self.refused(f"{WRITE} {device}", "not named for writing", "--allow-write LABF0001")
+            self.refused(f"--allow-write LABG0001 {WRITE} {device}", "--allow-write LABF0001")
+            self.refused(f"--allow-write LABF0001:2 {WRITE} {device}", "--allow-write LABF0001")
+            typed = self.lab.namespace("F")
+            self.refused(f"--allow-write {typed} {WRITE} {device}", "change at boot", "--allow-write LABF0001")
+            self.refused(f"--name=t --rw=randtrim {SMALL} {device}", "--allow-write LABF0001")
+            both = f"--allow-write LABF0001 --allow-write LABG0001 {WRITE} {device}"
+            self.refused(both, "LABG0001", "no job writes it")
+            self.refused(f"--allow-write LABF0001 --readonly {WRITE} {device}", "readonly")
+
+    def test_every_name_that_stays_the_same_names_it(self):
+        name = self.lab.namespace("F")
+        wwid = self.say(f"cat /sys/class/block/{name}/wwid").strip()
+        link = "nvme-IODYNO_LAB_1GB_LABF0001"
+        self.say(f"mkdir -p {FOLDER}; ln -s ../../{name} {FOLDER}/{link}")
+        try:
+            for word in ("LABF0001:1", wwid, f"{FOLDER}/{link}"):
+                before = self.lab.writes("F")
+                self.played(f"--allow-write {word} {WRITE} {self.of('F')}")
+                self.assertGreaterEqual(self.lab.writes("F") - before, 16, word)
+        finally:
+            self.say(f"rm -r {FOLDER}")
+
+    def test_what_is_used_or_holds_data_is_left_alone(self):
+        name = self.lab.namespace("E")
+        device, allowed = self.of("E"), "--allow-write LABE0001"
+        discard = "--discard-data LABE0001"
+        # A little file system at its beginning.
+        self.say(f"mke2fs /dev/{name} 4096 && mount -t ext4 /dev/{name} /mnt")
+        try:
+            with self.untouched("E"):
+                self.refused(f"{allowed} {discard} {WRITE} {device}", "mounted at /mnt", "cannot be allowed")
+        finally:
+            self.say("umount /mnt")
+        with self.untouched("E"):
+            self.refused(f"{WRITE} {device}", "ext", f"{allowed} {discard}")
+            self.refused(f"{allowed} {WRITE} {device}", "ext", discard)
+        self.played(f"{allowed} {discard} --name=t --rw=trim --bs=1m --size=16m --direct=1 {device}")
+        zeros = self.say("head -c 65536 /dev/zero | md5sum").split()[0]
+        self.assertEqual(self.held("E")[0], zeros)
+        # Its super block is gone with it: now its serial number is enough.
+        self.played(f"{allowed} {WRITE} {device}")
