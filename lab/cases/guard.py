@@ -53,8 +53,8 @@ class Guard(JobCase):
         name = self.lab.namespace("E")
         device, allowed = self.of("E"), "--allow-write LABE0001"
         discard = "--discard-data LABE0001"
-        # A little file system at its beginning.
-        self.say(f"mke2fs /dev/{name} 4096 && mount -t ext4 /dev/{name} /mnt")
+        # A little file system at its beginning. Mounted for reading only it writes nothing of its own.
+        self.say(f"mke2fs /dev/{name} 4096 && mount -o ro -t ext4 /dev/{name} /mnt")
         try:
             with self.untouched("E"):
                 self.refused(f"{allowed} {discard} {WRITE} {device}", "mounted at /mnt", "cannot be allowed")
