@@ -127,7 +127,8 @@ class Copy:
         if name in CAPPED and value.isdigit():
             return str(min(int(value), CAPPED[name]))
         if name == "cpus_allowed":
-            return re.sub(r"\d+", lambda cpu: str(int(cpu[0]) % os.cpu_count()), value)
+            beyond = any(int(cpu) >= os.cpu_count() for cpu in re.findall(r"\d+", value))
+            return f"0-{os.cpu_count() - 1}" if beyond else value
         if PATHS.fullmatch(name):
             return self._paths(name, value)
         return value

@@ -112,6 +112,7 @@ pub fn carry_out(
         failed: false,
         spent_ns: 0,
         last_snapshot: 0,
+        played: Vec::new(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
@@ -119,6 +120,7 @@ pub fn carry_out(
         None => campaign.measure(targets),
     };
     let (skipped, failed) = (std::mem::take(&mut campaign.skipped), campaign.failed);
+    run.targets.append(&mut campaign.played);
     run.state = match &result {
         _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
@@ -152,6 +154,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) spent_ns: u64,
     /// The snapshot after the last measurement is the one before the next.
     pub(crate) last_snapshot: usize,
+    /// What the jobs of a script worked on.
+    pub(crate) played: Vec<String>,
 }
 
 impl Campaign<'_, '_> {

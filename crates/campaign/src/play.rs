@@ -30,6 +30,7 @@ impl Campaign<'_, '_> {
         let places = Places::clear(self.tools, self.host, script, &self.options.permission)
             .map_err(|error| error.placed(script))?;
         let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
+        self.played = bench.iter().map(|ready| ready.name.clone()).collect();
         let sentences = crate::expect::writes(script, &bench, self.host, self.tools.claims);
         if !sentences.is_empty() {
             self.tools.watcher.event(&Event::Expect(&sentences));

@@ -13,6 +13,8 @@ use iodyno_job::Job;
 /// What a shell would act upon outside of quotes.
 const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
 
+const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a value";
+
 /// Runs the command that a job has before it, as fio does, with its output in
 /// `NAME.prerun.txt` in the current directory.
 ///
@@ -69,11 +71,11 @@ fn words(line: &str) -> Result<Vec<String>, String> {
                         Some('\\') if letter == '"' => match letters.next() {
                             Some(escaped @ ('"' | '\\' | '$' | '`')) => word.push(escaped),
                             Some(other) => word.extend(['\\', other]),
-                            None => return Err("a quote is not closed".into()),
+                            None => return Err(UNCLOSED.into()),
                         },
                         Some('$' | '`') if letter == '"' => return Err(needs_shell(line)),
                         Some(inner) => word.push(inner),
-                        None => return Err("a quote is not closed".into()),
+                        None => return Err(UNCLOSED.into()),
                     }
                 }
             }

@@ -68,7 +68,7 @@ impl Issuer {
     ) -> Self {
         let depth = usize::from(depth);
         let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
-        requests.make_room(most);
+        requests.make_room(most, pacer.is_none());
         Self {
             requests,
             exhausted: false,
@@ -95,7 +95,7 @@ impl Issuer {
         mut requests: Requests,
         held: Option<Request>,
     ) -> (Requests, Option<Request>) {
-        requests.make_room(self.batch.len());
+        requests.make_room(self.batch.len(), self.pacer.is_none());
         self.exhausted = false;
         let held = std::mem::replace(&mut self.held, held);
         (std::mem::replace(&mut self.requests, requests), held)

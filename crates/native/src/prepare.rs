@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
-use iodyno_model::Direction;
+use iodyno_model::{Bytes, Direction};
 use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::choose::{Choice, Engine, ProbedTarget, choose};
@@ -209,8 +209,10 @@ pub(crate) fn fit_memory<'a>(
         return Ok(());
     }
     Err(format!(
-        "bs x iodepth x numjobs does not fit: buffers of {needed} bytes, and the machine has \
-         {memory_bytes}; half of that would fit"
+        "bs x iodepth x numjobs does not fit: buffers of {}, and the machine has {}; half of that \
+         would fit",
+        Bytes(needed).binary(),
+        Bytes(memory_bytes).binary()
     ))
 }
 

@@ -13,6 +13,8 @@ const AHEAD: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Requests {
     source: Source,
+    /// How many are made at once, at least.
+    at_once: usize,
     ahead: Box<[Request]>,
     /// Those of `ahead` that were not taken yet.
     first: usize,
@@ -39,15 +41,17 @@ impl Requests {
     }
 
     fn of(source: Source) -> Self {
-        Self { source, ahead: Box::default(), first: 0, end: 0 }
+        Self { source, at_once: 1, ahead: Box::default(), first: 0, end: 0 }
     }
 
-    /// Makes room to take `most` at once. They keep their order.
-    pub(crate) fn make_room(&mut self, most: usize) {
+    /// Makes room to take `most` at once; from now on more than that may be
+    /// made ahead, or not: what is made has its direction. They keep their order.
+    pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
+        self.at_once = if ahead { AHEAD } else { 1 };
         let empty = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
-        let mut ahead = self.ahead.to_vec();
-        ahead.resize(ahead.len().max(most).max(AHEAD), empty);
-        self.ahead = ahead.into();
+        let mut room = self.ahead.to_vec();
+        room.resize(room.len().max(most).max(self.at_once), empty);
+        self.ahead = room.into();
     }
 
     /// The next ones: `most` of them, or fewer where there are no more (or
@@ -55,7 +59,7 @@ impl Requests {
     #[inline]
     pub(crate) fn take(&mut self, most: usize) -> &[Request] {
         if self.end - self.first < most {
-            self.make_more();
+            self.make_more(most);
         }
         let first = self.first;
         self.first = self.end.min(first + most);
@@ -76,10 +80,11 @@ impl Requests {
     }
 
     #[inline(never)]
-    fn make_more(&mut self) {
+    fn make_more(&mut self, most: usize) {
         self.ahead.copy_within(self.first..self.end, 0);
         let kept = self.end - self.first;
-        let empty = &mut self.ahead[kept..];
+        let until = self.ahead.len().min(most.max(self.at_once));
+        let empty = &mut self.ahead[kept..until];
         let made = match &mut self.source {
             Source::Stream(stream) => stream.fill(empty),
             Source::Replay(replay) => replay.fill(empty),
@@ -100,7 +105,7 @@ mod tests {
         let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
         for sizes in [[1, 1, 1], [7, 32, 3], [50, 1, 64]] {
             let mut requests = Requests::stream(Stream::new(&job, &rooms, 0, 0).unwrap());
-            requests.make_room(64);
+            requests.make_room(64, true);
             let mut taken = Vec::new();
             for most in sizes.into_iter().cycle() {
                 let some = requests.take(most);
@@ -109,7 +114,7 @@ mod tests {
                     break;
                 }
                 // More room does not disturb the order.
-                requests.make_room(64 + taken.len() % 3);
+                requests.make_room(64 + taken.len() % 3, !taken.len().is_multiple_of(5));
             }
             assert!(taken.iter().enumerate().all(|(n, one)| one.offset == 4096 * n as u64));
             assert_eq!(taken.len(), 1000);

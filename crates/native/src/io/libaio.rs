@@ -153,6 +153,7 @@ impl Io for Libaio {
         self.enter_for(wait, None)
     }
 
+    #[inline(always)]
     fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
         self.enter_for(wait, Some(most))
     }
@@ -183,7 +184,7 @@ impl Io for Libaio {
 
 impl Libaio {
     /// As [`Io::enter`], and as [`Io::enter_within`] `most`.
-    #[inline]
+    #[inline(always)]
     fn enter_for(&mut self, wait: u32, most: Option<Duration>) -> io::Result<()> {
         while self.first < self.waiting.len() {
             let last = self.waiting.len().min(self.first + self.batch);

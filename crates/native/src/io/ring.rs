@@ -86,8 +86,9 @@ struct WaitArgument {
 /// A ring used by this thread alone.
 #[derive(Debug)]
 pub(super) struct Ring<E> {
-    rings: Mapping,
-    entries: Mapping,
+    /// Held for what points into them.
+    _rings: Mapping,
+    _entries: Mapping,
     descriptor: OwnedFd,
     /// The ring's registered number where the kernel has such (5.18): spares
     /// it the look-up of the descriptor.
@@ -156,8 +157,8 @@ impl<E: Entry> Ring<E> {
             completion_tail: rings.at(from[TAIL]),
             completions: rings.at(from[START]),
             first_entry: entries.at(0),
-            rings,
-            entries,
+            _rings: rings,
+            _entries: entries,
             descriptor,
         };
         // All ones: whichever number is free; the kernel writes it back.
@@ -234,6 +235,7 @@ impl<E: Entry> Ring<E> {
     ///
     /// # Errors
     /// As [`Self::enter`].
+    #[inline(always)]
     pub(super) fn enter_within(
         &mut self,
         most: u32,
@@ -281,7 +283,7 @@ impl<E: Entry> Ring<E> {
     }
 
     /// `argument`: address and size of what the flags say that there is.
-    #[inline]
+    #[inline(always)]
     fn call_with(
         &mut self,
         submit: u32,

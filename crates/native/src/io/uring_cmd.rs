@@ -147,6 +147,7 @@ impl Io for UringCmd {
         if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
     }
 
+    #[inline(always)]
     fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
         let in_flight = self.ring.in_flight();
