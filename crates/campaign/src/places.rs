@@ -273,6 +273,9 @@ fn devices(host: &Host, wanted: &BTreeMap<String, Wanted>) -> Result<Vec<Device>
     for (name, wanted) in wanted {
         let Some(device) = device_of(name) else { continue };
         let target = resolve(host, &device)?.remove(0);
+        if target.is_directory() {
+            return Err(CampaignError::DirectoryAsFile(name.clone()));
+        }
         match devices.iter_mut().find(|known| known.target.is_same(&target)) {
             Some(known) => {
                 known.writes |= wanted.writes;
@@ -293,9 +296,6 @@ fn clear_device(
     writes: bool,
     permission: &Permission,
 ) -> Result<Held, CampaignError> {
-    if target.is_directory() {
-        return Err(CampaignError::DirectoryAsFile(target.name().to_owned()));
-    }
     Ok(if writes {
         let clearance = target.clear_for_writing(host, permission)?;
         Held::Write(target, clearance)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use iodyno_campaign::{Event, Progress, Watcher};
-use iodyno_model::{Measurement, format_count, format_duration_ns, format_mb_per_s};
+use iodyno_model::{Direction, Measurement, format_count, format_duration_ns, format_mb_per_s};
 
 use crate::terminal;
 
@@ -115,14 +115,30 @@ fn progress_line(progress: &Progress<'_>) -> String {
 
 fn done_line(measurement: &Measurement) -> String {
     let title = measurement.title();
-    match (measurement.failure(), measurement.total.first()) {
-        (Some(why), _) => format!("{title}: failed: {why}"),
-        (None, Some(result)) => format!(
-            "{title}: {}, {} IOPS, {} mean",
-            format_mb_per_s(result.bandwidth.value),
-            format_count(result.iops.value),
-            result.latency_mean.map_or("-".into(), |latency| format_duration_ns(latency.value)),
-        ),
-        (None, None) => title,
+    if let Some(why) = measurement.failure() {
+        return format!("{title}: failed: {why}");
+    }
+    let several = measurement.total.len() > 1;
+    let results: Vec<String> = measurement
+        .total
+        .iter()
+        .map(|result| {
+            let direction = match result.direction {
+                Direction::Read if several => "reads ",
+                Direction::Write if several => "writes ",
+                Direction::Trim if several => "trims ",
+                _ => "",
+            };
+            format!(
+                "{direction}{}, {} IOPS, {} mean",
+                format_mb_per_s(result.bandwidth.value),
+                format_count(result.iops.value),
+                result.latency_mean.map_or("-".into(), |latency| format_duration_ns(latency.value)),
+            )
+        })
+        .collect();
+    match results.is_empty() {
+        true => title,
+        false => format!("{title}: {}", results.join("; ")),
     }
 }

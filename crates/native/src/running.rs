@@ -265,7 +265,8 @@ impl Running {
         }
         self.told_others = true;
         let threads = &self.job.threads;
-        if !threads.exitall && !(threads.exitall_on_error && self.report.failure.is_some()) {
+        let failed = threads.exitall_on_error && self.report.failure.is_some();
+        if !threads.exitall && !failed {
             return None;
         }
         Some((self.job.threads.exit_what == ExitWhat::Group).then_some(self.group))

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -49,8 +50,29 @@ pub(super) const FLAGS: usize = 4;
 pub(super) const START: usize = 5;
 pub(super) const ARRAY: usize = 6;
 
-/// A ring with the best set of flags that the kernel knows; unknown ones are EINVAL.
+/// The memory of a ring counts against RLIMIT_MEMLOCK, and the kernel gives it
+/// back a moment after the ring was closed: of the one that was tried before,
+/// for instance. Waited for at most so often, so long each time.
+const WAITS: u32 = 100;
+const WAIT: Duration = Duration::from_millis(2);
+
+/// As [`try_to_set_up`], once there is memory for it.
 pub(super) fn set_up(
+    depth: u16,
+    options: &EngineOptions,
+    wide: bool,
+) -> io::Result<(OwnedFd, Parameters)> {
+    for _ in 0..WAITS {
+        match try_to_set_up(depth, options, wide) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => std::thread::sleep(WAIT),
+            outcome => return outcome,
+        }
+    }
+    try_to_set_up(depth, options, wide)
+}
+
+/// A ring with the best set of flags that the kernel knows; unknown ones are EINVAL.
+fn try_to_set_up(
     depth: u16,
     options: &EngineOptions,
     wide: bool,
