@@ -29,6 +29,8 @@ pub(crate) struct Policy {
     pub(crate) continue_on: ContinueOn,
     /// Errno numbers that are no errors.
     pub(crate) ignored: Each<Vec<i32>>,
+    /// It works on devices, which do not end within the size that they had.
+    pub(crate) on_device: bool,
     /// ENOSPC is the end of the work.
     pub(crate) fills_device: bool,
 }
@@ -254,7 +256,11 @@ impl<'a, I: Io> Course<'a, I> {
                 self.end(ending);
                 continue;
             }
-            tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into());
+            if self.timed {
+                tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into());
+            } else {
+                tally.count(flight.length.into());
+            }
             match attendant.completed(slot, &flight, now, self.shared) {
                 Attended::GoOn => {}
                 Attended::Found => self.end(Some(Ending::Done)),
@@ -335,7 +341,9 @@ fn unexpected(
         tally.fall_short();
     }
     shared.note(failure);
-    if failure.is_final() {
+    // A device that was taken out has no size any more.
+    let has_no_size = policy.on_device && reads && result == 0;
+    if has_no_size || failure.is_final() {
         return Some(Ending::Gone(failure));
     }
     let goes_on = if reads { policy.continue_on.read } else { policy.continue_on.write };

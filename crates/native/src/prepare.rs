@@ -143,6 +143,9 @@ pub(crate) fn prepare(
             stream,
             filler,
             verifying,
+            on_device: files
+                .iter()
+                .all(|file| matches!(file.read().kind(), TargetKind::Block { .. })),
             placement,
             shared: Arc::clone(&shared),
             tallies: Arc::new(Tallies::new(has, syncs)),

@@ -43,6 +43,8 @@ pub(crate) struct Assignment {
     /// Contents of what it writes.
     pub(crate) filler: Option<Filler>,
     pub(crate) verifying: Option<Verifying>,
+    /// All that it works on are devices.
+    pub(crate) on_device: bool,
     pub(crate) placement: Placement,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tallies: Arc<Tallies>,
@@ -144,6 +146,7 @@ impl Assignment {
         course.policy = Policy {
             continue_on: job.errors.continue_on_error,
             ignored: job.errors.ignore_error.clone(),
+            on_device: self.on_device,
             fills_device: job.space.fill_device,
         };
         course.least = job.depth.batch_complete_min as usize;
