@@ -336,7 +336,7 @@ pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskS
 }
 
 /// Now, ns since 1970 UTC.
-pub(crate) fn now_ns() -> i64 {
+pub fn now_ns() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as i64)
 }

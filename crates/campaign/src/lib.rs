@@ -24,7 +24,7 @@ mod written;
 
 pub use budget::Budget;
 pub use error::CampaignError;
-pub use execute::{Options, Tools, carry_out};
+pub use execute::{Options, Tools, carry_out, now_ns};
 pub use iodyno_job::parse_seconds as parse_time;
 pub use plan::{Plan, PlanError, Search, Step, Stop};
 pub use scratch::{Undone, clean_up};

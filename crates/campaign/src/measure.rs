@@ -1,6 +1,6 @@
 //! From what a generator reported to a measurement.
 
-use iodyno_load::{ClearedJob, Counted, JobRecord, JobReport, Whole};
+use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
     Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, Measurement,
     Part, RateSeries, SplitLatency, Window,
@@ -74,22 +74,21 @@ impl Taken<'_> {
                 continue;
             }
             for ((part, one), member) in parts.iter_mut().zip(&counted).zip(&self.members) {
-                let (series, report) =
-                    (&member.record.directions.of(direction).series, member.report);
+                let (record, report) = (member.record.directions.of(direction), member.report);
                 let used = one.ios > 0 || *report.whole.of(direction) != Whole::default();
                 // Targets that were measured at the same time all have their line.
                 if used || self.kind == Members::Targets {
                     let whole = report.whole.of(direction);
                     let split = report.split.of(direction).as_ref();
-                    part.results.push(result(direction, one, series, whole, split, self.level));
+                    part.results.push(result(direction, one, record, whole, split, self.level));
                 }
             }
             let sum = total_of(&counted);
             from_ns = sum.start_ns;
             duration_ns = duration_ns.max(sum.duration_ns);
-            let series = summed(records().map(|job| &job.directions.of(direction).series));
+            let over_time = together(records().map(|job| job.directions.of(direction)));
             let split = split_of(&self.members, direction);
-            total.push(result(direction, &sum, &series, whole, split.as_ref(), self.level));
+            total.push(result(direction, &sum, &over_time, whole, split.as_ref(), self.level));
         }
         if self.kind == Members::Targets && parts.len() < 2 {
             parts.clear();
@@ -126,8 +125,8 @@ impl Taken<'_> {
             workload: first
                 .map(|job| job.workload(whole.engine.as_str().into()))
                 .unwrap_or_default(),
-            started_ns: self.started_ns,
-            duration_ns,
+            started_ns: Some(self.started_ns),
+            duration_ns: Some(duration_ns),
             warmup_ns: from_ns,
             conditions: self.conditions(&whole, &total),
             source: self.source,
@@ -155,11 +154,7 @@ impl Taken<'_> {
         let mut whole = reports.next().cloned().unwrap_or_default();
         for report in reports {
             for (direction, one) in report.whole.iter() {
-                let sum = whole.whole.of_mut(direction);
-                sum.ios += one.ios;
-                sum.bytes += one.bytes;
-                sum.errors += one.errors;
-                sum.short_ios += one.short_ios;
+                *whole.whole.of_mut(direction) += *one;
             }
             whole.threads += report.threads;
             whole.cpus.extend(&report.cpus);
@@ -181,9 +176,8 @@ impl Taken<'_> {
     }
 
     fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
-        let depths = total.iter().map(|result| {
-            result.latency_mean.map(|latency| result.iops.value * latency.value / 1e9)
-        });
+        let depths =
+            total.iter().map(|result| Some(result.iops?.value * result.latency_mean?.value / 1e9));
         let depth_reached = depths.fold(None, |sum: Option<f64>, depth| match (sum, depth) {
             (Some(sum), Some(depth)) => Some(sum + depth),
             (sum, depth) => sum.or(depth),
@@ -223,9 +217,7 @@ pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSerie
             match sum.get_mut(n) {
                 Some(total) => {
                     total.duration_ns = total.duration_ns.max(window.duration_ns);
-                    total.ios += window.ios;
-                    total.bytes += window.bytes;
-                    total.latency_sum_ns += window.latency_sum_ns;
+                    total.add(window);
                 }
                 None => sum.push(*window),
             }
@@ -236,8 +228,16 @@ pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSerie
     series
 }
 
+/// What several jobs did over time in one direction.
+fn together<'r>(all: impl Iterator<Item = &'r DirectionRecord> + Clone) -> DirectionRecord {
+    let mut sum = DirectionRecord::default();
+    sum.series = summed(all.clone().map(|one| &one.series));
+    all.for_each(|one| sum.latencies.merge(&one.latencies));
+    sum
+}
+
 fn rates(windows: &[Window]) -> Vec<f64> {
-    windows.iter().map(Window::iops).collect()
+    windows.iter().filter_map(Window::iops).collect()
 }
 
 /// How much of the series is warm-up, ns: its ramp, and what is unlike the
@@ -269,9 +269,7 @@ fn split_of(members: &[Member<'_>], direction: Direction) -> Option<SplitLatency
     let mut splits = members.iter().map(|member| member.report.split.of(direction).as_ref());
     let mut sum = splits.next()??.clone();
     for split in splits {
-        let split = split?;
-        sum.submission.merge(&split.submission);
-        sum.completion.merge(&split.completion);
+        sum.merge(split?);
     }
     Some(sum)
 }
@@ -302,22 +300,7 @@ fn account_of(members: &[Member<'_>]) -> Account {
                 None => sum.errors.push(error.clone()),
             }
         }
-        sum.verified += one.verified;
-        sum.mismatches += one.mismatches;
-        sum.cpu.user += one.cpu.user;
-        sum.cpu.system += one.cpu.system;
-        sum.cpu.busiest_thread = sum.cpu.busiest_thread.max(one.cpu.busiest_thread);
-        sum.switches += one.switches;
-        sum.major_faults += one.major_faults;
-        sum.minor_faults += one.minor_faults;
-        for (sum, one) in [
-            (&mut sum.depth_levels, &one.depth_levels),
-            (&mut sum.submit_levels, &one.submit_levels),
-            (&mut sum.complete_levels, &one.complete_levels),
-        ] {
-            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
-        }
-        sum.sync.merge(&one.sync);
+        sum.add_counts(one);
         sum.latency_target_depth = sum.latency_target_depth.or(one.latency_target_depth);
         sum.steadystate_attained = sum.steadystate_attained.or(one.steadystate_attained);
     }
@@ -327,11 +310,12 @@ fn account_of(members: &[Member<'_>]) -> Account {
 fn result(
     direction: Direction,
     counted: &Counted,
-    series: &RateSeries,
+    over_time: &DirectionRecord,
     whole: &Whole,
     split: Option<&SplitLatency>,
     level: f64,
 ) -> DirectionResult {
+    let series = &over_time.series;
     let measured: Vec<Window> = series
         .windows()
         .iter()
@@ -348,18 +332,20 @@ fn result(
     let latency_interval = window_interval(&latencies, level);
     DirectionResult {
         direction,
-        ios,
-        bytes: counted.bytes,
-        whole_ios: whole.ios,
-        whole_bytes: whole.bytes,
-        errors: whole.errors,
-        short_ios: whole.short_ios,
-        iops,
-        bandwidth: iops.scaled(bytes_per_io),
+        ios: Some(ios),
+        bytes: Some(counted.bytes),
+        whole_ios: Some(whole.ios),
+        whole_bytes: Some(whole.bytes),
+        errors: Some(whole.errors),
+        short_ios: Some(whole.short_ios),
+        iops: Some(iops),
+        bandwidth: Some(iops.scaled(bytes_per_io)),
         latency_mean: counted.latency.mean_ns().map(|mean| around(mean, latency_interval.as_ref())),
         latency: counted.latency.clone(),
+        stated: None,
         split: split.cloned(),
         series: series.clone(),
+        latency_series: over_time.latencies.clone(),
         steady: rate_interval.map(|interval| interval.steady),
     }
 }

@@ -218,9 +218,9 @@ impl Campaign<'_, '_> {
             let windows = series.windows();
             // The queue fills during the first tenth.
             let settled = &windows[windows.len() / 10..];
-            let (ios, ns) = settled
-                .iter()
-                .fold((0, 0), |(ios, ns), window| (ios + window.ios, ns + window.duration_ns));
+            let (ios, ns) = settled.iter().fold((0, 0), |(ios, ns), window| {
+                (ios + window.ios.unwrap_or(0), ns + window.duration_ns)
+            });
             if ns == 0 {
                 break;
             }
@@ -270,8 +270,8 @@ fn others(
             None => &measurement.total,
         };
         results.iter().fold(Issued::default(), |sum, result| Issued {
-            ios: sum.ios + result.whole_ios,
-            bytes: sum.bytes + result.whole_bytes,
+            ios: sum.ios + result.whole_ios.unwrap_or(0),
+            bytes: sum.bytes + result.whole_bytes.unwrap_or(0),
         })
     };
     let targets = bench.iter().enumerate().map(|(n, ready)| (ready.bottom.as_slice(), whole(n)));
@@ -309,8 +309,8 @@ pub(crate) fn not_measured(
         targets: jobs.iter().map(ClearedJob::target).collect(),
         workload: job.workload(None),
         source: String::new(),
-        started_ns,
-        duration_ns: 0,
+        started_ns: Some(started_ns),
+        duration_ns: Some(0),
         warmup_ns: 0,
         total: Vec::new(),
         parts: Vec::new(),

@@ -124,10 +124,10 @@ fn compare(measurement: &Measurement, job: &Value, path: &Path) {
         };
         let result = measurement.result(direction).unwrap_or_else(|| panic!("{title} {name}"));
         let checks = [
-            ("total_ios", Some(result.ios as f64)),
-            ("io_bytes", Some(result.bytes as f64)),
-            ("iops", Some(result.iops.value)),
-            ("bw_bytes", Some(result.bandwidth.value)),
+            ("total_ios", result.ios.map(|ios| ios as f64)),
+            ("io_bytes", result.bytes.map(|bytes| bytes as f64)),
+            ("iops", result.iops.map(|iops| iops.value)),
+            ("bw_bytes", result.bandwidth.map(|rate| rate.value)),
             ("lat_mean_ns", result.latency_mean.map(|mean| mean.value)),
         ];
         for (name, ours) in checks {

@@ -28,27 +28,25 @@ fn result(direction: Direction, latencies_ns: &[u64], seconds: u64) -> Direction
         series.push(Window {
             start_ns: n * 100_000_000,
             duration_ns: 100_000_000,
-            ios,
-            bytes: 4096 * ios,
+            ios: Some(ios),
+            bytes: Some(4096 * ios),
             latency_sum_ns: latency.sum_ns(),
-            temperature_c: None,
+            ..Window::default()
         });
     }
     DirectionResult {
-        direction,
-        ios,
-        bytes: 4096 * ios,
-        whole_ios: ios,
-        whole_bytes: 4096 * ios,
-        errors: 0,
-        short_ios: 0,
-        iops: Estimate::bare(ios as f64 / seconds as f64),
-        bandwidth: Estimate::bare(4096.0 * ios as f64 / seconds as f64),
+        ios: Some(ios),
+        bytes: Some(4096 * ios),
+        whole_ios: Some(ios),
+        whole_bytes: Some(4096 * ios),
+        errors: Some(0),
+        short_ios: Some(0),
+        iops: Some(Estimate::bare(ios as f64 / seconds as f64)),
+        bandwidth: Some(Estimate::bare(4096.0 * ios as f64 / seconds as f64)),
         latency_mean: latency.mean_ns().map(Estimate::bare),
         latency,
-        split: None,
         series,
-        steady: None,
+        ..DirectionResult::unknown(direction)
     }
 }
 
@@ -75,8 +73,8 @@ fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Mea
         targets: vec!["/dev/null".into()],
         workload: Workload { iodepth: Some(1), ..Workload::default() },
         source: "native 0.0.0".into(),
-        started_ns: 0,
-        duration_ns: seconds * 1_000_000_000,
+        started_ns: Some(0),
+        duration_ns: Some(seconds * 1_000_000_000),
         warmup_ns: 0,
         total: Vec::new(),
         parts: parts.collect(),

@@ -4,6 +4,7 @@ mod arguments;
 mod commands;
 mod context;
 mod progress;
+mod sources;
 mod terminal;
 
 use std::process::ExitCode;
@@ -22,6 +23,10 @@ fn main() -> ExitCode {
         Command::List(list) => commands::list::run(&context, &list),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
+        Command::Import(arguments) => commands::import::run(&context, &arguments),
+        Command::Compare(arguments) => commands::compare::run(&context, &arguments),
+        Command::Report(arguments) => commands::report::run(&context, &arguments),
+        Command::Plot(arguments) => commands::plot::run(&context, &arguments),
         Command::Rules => commands::rules::run(&context),
         Command::Capture(capture) => commands::capture::run(&context, &capture),
         Command::Completions(completions) => commands::completions::run(&completions),

@@ -131,8 +131,8 @@ fn done_line(measurement: &Measurement) -> String {
             };
             format!(
                 "{direction}{}, {} IOPS, {} mean",
-                format_mb_per_s(result.bandwidth.value),
-                format_count(result.iops.value),
+                result.bandwidth.map_or("-".into(), |rate| format_mb_per_s(rate.value)),
+                result.iops.map_or("-".into(), |iops| format_count(iops.value)),
                 result.latency_mean.map_or("-".into(), |latency| format_duration_ns(latency.value)),
             )
         })

@@ -20,7 +20,8 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("judge", &["stats", "model"]),
     ("campaign", &["load", "judge", "stats", "job", "target", "host", "store", "model"]),
-    ("report", &["judge", "stats", "model"]),
+    ("figure", &["stats", "model"]),
+    ("report", &["figure", "judge", "stats", "model"]),
 ];
 
 /// The binary knows all.

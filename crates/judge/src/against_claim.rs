@@ -129,7 +129,7 @@ pub(crate) fn found_limiters(
     if place.drive.is_some_and(|drive| limiter::throttled(record, of, &drive.name) == Some(true)) {
         found.push("the drive throttled for heat".to_owned());
     }
-    if of.total.iter().any(|result| result.errors > 0) {
+    if of.total.iter().any(|result| result.errors > Some(0)) {
         found.push("some I/Os failed".to_owned());
     }
     found

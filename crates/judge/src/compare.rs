@@ -137,8 +137,8 @@ fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
 
 fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Estimate> {
     match metric {
-        Metric::Bandwidth => Some(result.bandwidth),
-        Metric::Iops => Some(result.iops),
+        Metric::Bandwidth => result.bandwidth,
+        Metric::Iops => result.iops,
         Metric::LatencyMean => result.latency_mean,
     }
 }

@@ -56,8 +56,8 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
 pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
     let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
     let own = of.total.first()?;
-    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops.value)
-        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth.value);
+    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops?.value)
+        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth?.value);
     Some(much.then(|| {
         format!("{} IOPS and {} were not ours", format_count(iops), format_mb_per_s(bytes))
     }))

@@ -2,10 +2,10 @@
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult, Drive,
-    EndReason, Estimate, Fact, Finding, HealthLog, Histogram, Host, IdentifyNamespace, Kernel,
-    LbaFormat, Limits, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction,
-    Queue, RateSeries, RuleOutcome, Run, RunRecord, RunState, Severity, System, Temperature,
-    Workload, WrittenShare, WrittenState,
+    EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Kernel, LbaFormat,
+    Limits, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
+    RuleOutcome, Run, RunRecord, RunState, Severity, System, Temperature, Workload, WrittenShare,
+    WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -275,8 +275,8 @@ fn estimate(value: f64) -> Estimate {
 /// Scales every figure of a measurement.
 pub(crate) fn scale(of: &mut Measurement, factor: f64) {
     for result in &mut of.total {
-        result.iops = result.iops.scaled(factor);
-        result.bandwidth = result.bandwidth.scaled(factor);
+        result.iops = result.iops.map(|iops| iops.scaled(factor));
+        result.bandwidth = result.bandwidth.map(|rate| rate.scaled(factor));
         result.latency_mean = result.latency_mean.map(|mean| mean.scaled(factor));
     }
 }
@@ -295,21 +295,17 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
     let result = |count: usize| {
         let iops = iops * count as f64;
         DirectionResult {
-            direction: Direction::Read,
-            ios: 1000,
-            bytes: 1000 * bs,
-            whole_ios: 1000,
-            whole_bytes: 1000 * bs,
-            errors: 0,
-            short_ios: 0,
-            iops: estimate(iops),
-            bandwidth: estimate(iops * bs as f64),
+            ios: Some(1000),
+            bytes: Some(1000 * bs),
+            whole_ios: Some(1000),
+            whole_bytes: Some(1000 * bs),
+            errors: Some(0),
+            short_ios: Some(0),
+            iops: Some(estimate(iops)),
+            bandwidth: Some(estimate(iops * bs as f64)),
             latency_mean: Some(estimate(80_000.0)),
-            latency: Histogram::default(),
-
-            split: None,
-            series: RateSeries::default(),
             steady: Some(true),
+            ..DirectionResult::unknown(Direction::Read)
         }
     };
     let parts = |target: &String| Part {
@@ -334,8 +330,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             ..Workload::default()
         },
         source: "simulated".into(),
-        started_ns: 0,
-        duration_ns: 5_000_000_000,
+        started_ns: Some(0),
+        duration_ns: Some(5_000_000_000),
         warmup_ns: 0,
         total: vec![result(count)],
         parts: if count > 1 { targets.iter().map(parts).collect() } else { Vec::new() },

@@ -126,6 +126,15 @@ pub struct Whole {
     pub short_ios: u64,
 }
 
+impl std::ops::AddAssign for Whole {
+    fn add_assign(&mut self, other: Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.short_ios += other.short_ios;
+    }
+}
+
 /// Why a phase could not be run.
 #[derive(Debug, Error)]
 pub enum LoadError {

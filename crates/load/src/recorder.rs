@@ -1,7 +1,7 @@
 //! Gathers a phase's intervals into what a measurement keeps: rates and
 //! latencies, in constant memory.
 
-use iodyno_model::{Each, Histogram, RateSeries, Window};
+use iodyno_model::{Each, Histogram, LatencySeries, RateSeries, Window};
 
 use crate::{DirectionInterval, Interval};
 
@@ -40,6 +40,8 @@ pub struct JobRecord {
 pub struct DirectionRecord {
     /// Rates over time.
     pub series: RateSeries,
+    /// Latencies over time.
+    pub latencies: LatencySeries,
     slices: Vec<Slice>,
     /// Slices are gathered until they are this long, ns; 0 = each for itself.
     slice_ns: u64,
@@ -93,11 +95,13 @@ impl Recorder {
                 record.series.push(Window {
                     start_ns: interval.start_ns,
                     duration_ns: job.active_ns,
-                    ios: one.ios,
-                    bytes: one.bytes,
+                    ios: Some(one.ios),
+                    bytes: Some(one.bytes),
                     latency_sum_ns: one.latency.sum_ns(),
+                    latency_count: None,
                     temperature_c,
                 });
+                record.latencies.push(interval.start_ns, job.active_ns, &one.latency);
                 if job.ramping {
                     continue;
                 }

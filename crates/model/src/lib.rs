@@ -14,6 +14,7 @@ mod fact;
 mod finding;
 mod histogram;
 mod host;
+mod latency;
 mod layer;
 mod link;
 mod measurement;
@@ -35,6 +36,7 @@ pub use histogram::{Bin, Histogram};
 pub use host::{
     Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,
 };
+pub use latency::{LatencyKind, LatencyRange, LatencySummary, StatedLatencies};
 pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Link, LinkEnd, LinkState};
 pub use measurement::{
@@ -42,6 +44,6 @@ pub use measurement::{
     SplitLatency, WrittenShare, WrittenState,
 };
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
-pub use series::{RateSeries, Window};
+pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 pub use workload::{Direction, Workload};

@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, Estimate, Histogram, RateSeries, Workload};
+use crate::{
+    Direction, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries, RateSeries,
+    StatedLatencies, Workload,
+};
 
 /// A measurement. Whoever made it, it has this form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,10 +25,10 @@ pub struct Measurement {
     pub workload: Workload,
     /// Who measured: `native 0.1.0`, `simulated`, `fio 3.36`.
     pub source: String,
-    /// Start, ns since 1970 UTC.
-    pub started_ns: i64,
-    /// Length of the measured window, after warm-up, ns.
-    pub duration_ns: u64,
+    /// Start, ns since 1970 UTC; `None`: a report does not say.
+    pub started_ns: Option<i64>,
+    /// Length of the measured window, after warm-up, ns; `None`: a report does not say.
+    pub duration_ns: Option<u64>,
     /// Warm-up that was cut off in front of it, ns.
     pub warmup_ns: u64,
     /// Results over all targets, one for each direction that occurred.
@@ -64,38 +67,45 @@ pub struct Part {
     pub account: Option<Account>,
 }
 
-/// Results of one direction.
+/// Results of one direction. `None` is what a report that it was read from
+/// does not say; nothing that was measured here is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectionResult {
     /// Direction.
     pub direction: Direction,
     /// I/Os completed in the measured window.
-    pub ios: u64,
+    pub ios: Option<u64>,
     /// Bytes moved in the measured window.
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// I/Os issued in all, warm-up included; what a drive's own counters count.
-    pub whole_ios: u64,
+    pub whole_ios: Option<u64>,
     /// Bytes issued in all.
-    pub whole_bytes: u64,
+    pub whole_bytes: Option<u64>,
     /// I/Os that failed, in all.
-    pub errors: u64,
+    pub errors: Option<u64>,
     /// I/Os that moved fewer bytes than they were asked to, in all.
     #[serde(default)]
-    pub short_ios: u64,
+    pub short_ios: Option<u64>,
     /// I/Os per second.
-    pub iops: Estimate,
+    pub iops: Option<Estimate>,
     /// Bytes per second.
-    pub bandwidth: Estimate,
+    pub bandwidth: Option<Estimate>,
     /// Mean of the total latency (submission to completion), ns.
     pub latency_mean: Option<Estimate>,
-    /// Total latencies in the measured window.
+    /// Total latencies in the measured window; empty where their bins are not known.
     pub latency: Histogram,
+    /// Latencies as a report states them, where it was read from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<Box<StatedLatencies>>,
     /// Its parts up to the end of the submitting system call, and from there
     /// to the completion (fio's slat and clat), where each I/O was stamped for it.
     #[serde(default)]
     pub split: Option<SplitLatency>,
     /// Rates over time, warm-up included.
     pub series: RateSeries,
+    /// Latencies over time, warm-up included.
+    #[serde(default)]
+    pub latency_series: LatencySeries,
     /// The rate neither grew nor fell over the measured window, as far as that
     /// can be told; `None` where it cannot.
     pub steady: Option<bool>,
@@ -147,6 +157,8 @@ pub struct Account {
     pub complete_levels: [u64; 7],
     /// Latencies of fsync and fdatasync, ns.
     pub sync: Histogram,
+    /// Shares of I/Os by latency, over all directions, as a report states them.
+    pub latency_ranges: Vec<LatencyRange>,
     /// What `latency_target` found: the depth that keeps it.
     pub latency_target_depth: Option<u32>,
     /// What `steadystate` found.
@@ -261,6 +273,115 @@ pub enum EndReason {
     Interrupted,
     /// It failed; says how.
     Failed(String),
+}
+
+impl DirectionResult {
+    /// An empty result of `direction`: nothing is known of it.
+    pub fn unknown(direction: Direction) -> Self {
+        Self {
+            direction,
+            ios: None,
+            bytes: None,
+            whole_ios: None,
+            whole_bytes: None,
+            errors: None,
+            short_ios: None,
+            iops: None,
+            bandwidth: None,
+            latency_mean: None,
+            latency: Histogram::default(),
+            stated: None,
+            split: None,
+            series: RateSeries::default(),
+            latency_series: LatencySeries::default(),
+            steady: None,
+        }
+    }
+
+    /// Bins of the latencies of `kind`, where they are known.
+    pub fn bins(&self, kind: LatencyKind) -> Option<&Histogram> {
+        let bins = match (kind, &self.split) {
+            (LatencyKind::Total, _) => &self.latency,
+            (LatencyKind::Submission, Some(split)) => &split.submission,
+            (LatencyKind::Completion, Some(split)) => &split.completion,
+            (_, None) => return None,
+        };
+        (bins.count() > 0).then_some(bins)
+    }
+
+    /// Mean latency of `kind`, ns.
+    pub fn mean_of(&self, kind: LatencyKind) -> Option<Estimate> {
+        let own = self.latency_mean.filter(|_| kind == LatencyKind::Total);
+        own.or_else(|| self.stated.as_ref()?.of(kind).mean_ns)
+            .or_else(|| self.bins(kind)?.mean_ns().map(Estimate::bare))
+    }
+
+    /// Largest latency of `kind`, ns.
+    pub fn max_of(&self, kind: LatencyKind) -> Option<Estimate> {
+        let binned = self.bins(kind).and_then(Histogram::max_ns);
+        binned.map(|ns| Estimate::bare(ns as f64)).or_else(|| self.stated.as_ref()?.of(kind).max_ns)
+    }
+
+    /// The percentile `percent` of the latencies of `kind`, ns: from the bins,
+    /// else as it is stated.
+    pub fn percentile_of(&self, kind: LatencyKind, percent: f64) -> Option<Estimate> {
+        let binned = self.bins(kind).and_then(|bins| bins.quantile_ns(percent / 100.0));
+        binned
+            .map(|ns| Estimate::bare(ns as f64))
+            .or_else(|| self.stated.as_ref()?.of(kind).percentile(percent))
+    }
+
+    /// Mean latency, ns, and from where to where it runs: the total, or the
+    /// completion alone where nothing else is known (never the submission).
+    pub fn mean_latency(&self) -> Option<(LatencyKind, Estimate)> {
+        known(|kind| self.mean_of(kind))
+    }
+
+    /// The percentile `percent`, ns, as [`Self::mean_latency`] chooses.
+    pub fn percentile(&self, percent: f64) -> Option<(LatencyKind, Estimate)> {
+        known(|kind| self.percentile_of(kind, percent))
+    }
+
+    /// Bins, as [`Self::mean_latency`] chooses.
+    pub fn known_bins(&self) -> Option<(LatencyKind, &Histogram)> {
+        known(|kind| self.bins(kind))
+    }
+}
+
+/// Of the total, else of the completion.
+fn known<T>(of: impl Fn(LatencyKind) -> Option<T>) -> Option<(LatencyKind, T)> {
+    let kinds = [LatencyKind::Total, LatencyKind::Completion];
+    kinds.into_iter().find_map(|kind| of(kind).map(|known| (kind, known)))
+}
+
+impl SplitLatency {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+    }
+}
+
+impl Account {
+    /// Adds what `other` counted; times, and what is not counted, stay.
+    pub fn add_counts(&mut self, other: &Self) {
+        self.verified += other.verified;
+        self.mismatches += other.mismatches;
+        self.cpu.user += other.cpu.user;
+        self.cpu.system += other.cpu.system;
+        self.cpu.busiest_thread = self.cpu.busiest_thread.max(other.cpu.busiest_thread);
+        self.switches += other.switches;
+        self.major_faults += other.major_faults;
+        self.minor_faults += other.minor_faults;
+        for (sum, one) in [
+            (&mut self.depth_levels, &other.depth_levels),
+            (&mut self.submit_levels, &other.submit_levels),
+            (&mut self.complete_levels, &other.complete_levels),
+        ] {
+            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        }
+        self.sync.merge(&other.sync);
+    }
 }
 
 impl Measurement {

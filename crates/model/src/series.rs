@@ -1,20 +1,25 @@
-//! Rates over time, in constant memory.
+//! Rates and latencies over time, in constant memory.
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Histogram, LatencyKind};
+
 /// What was completed in one stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Window {
     /// Start, ns since the measurement's start.
     pub start_ns: u64,
     /// Real length, ns.
     pub duration_ns: u64,
-    /// I/Os completed.
-    pub ios: u64,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Sum of their latencies, ns.
+    /// I/Os completed; `None`: a log does not say.
+    pub ios: Option<u64>,
+    /// Bytes moved; `None`: a log does not say.
+    pub bytes: Option<u64>,
+    /// Sum of latencies, ns.
     pub latency_sum_ns: f64,
+    /// How many latencies the sum is of, where they are not those of all `ios`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_count: Option<u64>,
     /// Composite temperature read near its end, °C; no command is sent for it
     /// while latencies are measured.
     pub temperature_c: Option<f32>,
@@ -22,29 +27,45 @@ pub struct Window {
 
 impl Window {
     /// I/Os per second; 0 for an empty stretch.
-    pub fn iops(&self) -> f64 {
-        if self.duration_ns == 0 { 0.0 } else { self.ios as f64 * 1e9 / self.duration_ns as f64 }
+    pub fn iops(&self) -> Option<f64> {
+        self.ios.map(|ios| self.per_s(ios))
     }
 
     /// Bytes per second; 0 for an empty stretch.
-    pub fn bytes_per_s(&self) -> f64 {
-        if self.duration_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.duration_ns as f64 }
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.bytes.map(|bytes| self.per_s(bytes))
     }
 
     /// Mean latency of the I/Os that ended in it, ns.
     pub fn latency_mean_ns(&self) -> Option<f64> {
-        (self.ios > 0).then(|| self.latency_sum_ns / self.ios as f64)
+        let count = self.latency_count.or(self.ios).filter(|count| *count > 0)?;
+        Some(self.latency_sum_ns / count as f64)
+    }
+
+    fn per_s(&self, amount: u64) -> f64 {
+        if self.duration_ns == 0 { 0.0 } else { amount as f64 * 1e9 / self.duration_ns as f64 }
+    }
+
+    /// Adds what was completed in the same stretch of time elsewhere, or in
+    /// the next one; the lengths are the caller's.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        self.latency_count = match (self.latency_count, other.latency_count) {
+            (None, None) => None,
+            (a, b) => sum(a.or(self.ios), b.or(other.ios)),
+        };
+        self.ios = sum(self.ios, other.ios);
+        self.bytes = sum(self.bytes, other.bytes);
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.temperature_c = match (self.temperature_c, other.temperature_c) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
     }
 
     fn absorb(&mut self, next: &Self) {
         self.duration_ns += next.duration_ns;
-        self.ios += next.ios;
-        self.bytes += next.bytes;
-        self.latency_sum_ns += next.latency_sum_ns;
-        self.temperature_c = match (self.temperature_c, next.temperature_c) {
-            (Some(a), Some(b)) => Some(a.max(b)),
-            (a, b) => a.or(b),
-        };
+        self.add(next);
     }
 }
 
@@ -57,6 +78,9 @@ pub struct RateSeries {
     gathered_per_window: u32,
     /// How many pushed windows the last held one holds.
     gathered: u32,
+    /// Which latencies the windows' sums are of.
+    #[serde(default)]
+    pub latency_kind: LatencyKind,
 }
 
 impl RateSeries {
@@ -100,6 +124,96 @@ impl RateSeries {
     }
 }
 
+/// Latencies of one stretch of time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LatencyWindow {
+    /// Start, ns since the measurement's start.
+    pub start_ns: u64,
+    /// Length, ns.
+    pub duration_ns: u64,
+    /// Latencies of the I/Os that ended in it.
+    pub latency: Histogram,
+}
+
+/// Latencies by stretches of time, one behind the other: of a second each, or
+/// longer where more than [`LatencySeries::LIMIT`] would be held.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencySeries {
+    windows: Vec<LatencyWindow>,
+    /// Pushed windows are gathered until they are this long, ns; 0: as long as the shortest.
+    window_ns: u64,
+    /// Which latencies.
+    pub kind: LatencyKind,
+}
+
+impl LatencySeries {
+    /// Windows held at most.
+    pub const LIMIT: usize = 1024;
+    /// Windows are at least this long, ns.
+    pub const SHORTEST_NS: u64 = 1_000_000_000;
+
+    /// Adds what ended in the next stretch of time, or in one that was added before.
+    pub fn push(&mut self, start_ns: u64, duration_ns: u64, latency: &Histogram) {
+        self.window_ns = self.window_ns.max(Self::SHORTEST_NS);
+        let end_ns = start_ns.saturating_add(duration_ns);
+        // A tenth of tolerance: intervals are never of exactly 100 ms.
+        let longest_ns = self.window_ns + self.window_ns / 10;
+        match self.windows.last_mut() {
+            Some(last) if end_ns.saturating_sub(last.start_ns) <= longest_ns => {
+                last.duration_ns = last.duration_ns.max(end_ns.saturating_sub(last.start_ns));
+                last.latency.merge(latency);
+            }
+            _ => {
+                if self.windows.len() == Self::LIMIT {
+                    self.halve();
+                }
+                self.windows.push(LatencyWindow {
+                    start_ns,
+                    duration_ns,
+                    latency: latency.clone(),
+                });
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        self.window_ns *= 2;
+        let mut merged: Vec<LatencyWindow> = Vec::with_capacity(Self::LIMIT);
+        for (n, window) in self.windows.drain(..).enumerate() {
+            match merged.last_mut() {
+                Some(last) if n % 2 == 1 => {
+                    last.duration_ns = window.start_ns + window.duration_ns - last.start_ns;
+                    last.latency.merge(&window.latency);
+                }
+                _ => merged.push(window),
+            }
+        }
+        self.windows = merged;
+    }
+
+    /// Adds the latencies of another series to the windows in which they ended.
+    pub fn merge(&mut self, other: &Self) {
+        for window in &other.windows {
+            let next = self.windows.partition_point(|mine| mine.start_ns <= window.start_ns);
+            let holds = |mine: &LatencyWindow| window.start_ns < mine.start_ns + mine.duration_ns;
+            let into = match next.checked_sub(1) {
+                Some(last) if holds(&self.windows[last]) => last,
+                _ => next,
+            };
+            match self.windows.get_mut(into) {
+                Some(mine) => mine.latency.merge(&window.latency),
+                None => self.push(window.start_ns, window.duration_ns, &window.latency),
+            }
+        }
+    }
+
+    /// The windows, in order of time.
+    pub fn windows(&self) -> &[LatencyWindow] {
+        &self.windows
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,18 +226,35 @@ mod tests {
             series.push(Window {
                 start_ns: i * 100,
                 duration_ns: 100,
-                ios: i,
-                bytes: 4096 * i,
+                ios: Some(i),
+                bytes: Some(4096 * i),
                 latency_sum_ns: 1.0,
-                temperature_c: None,
+                ..Window::default()
             });
         }
         assert!(series.windows().len() <= RateSeries::LIMIT);
         let sum = |f: fn(&Window) -> u64| series.windows().iter().map(f).sum::<u64>();
         assert_eq!(sum(|w| w.duration_ns), 100 * n);
-        assert_eq!(sum(|w| w.ios), n * (n - 1) / 2);
+        assert_eq!(sum(|w| w.ios.unwrap()), n * (n - 1) / 2);
         for pair in series.windows().windows(2) {
             assert_eq!(pair[0].start_ns + pair[0].duration_ns, pair[1].start_ns);
         }
+    }
+
+    #[test]
+    fn latencies_over_time_stay_few_and_none_is_lost() {
+        let mut one = Histogram::default();
+        one.record(1000);
+        let mut series = LatencySeries::default();
+        let n = 30_011;
+        (0..n).for_each(|i| series.push(i * 100_000_000, 100_000_000, &one));
+        let windows = series.windows();
+        assert!(windows.len() <= LatencySeries::LIMIT && windows.len() > LatencySeries::LIMIT / 3);
+        assert_eq!(windows.iter().map(|w| w.latency.count()).sum::<u64>(), n);
+        assert!(windows.windows(2).all(|w| w[0].start_ns + w[0].duration_ns <= w[1].start_ns));
+        let mut both = series.clone();
+        both.merge(&series);
+        assert_eq!(both.windows().len(), windows.len());
+        assert_eq!(both.windows().iter().map(|w| w.latency.count()).sum::<u64>(), 2 * n);
     }
 }

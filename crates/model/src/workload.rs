@@ -16,6 +16,18 @@ pub enum Direction {
     Mixed,
 }
 
+impl Direction {
+    /// As fio names it: `read`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
 /// What is known of a workload, in fio's option names; what is not known is
 /// absent, never a default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

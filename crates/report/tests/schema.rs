@@ -135,8 +135,8 @@ fn what_is_no_number_is_left_out() {
     let mut record = common::record();
     let bad = Estimate::confident(f64::NAN, f64::NEG_INFINITY, f64::INFINITY, 0.95);
     let measurement = &mut record.measurements[0];
-    measurement.total[0].bandwidth = bad;
-    measurement.total[0].iops = Estimate::confident(5.0, f64::NAN, 6.0, 0.95);
+    measurement.total[0].bandwidth = Some(bad);
+    measurement.total[0].iops = Some(Estimate::confident(5.0, f64::NAN, 6.0, 0.95));
     measurement.total[0].latency_mean = Some(bad);
     measurement.total[0].latency = iodyno_model::Histogram::default();
     measurement.conditions.depth_reached = Some(f64::NAN);

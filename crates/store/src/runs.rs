@@ -1,6 +1,6 @@
 //! Runs, their snapshots, measurements and assessments.
 
-use iodyno_model::{Assessment, Direction, Host, Measurement, Run, RunRecord, RunState};
+use iodyno_model::{Assessment, Estimate, Host, Measurement, Run, RunRecord, RunState};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -131,24 +131,25 @@ impl Store {
             |row| row.get(0),
         )?;
         for result in &measurement.total {
-            let direction = match result.direction {
-                Direction::Read => "read",
-                Direction::Write => "write",
-                Direction::Trim => "trim",
-                Direction::Mixed => "mixed",
+            let value = |estimate: Option<Estimate>| estimate.map(|known| known.value);
+            let bounds = |estimate: Option<Estimate>| {
+                estimate
+                    .and_then(|known| known.bounds())
+                    .map_or((None, None), |(low, high)| (Some(low), Some(high)))
             };
-            let (iops, bandwidth) = (result.iops, result.bandwidth);
+            let (iops, bandwidth) = (bounds(result.iops), bounds(result.bandwidth));
+            let latency = |percent| result.percentile(percent).map(|(_, ns)| ns.value as i64);
+            let count = |count: Option<u64>| count.map(|count| count as i64);
             transaction.execute(
                 "INSERT INTO result VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
                 params![
-                    run_id, ordinal, direction,
-                    result.ios as i64, result.bytes as i64, result.errors as i64,
-                    iops.value, iops.bounds().map(|b| b.0), iops.bounds().map(|b| b.1),
-                    bandwidth.value, bandwidth.bounds().map(|b| b.0), bandwidth.bounds().map(|b| b.1),
-                    result.latency.mean_ns(),
-                    result.latency.quantile_ns(0.5).map(|ns| ns as i64),
-                    result.latency.quantile_ns(0.99).map(|ns| ns as i64),
-                    result.latency.max_ns().map(|ns| ns as i64),
+                    run_id, ordinal, result.direction.name(),
+                    count(result.ios), count(result.bytes), count(result.errors),
+                    value(result.iops), iops.0, iops.1,
+                    value(result.bandwidth), bandwidth.0, bandwidth.1,
+                    result.mean_latency().map(|(_, mean)| mean.value),
+                    latency(50.0), latency(99.0),
+                    result.mean_latency().and_then(|(kind, _)| result.max_of(kind)).map(|max| max.value as i64),
                 ],
             )?;
         }

@@ -106,7 +106,8 @@ fn a_kill_loses_nothing_that_was_committed() {
     }
     let record = Store::open(&path).unwrap().load("killed").unwrap();
     assert_eq!(record.run.state, RunState::Interrupted, "nobody works on it any more");
-    let values: Vec<f64> = record.measurements.iter().map(|m| m.total[0].iops.value).collect();
+    let values: Vec<f64> =
+        record.measurements.iter().map(|m| m.total[0].iops.unwrap().value).collect();
     let whole: Vec<f64> = (1..=values.len()).map(|n| n as f64).collect();
     assert_eq!(values, whole);
     assert!(values.len() >= committed, "{} of {committed}", values.len());

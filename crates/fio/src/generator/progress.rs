@@ -45,7 +45,7 @@ impl Ramp {
         } else if self.stamps {
             measurement.total.iter().all(|one| one.latency.count() == 0)
         } else {
-            measurement.duration_ns + self.length_ns / 2 > elapsed_ns
+            measurement.duration_ns.unwrap_or(0) + self.length_ns / 2 > elapsed_ns
         }
     }
 }
@@ -90,7 +90,7 @@ impl Progress {
             return None;
         }
         let written_ns = report.written_ns?;
-        let runtimes_ns = report.measurements.iter().map(|one| one.duration_ns);
+        let runtimes_ns = report.measurements.iter().filter_map(|one| one.duration_ns);
         let longest_ns = runtimes_ns.max().unwrap_or(0);
         let start_ns = *self.start_ns.get_or_insert(written_ns.saturating_sub_unsigned(longest_ns));
         let end_ns =
@@ -116,7 +116,7 @@ impl Progress {
 
 impl Seen {
     fn add_to(&mut self, job: &mut JobInterval, measurement: &Measurement) {
-        let runtime_ns = measurement.duration_ns;
+        let runtime_ns = measurement.duration_ns.unwrap_or(0);
         job.ramping = false;
         job.active_ns = job.active_ns.max(runtime_ns.saturating_sub(self.runtime_ns));
         self.runtime_ns = runtime_ns;
@@ -124,9 +124,9 @@ impl Seen {
             let of = job.directions.of_mut(one.direction);
             let latency = beyond(&one.latency, self.latency.of(one.direction));
             let new = DirectionInterval {
-                ios: advance(self.ios.of_mut(one.direction), one.ios),
-                bytes: advance(self.bytes.of_mut(one.direction), one.bytes),
-                errors: advance(self.errors.of_mut(one.direction), one.errors),
+                ios: advance(self.ios.of_mut(one.direction), one.ios.unwrap_or(0)),
+                bytes: advance(self.bytes.of_mut(one.direction), one.bytes.unwrap_or(0)),
+                errors: advance(self.errors.of_mut(one.direction), one.errors.unwrap_or(0)),
                 latency,
             };
             self.latency.of_mut(one.direction).merge(&new.latency);

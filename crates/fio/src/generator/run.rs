@@ -192,23 +192,16 @@ impl Outcome {
     /// Adds a section of the job.
     fn add(&self, report: &mut JobReport, measurement: &Measurement, ramp_ns: u64) {
         let whole = of_direction(measurement, |one| Whole {
-            ios: one.whole_ios,
-            bytes: one.whole_bytes,
-            errors: one.errors,
-            short_ios: one.short_ios,
+            ios: one.whole_ios.unwrap_or(0),
+            bytes: one.whole_bytes.unwrap_or(0),
+            errors: one.errors.unwrap_or(0),
+            short_ios: one.short_ios.unwrap_or(0),
         });
         let split = of_direction(measurement, |one| one.split.clone());
         for direction in iodyno_model::DIRECTIONS {
-            let (sum, one) = (report.whole.of_mut(direction), whole.of(direction));
-            sum.ios += one.ios;
-            sum.bytes += one.bytes;
-            sum.errors += one.errors;
-            sum.short_ios += one.short_ios;
+            *report.whole.of_mut(direction) += *whole.of(direction);
             match (report.split.of_mut(direction), split.of(direction)) {
-                (Some(sum), Some(one)) => {
-                    sum.submission.merge(&one.submission);
-                    sum.completion.merge(&one.completion);
-                }
+                (Some(sum), Some(one)) => sum.merge(one),
                 (sum, one) => *sum = one.clone().or(sum.take()),
             }
         }
@@ -257,14 +250,7 @@ fn add_account(sum: &mut Account, one: &Account, ramp_ns: u64) {
     sum.counted_ns = sum.counted_ns.max(one.counted_ns);
     sum.error = if sum.error == 0 { one.error } else { sum.error };
     sum.errors.extend(one.errors.iter().cloned());
-    sum.cpu.user += one.cpu.user;
-    sum.cpu.system += one.cpu.system;
-    sum.cpu.busiest_thread = sum.cpu.busiest_thread.max(one.cpu.busiest_thread);
-    sum.switches += one.switches;
-    sum.major_faults += one.major_faults;
-    sum.minor_faults += one.minor_faults;
-    sum.depth_levels.iter_mut().zip(one.depth_levels).for_each(|(sum, one)| *sum += one);
-    sum.sync.merge(&one.sync);
+    sum.add_counts(one);
     sum.latency_target_depth = one.latency_target_depth.or(sum.latency_target_depth);
     sum.steadystate_attained = one.steadystate_attained.or(sum.steadystate_attained);
 }

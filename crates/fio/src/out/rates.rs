@@ -49,8 +49,8 @@ pub(super) fn samples(series: &RateSeries, warmup_ns: u64) -> (Samples, Samples)
     let counted = |window: &&Window| window.start_ns >= warmup_ns;
     for window in series.windows().iter().filter(counted) {
         duration_ns += window.duration_ns;
-        bytes += window.bytes;
-        ios += window.ios;
+        bytes += window.bytes.unwrap_or(0);
+        ios += window.ios.unwrap_or(0);
         if duration_ns >= SAMPLE_NS {
             let per_s = |amount: u64| amount as f64 * 1e9 / duration_ns as f64;
             bandwidth.add((per_s(bytes) / 1024.0) as u64);
@@ -72,10 +72,10 @@ mod tests {
             series.push(Window {
                 start_ns: n * 100_000_000,
                 duration_ns: 100_000_000,
-                ios: 100 + n / 10,
-                bytes: 1024 * (100 + n / 10),
+                ios: Some(100 + n / 10),
+                bytes: Some(1024 * (100 + n / 10)),
                 latency_sum_ns: 0.0,
-                temperature_c: None,
+                ..Window::default()
             });
         }
         let (bandwidth, iops) = samples(&series, 1_000_000_000);

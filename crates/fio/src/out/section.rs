@@ -117,9 +117,9 @@ impl<'a> Section<'a> {
     fn of(job: &'a ReportJob<'_>, member: &Member<'_>) -> Self {
         let measurement = job.measurement;
         let account = member.account.cloned().unwrap_or_else(|| Account {
-            started_ns: measurement.started_ns,
-            elapsed_ns: measurement.warmup_ns + measurement.duration_ns,
-            counted_ns: measurement.duration_ns,
+            started_ns: measurement.started_ns.unwrap_or(0),
+            elapsed_ns: measurement.warmup_ns + measurement.duration_ns.unwrap_or(0),
+            counted_ns: measurement.duration_ns.unwrap_or(0),
             failure: measurement.failure().map(str::to_owned),
             cpu: measurement.cpu.unwrap_or_default(),
             ..Account::default()
@@ -143,7 +143,7 @@ impl<'a> Section<'a> {
             mixed: mixed || job.reporting.unified == Unified::Mixed,
             steadystate_attained: account.steadystate_attained == Some(true),
             first_error: account.errors.first().map_or(account.error, |first| first.errno),
-            errors: member.results.iter().map(|result| result.errors).sum(),
+            errors: member.results.iter().map(|result| result.errors.unwrap_or(0)).sum(),
             // For now in ms of CPU time; see `finish`.
             cpu_percent: (account.cpu.user * elapsed_ms, account.cpu.system * elapsed_ms),
             account,
@@ -249,9 +249,9 @@ impl Lane {
             false => Default::default(),
         };
         Self {
-            ios: result.ios,
-            bytes: result.bytes,
-            short_ios: result.short_ios,
+            ios: result.ios.unwrap_or(0),
+            bytes: result.bytes.unwrap_or(0),
+            short_ios: result.short_ios.unwrap_or(0),
             runtime_ms: runtime_ms(result, counted_ns),
             slat,
             clat: shown(clat, reporting.clat),
@@ -337,13 +337,13 @@ fn per_s(amount: u64, ms: u64) -> u64 {
 /// How long it took, ms: what makes the I/Os the rate that was estimated;
 /// where there is no rate, all of the counted time.
 fn runtime_ms(result: &DirectionResult, counted_ns: u64) -> u64 {
-    if result.ios == 0 && result.bytes == 0 {
+    let (ios, bytes) = (result.ios.unwrap_or(0), result.bytes.unwrap_or(0));
+    if ios == 0 && bytes == 0 {
         return 0;
     }
-    let ms = if result.iops.value > 0.0 && result.ios > 0 {
-        (result.ios as f64 * 1e3 / result.iops.value).round() as u64
-    } else {
-        counted_ns / 1_000_000
+    let ms = match result.iops {
+        Some(iops) if iops.value > 0.0 && ios > 0 => (ios as f64 * 1e3 / iops.value).round() as u64,
+        _ => counted_ns / 1_000_000,
     };
     ms.max(1)
 }

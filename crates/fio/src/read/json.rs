@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_job::parse_size;
 use iodyno_model::{
     Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate,
-    Measurement, RateSeries, SplitLatency, Workload,
+    Measurement, SplitLatency, Workload,
 };
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ impl Run<'_> {
             .collect();
         // fio does not tell them by direction.
         if let [only] = total.as_mut_slice() {
-            only.errors = failed;
+            only.errors = Some(failed);
         }
         let runtimes = names.into_iter().filter_map(|name| integer(job.get(name)?, "runtime"));
         let counted_ns = runtimes.max().unwrap_or(0).saturating_mul(MS_NS);
@@ -152,8 +152,8 @@ impl Run<'_> {
             targets,
             workload: Workload { iodepth, ..workload },
             source: self.version.replacen("fio-", "fio ", 1),
-            started_ns: account.started_ns,
-            duration_ns: counted_ns,
+            started_ns: Some(account.started_ns),
+            duration_ns: Some(counted_ns),
             warmup_ns: 0,
             total,
             parts: Vec::new(),
@@ -188,21 +188,18 @@ impl Run<'_> {
             Estimate::bare(stated.unwrap_or(exact))
         };
         Some(DirectionResult {
-            direction,
-            ios,
-            bytes,
+            ios: Some(ios),
+            bytes: Some(bytes),
             // As far as is known: what a ramp_time did is not in the report.
-            whole_ios: ios,
-            whole_bytes: bytes,
-            errors: 0,
-            short_ios: integer(value, "short_ios").unwrap_or(0),
-            iops: stated("iops", ios),
-            bandwidth: stated("bw_bytes", bytes),
+            whole_ios: Some(ios),
+            whole_bytes: Some(bytes),
+            short_ios: integer(value, "short_ios"),
+            iops: Some(stated("iops", ios)),
+            bandwidth: Some(stated("bw_bytes", bytes)),
             latency_mean: mean_ns(value, "lat_ns").map(Estimate::bare),
             latency: histogram(value, "lat_ns").unwrap_or_default(),
             split: self.split(value),
-            series: RateSeries::default(),
-            steady: None,
+            ..DirectionResult::unknown(direction)
         })
     }
 
@@ -244,7 +241,7 @@ impl Run<'_> {
             count: failed,
             offsets: Vec::new(),
         });
-        let ios = total.iter().map(|one| one.ios).fold(0, u64::saturating_add);
+        let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
         Account {
             started_ns,
             elapsed_ns,

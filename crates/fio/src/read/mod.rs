@@ -3,8 +3,10 @@
 //! What the text does not say stays unknown.
 
 mod document;
+mod imported;
 mod json;
 mod members;
 
 pub use document::{Document, ReadError};
+pub use imported::{Imported, Problem, path, text};
 pub use json::{documents, json};

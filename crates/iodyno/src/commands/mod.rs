@@ -3,9 +3,13 @@
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod clean_up;
+pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;

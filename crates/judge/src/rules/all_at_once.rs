@@ -137,8 +137,9 @@ mod tests {
         });
         assert!(look(&AllAtOnce, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
         let vague = bench.clone().measurement(6, |of| {
-            let value = of.total[0].bandwidth.value * 0.8;
-            of.total[0].bandwidth = Estimate::confident(value, value * 0.5, value * 1.5, 0.95);
+            let value = of.total[0].bandwidth.unwrap().value * 0.8;
+            of.total[0].bandwidth =
+                Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
         assert_eq!(look(&AllAtOnce, &vague.record()), Outcome::Clear);
         let mut lone = bench.record();

@@ -61,7 +61,7 @@ fn width(of: &Measurement) -> Option<Option<(f64, f64)>> {
         Metric::Bandwidth => result.bandwidth,
         Metric::Iops | Metric::LatencyMean => result.iops,
     };
-    let reached = estimate.relative_half_width()?;
+    let reached = estimate?.relative_half_width()?;
     Some((reached > asked).then_some((reached, asked)))
 }
 
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(look(&IntervalTooWide, &Bench::new(1).record()), Outcome::NotApplicable);
         let wide = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
-            let value = of.total[0].iops.value;
-            of.total[0].iops = Estimate::confident(value, value * 0.9, value * 1.1, 0.95);
+            let value = of.total[0].iops.unwrap().value;
+            of.total[0].iops = Some(Estimate::confident(value, value * 0.9, value * 1.1, 0.95));
         });
         look(&IntervalTooWide, &wide.record()).only(Severity::Info);
         assert!(reserves(&IntervalTooWide, &wide.record(), 1).unwrap().why.contains("10 %"));

@@ -23,15 +23,16 @@ impl Rule for IoErrors {
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
         for of in &facts.record().measurements {
-            let errors: u64 = of.total.iter().map(|result| result.errors).sum();
-            if of.total.is_empty() {
+            let counted: Vec<u64> = of.total.iter().filter_map(|result| result.errors).collect();
+            if counted.is_empty() {
                 continue;
             }
+            let errors: u64 = counted.iter().sum();
             tally.looked();
             if errors == 0 {
                 continue;
             }
-            let issued: u64 = of.total.iter().map(|result| result.whole_ios).sum();
+            let issued: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
             let mut evidence = vec![
                 Evidence::new("failed", errors.to_string()),
                 Evidence::new("issued", issued.to_string()),
@@ -70,7 +71,7 @@ impl Rule for IoErrors {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let errors: u64 = of.total.iter().map(|result| result.errors).sum();
+        let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
         (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
     }
 }
@@ -95,7 +96,7 @@ mod tests {
         }];
         let record = bench
             .measurement(1, |m| {
-                m.total[0].errors = 3;
+                m.total[0].errors = Some(3);
                 m.account = Some(Account { errors, ..Account::default() });
             })
             .record();

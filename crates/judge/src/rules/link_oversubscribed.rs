@@ -100,8 +100,8 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Option<Evidence> {
         let (_, alone) = facts.finished().find(|(_, of)| {
             of.name == together.name && of.targets.as_slice() == std::slice::from_ref(&part.target)
         })?;
-        sums.0 += part.results.first()?.bandwidth.value;
-        sums.1 += alone.total.first()?.bandwidth.value;
+        sums.0 += part.results.first()?.bandwidth?.value;
+        sums.1 += alone.total.first()?.bandwidth?.value;
         count += 1;
     }
     (count > 1 && sums.1 > 0.0).then(|| {

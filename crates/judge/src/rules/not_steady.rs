@@ -26,22 +26,17 @@ impl Rule for NotSteady {
         let mut affected = Affected::default();
         for (_, of) in facts.finished() {
             let Some(result) = of.total.first() else { continue };
-            let Some(steady) = result.steady else {
+            let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
+            else {
                 tally.unknown(of.title(), "it is too short to tell whether it is steady");
                 continue;
             };
-            let why = (!steady).then_some(result);
             tally.looked();
-            let Some(why) = why else { continue };
-            affected.add(
-                of.title(),
-                format!(
-                    "{} over {}",
-                    figures::estimate(Metric::Iops, &why.iops),
-                    format_duration_ns(of.duration_ns as f64)
-                ),
-                facts.subjects(of),
-            );
+            if !steady {
+                let rate = figures::estimate(Metric::Iops, &iops);
+                let figure = format!("{rate} over {}", format_duration_ns(ns as f64));
+                affected.add(of.title(), figure, facts.subjects(of));
+            }
         }
         affected.tell(
             &mut tally,

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn overlapping_intervals_are_no_difference() {
         let vague = one_at(0.85).measurement(4, |of| {
-            let iops = &mut of.total[0].iops;
+            let iops = of.total[0].iops.as_mut().unwrap();
             *iops = iodyno_model::Estimate::confident(iops.value, 1.0, 2e6, 0.95);
         });
         assert_eq!(look(&UnlikePeers, &vague.record()), Outcome::Clear);

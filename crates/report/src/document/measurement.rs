@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_model as model;
-use iodyno_model::{Direction, EndReason, JudgedMeasurement};
+use iodyno_model::{Direction, EndReason, JudgedMeasurement, LatencyKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,10 +24,10 @@ pub struct Measurement {
     pub workload: BTreeMap<String, String>,
     /// Targets: block device names or paths.
     pub targets: Vec<String>,
-    /// Start, RFC 3339.
-    pub started: String,
-    /// Length of the measured window, after warm-up, ns.
-    pub duration_ns: u64,
+    /// Start, RFC 3339; null: not known.
+    pub started: Option<String>,
+    /// Length of the measured window, after warm-up, ns; null: not known.
+    pub duration_ns: Option<u64>,
     /// Warm-up that was cut off, ns.
     pub warmup_ns: u64,
     /// Who measured: `native 0.1.0`.
@@ -107,21 +107,21 @@ pub struct Part {
     pub mixed: Option<DirectionResult>,
 }
 
-/// Results of one direction in the measured window.
+/// Results of one direction in the measured window. Null is what is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DirectionResult {
     /// I/Os completed.
-    pub ios: u64,
+    pub ios: Option<u64>,
     /// Bytes moved.
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// I/Os issued in all, warm-up included.
-    pub whole_ios: u64,
+    pub whole_ios: Option<u64>,
     /// Bytes issued in all, warm-up included.
-    pub whole_bytes: u64,
+    pub whole_bytes: Option<u64>,
     /// I/Os that failed, in all.
-    pub errors: u64,
+    pub errors: Option<u64>,
     /// I/Os that moved fewer bytes than they were asked to, in all.
-    pub short_ios: u64,
+    pub short_ios: Option<u64>,
     /// I/Os per second.
     pub iops: Option<Estimate>,
     /// Bytes per second.
@@ -160,9 +160,9 @@ pub struct Latency {
     pub max_ns: Option<u64>,
     /// Standard deviation, ns.
     pub stdev_ns: Option<f64>,
-    /// Percentiles with at least 30 I/Os beyond them: percent, ns.
+    /// Percentiles with at least 30 I/Os beyond them, or as a report states them: percent, ns.
     pub percentiles: BTreeMap<String, u64>,
-    /// Their order-statistic intervals.
+    /// Their order-statistic intervals, or what their rounding leaves open.
     pub percentile_intervals: Vec<PercentileInterval>,
 }
 
@@ -175,8 +175,8 @@ pub struct PercentileInterval {
     pub low_ns: u64,
     /// Upper end, ns.
     pub high_ns: u64,
-    /// Coverage, 0..1.
-    pub level: f64,
+    /// Coverage, 0..1; null: it is what the rounding of a printed figure leaves open.
+    pub level: Option<f64>,
 }
 
 impl Measurement {
@@ -192,7 +192,7 @@ impl Measurement {
             phase: measurement.phase,
             workload: workload(&measurement.workload),
             targets: measurement.targets.clone(),
-            started: rfc3339(measurement.started_ns),
+            started: measurement.started_ns.map(rfc3339),
             duration_ns: measurement.duration_ns,
             warmup_ns: measurement.warmup_ns,
             source: measurement.source.clone(),
@@ -266,9 +266,7 @@ impl From<&model::Part> for Part {
 
 impl From<&model::DirectionResult> for DirectionResult {
     fn from(result: &model::DirectionResult) -> Self {
-        let split = |of: fn(&model::SplitLatency) -> &model::Histogram| {
-            result.split.as_ref().and_then(|split| Latency::new(of(split), None))
-        };
+        let latency = |kind| Latency::of(result, kind);
         Self {
             ios: result.ios,
             bytes: result.bytes,
@@ -276,12 +274,12 @@ impl From<&model::DirectionResult> for DirectionResult {
             whole_bytes: result.whole_bytes,
             errors: result.errors,
             short_ios: result.short_ios,
-            iops: Estimate::new(&result.iops),
-            bandwidth: Estimate::new(&result.bandwidth),
+            iops: result.iops.as_ref().and_then(Estimate::new),
+            bandwidth: result.bandwidth.as_ref().and_then(Estimate::new),
             latency: Latencies {
-                submission: split(|split| &split.submission),
-                completion: split(|split| &split.completion),
-                total: Latency::new(&result.latency, result.latency_mean.as_ref()),
+                submission: latency(LatencyKind::Submission),
+                completion: latency(LatencyKind::Completion),
+                total: latency(LatencyKind::Total),
             },
             steady: result.steady,
         }
@@ -289,6 +287,40 @@ impl From<&model::DirectionResult> for DirectionResult {
 }
 
 impl Latency {
+    /// Of the bins where they are known, else as a report states it.
+    fn of(result: &model::DirectionResult, kind: LatencyKind) -> Option<Self> {
+        let mean = result.mean_of(kind);
+        if let Some(bins) = result.bins(kind) {
+            return Self::new(bins, mean.as_ref().filter(|_| kind == LatencyKind::Total));
+        }
+        let stated = result.stated.as_ref().map(|stated| stated.of(kind));
+        let Some(stated) = stated.filter(|stated| !stated.is_empty()) else {
+            return Self::new(&model::Histogram::default(), mean.as_ref());
+        };
+        let whole = |of: Option<model::Estimate>| of.map(|ns| ns.value.round() as u64);
+        let mut latency = Self {
+            min_ns: whole(stated.min_ns),
+            mean_ns: mean.and_then(|mean| finite(mean.value)),
+            mean: mean.as_ref().and_then(Estimate::new),
+            max_ns: whole(stated.max_ns),
+            stdev_ns: stated.stdev_ns.and_then(|stdev| finite(stdev.value)),
+            percentiles: BTreeMap::new(),
+            percentile_intervals: Vec::new(),
+        };
+        for (percent, value) in &stated.percentiles {
+            latency.percentiles.insert(percent.to_string(), value.value.round() as u64);
+            latency.percentile_intervals.extend(value.bounds().map(|(low, high)| {
+                PercentileInterval {
+                    percentile: percent.to_string(),
+                    low_ns: low.round() as u64,
+                    high_ns: high.round() as u64,
+                    level: None,
+                }
+            }));
+        }
+        Some(latency)
+    }
+
     pub(super) fn new(
         histogram: &model::Histogram,
         mean: Option<&model::Estimate>,
@@ -313,7 +345,7 @@ impl Latency {
                 .filter_map(|p| {
                     let (low_ns, high_ns) = p.bounds_ns?;
                     let percentile = p.percent.to_string();
-                    Some(PercentileInterval { percentile, low_ns, high_ns, level: LEVEL })
+                    Some(PercentileInterval { percentile, low_ns, high_ns, level: Some(LEVEL) })
                 })
                 .collect(),
         })

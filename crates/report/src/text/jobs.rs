@@ -1,8 +1,8 @@
 //! What `run` prints: each job in a few lines, and what has to be known of it.
 
 use iodyno_model::{
-    Assessment, Bytes, Direction, DirectionResult, EndReason, Histogram, JudgedMeasurement,
-    Measurement, Metric, RunRecord, Severity, Validity, format_count, format_duration_ns,
+    Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, Measurement,
+    Metric, RunRecord, Severity, Validity, format_count, format_duration_ns,
 };
 
 use super::findings::finding_text;
@@ -54,7 +54,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
         _ => {}
     }
     for result in &of.total {
-        out.push_str(&line(direction(result.direction), &rates(result), Ink::Plain, style));
+        out.push_str(&line(result.direction.name(), &rates(result), Ink::Plain, style));
         let latencies = latencies(result);
         if !latencies.is_empty() {
             out.push_str(&line("latency", &latencies, Ink::Plain, style));
@@ -111,31 +111,19 @@ fn heading(of: &Measurement) -> Vec<String> {
         0..=3 => targets.join(" "),
         several => format!("{} and {} more", targets[0], several - 1),
     });
-    words.push(format_duration_ns(of.duration_ns as f64));
+    words.extend(of.duration_ns.map(|ns| format_duration_ns(ns as f64)));
     words
 }
 
-const fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-        Direction::Trim => "trim",
-        Direction::Mixed => "mixed",
-    }
-}
-
 fn rates(result: &DirectionResult) -> Vec<String> {
-    let mut words = vec![
-        figure::estimated(Metric::Iops, &result.iops),
-        figure::measured(Metric::Bandwidth, &result.bandwidth),
-        format!("{} I/Os", format_count(result.ios as f64)),
-        Bytes(result.bytes).binary(),
-    ];
-    if result.errors > 0 {
-        words.push(format!("{} failed", format_count(result.errors as f64)));
-    }
-    if result.short_ios > 0 {
-        words.push(format!("{} short", format_count(result.short_ios as f64)));
+    let mut words = Vec::new();
+    words.extend(result.iops.map(|iops| figure::estimated(Metric::Iops, &iops)));
+    words.extend(result.bandwidth.map(|rate| figure::measured(Metric::Bandwidth, &rate)));
+    words.extend(result.ios.map(|ios| format!("{} I/Os", format_count(ios as f64))));
+    words.extend(result.bytes.map(|bytes| Bytes(bytes).binary()));
+    for (count, what) in [(result.errors, "failed"), (result.short_ios, "short")] {
+        let count = count.filter(|count| *count > 0);
+        words.extend(count.map(|count| format!("{} {what}", format_count(count as f64))));
     }
     words
 }
@@ -166,8 +154,9 @@ fn cpu(of: &Measurement) -> Vec<String> {
         format!("user {}", figure::percent(cpu.user)),
         format!("system {}", figure::percent(cpu.system)),
     ];
-    let whole: u64 = of.total.iter().map(|result| result.whole_ios).sum();
-    let elapsed_ns = of.account.as_ref().map_or(of.duration_ns, |account| account.elapsed_ns);
+    let whole: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
+    let elapsed_ns =
+        of.account.as_ref().map_or(of.duration_ns.unwrap_or(0), |account| account.elapsed_ns);
     if whole > 0 && elapsed_ns > 0 {
         let per_io = (cpu.user + cpu.system) * elapsed_ns as f64 / whole as f64;
         words.push(format!("{} for each I/O", format_duration_ns(per_io)));

@@ -1,8 +1,8 @@
 //! What was measured: for each target alone, then for all at once.
 
 use iodyno_model::{
-    Assessment, Bytes, Direction, DirectionResult, EndReason, JudgedMeasurement, Measurement,
-    Metric, MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
+    Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
+    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
 };
 
 use super::Style;
@@ -215,11 +215,12 @@ fn default_metric(measurement: &Measurement) -> Metric {
 }
 
 fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
-    match (metric, &result.latency_mean) {
-        (Metric::Bandwidth, _) => vec![measured(metric, &result.bandwidth)],
-        (Metric::LatencyMean, Some(mean)) => vec![format!("mean {}", measured(metric, mean))],
-        _ => vec![measured(Metric::Iops, &result.iops)],
-    }
+    let figure = match (metric, &result.latency_mean) {
+        (Metric::Bandwidth, _) => result.bandwidth.map(|rate| measured(metric, &rate)),
+        (Metric::LatencyMean, Some(mean)) => Some(format!("mean {}", measured(metric, mean))),
+        _ => result.iops.map(|iops| measured(Metric::Iops, &iops)),
+    };
+    figure.into_iter().collect()
 }
 
 /// Whether a job file or a command line asked for it, in options: whoever
@@ -230,19 +231,16 @@ fn is_of_a_job(measurement: &Measurement) -> bool {
 
 /// What one direction of a job came to.
 fn all_figures(result: &DirectionResult) -> Vec<String> {
-    let direction = match result.direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-        Direction::Trim => "trim",
-        Direction::Mixed => "mixed",
-    };
-    let mut items = vec![
-        format!("{direction} {}", measured(Metric::Iops, &result.iops)),
-        measured(Metric::Bandwidth, &result.bandwidth),
-    ];
+    let mut items = Vec::new();
+    items.extend(result.iops.map(|iops| measured(Metric::Iops, &iops)));
+    items.extend(result.bandwidth.map(|rate| measured(Metric::Bandwidth, &rate)));
+    if let Some(first) = items.first_mut() {
+        *first = format!("{} {first}", result.direction.name());
+    }
     let mean = result.latency_mean.as_ref();
     items.extend(mean.map(|mean| format!("mean {}", measured(Metric::LatencyMean, mean))));
-    items.extend((result.errors > 0).then(|| counted(result.errors as usize, "error")));
+    let errors = result.errors.filter(|errors| *errors > 0);
+    items.extend(errors.map(|errors| counted(errors as usize, "error")));
     items
 }
 
@@ -300,8 +298,8 @@ fn distribution(result: &DirectionResult) -> Vec<String> {
 /// What each target had of it, and the whole against the sum of alone.
 fn parts(record: &RunRecord, measurement: &Measurement, metric: Metric) -> Vec<String> {
     let value = |result: &DirectionResult| match metric {
-        Metric::Bandwidth => Some(result.bandwidth.value),
-        Metric::Iops => Some(result.iops.value),
+        Metric::Bandwidth => result.bandwidth.map(|rate| rate.value),
+        Metric::Iops => result.iops.map(|iops| iops.value),
         Metric::LatencyMean => result.latency_mean.map(|mean| mean.value),
     };
     let mut items = Vec::new();
@@ -350,7 +348,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     if !measurement.source.starts_with("native") {
         items.push(clean(&measurement.source));
     }
-    items.push(format_duration_ns(measurement.duration_ns as f64));
+    items.extend(measurement.duration_ns.map(|ns| format_duration_ns(ns as f64)));
     if conditions.scratch {
         items.push("scratch file".into());
     }
@@ -369,7 +367,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     if !conditions.ranges.is_empty() {
         items.push("inside the written ranges".into());
     }
-    let errors: u64 = measurement.total.iter().map(|result| result.errors).sum();
+    let errors: u64 = measurement.total.iter().filter_map(|result| result.errors).sum();
     if errors > 0 {
         items.push(counted(errors as usize, "I/O error"));
     }

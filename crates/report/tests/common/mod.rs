@@ -28,21 +28,18 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
     let ios = (iops * 9.2) as u64;
     let latency = latencies(200_000.min(ios), mean_ns as u64);
     DirectionResult {
-        direction: Direction::Read,
-        ios,
-        bytes: ios * bs,
-        whole_ios: ios + ios / 10,
-        whole_bytes: (ios + ios / 10) * bs,
-        errors: 0,
-        short_ios: 0,
-        iops: within(iops, 0.0021),
-        bandwidth: within(iops * bs as f64, 0.0021),
+        ios: Some(ios),
+        bytes: Some(ios * bs),
+        whole_ios: Some(ios + ios / 10),
+        whole_bytes: Some((ios + ios / 10) * bs),
+        errors: Some(0),
+        short_ios: Some(0),
+        iops: Some(within(iops, 0.0021)),
+        bandwidth: Some(within(iops * bs as f64, 0.0021)),
         latency_mean: latency.mean_ns().map(|mean| within(mean, 0.003)),
         latency,
-
-        split: None,
-        series: RateSeries::default(),
         steady: Some(true),
+        ..DirectionResult::unknown(Direction::Read)
     }
 }
 
@@ -64,8 +61,8 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
         .collect();
     let mut total = results[0].clone();
     let iops: f64 = rates.iter().map(|rate| iops_of(*rate)).sum();
-    total.iops = within(iops, 0.0018);
-    total.bandwidth = within(iops * bs as f64, 0.0018);
+    total.iops = Some(within(iops, 0.0018));
+    total.bandwidth = Some(within(iops * bs as f64, 0.0018));
     let parts = match targets.len() {
         1 => Vec::new(),
         _ => targets
@@ -95,8 +92,8 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
             ..Workload::default()
         },
         source: "native 0.1.0".into(),
-        started_ns: START_NS + i64::from(phase) * 10_000_000_000,
-        duration_ns: 9_213_000_000,
+        started_ns: Some(START_NS + i64::from(phase) * 10_000_000_000),
+        duration_ns: Some(9_213_000_000),
         warmup_ns: 800_000_000,
         total: vec![total],
         parts,
@@ -137,8 +134,8 @@ fn judge(
 ) -> JudgedMeasurement {
     let result = &of.total[0];
     let (metric, estimate) = match of.name.as_str() {
-        "seq-read" => (Metric::Bandwidth, result.bandwidth),
-        "rand-read" => (Metric::Iops, result.iops),
+        "seq-read" => (Metric::Bandwidth, result.bandwidth.expect("it was measured")),
+        "rand-read" => (Metric::Iops, result.iops.expect("it was measured")),
         _ => (Metric::LatencyMean, result.latency_mean.expect("the builder records latencies")),
     };
     JudgedMeasurement {
@@ -384,9 +381,9 @@ pub(crate) fn virtual_machine() -> (RunRecord, Assessment) {
         measurement.workload.ioengine = Some("libaio".into());
     }
     record.measurements[1].end = EndReason::MaxTime;
-    let wide = record.measurements[1].total[0].iops.value;
+    let wide = record.measurements[1].total[0].iops.unwrap().value;
     record.measurements[1].total[0].iops =
-        Estimate::confident(wide, wide * 0.93, wide * 1.02, 0.95);
+        Some(Estimate::confident(wide, wide * 0.93, wide * 1.02, 0.95));
     let m = &record.measurements;
     let unjudged = "no claim, peers or baseline; the limits of a virtual disk are a contract's";
     let mut measurements: Vec<JudgedMeasurement> =

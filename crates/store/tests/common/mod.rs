@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Conditions, Cpus, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host,
-    Kernel, Limits, Measurement, Origin, RateSeries, Run, RunState, Skipped, System, Workload,
+    Kernel, Limits, Measurement, Origin, Run, RunState, Skipped, System, Workload,
 };
 
 pub(crate) fn run(name: &str, started_ns: i64) -> Run {
@@ -61,25 +61,22 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
         targets: vec!["nvme0n1".into()],
         workload: Workload { rw: Some("randread".into()), bs: Some(4096), ..Workload::default() },
         source: "simulated".into(),
-        started_ns: 1_700_000_000_000_000_000,
-        duration_ns: 5_000_000_000,
+        started_ns: Some(1_700_000_000_000_000_000),
+        duration_ns: Some(5_000_000_000),
         warmup_ns: 500_000_000,
         total: vec![DirectionResult {
-            direction: Direction::Read,
-            ios: 3,
-            bytes: 3 * 4096,
-            whole_ios: 4,
-            whole_bytes: 4 * 4096,
-            errors: 0,
-            short_ios: 0,
-            iops: Estimate::confident(iops, iops - 1.0, iops + 1.0, 0.95),
-            bandwidth: Estimate::bare(iops * 4096.0),
+            ios: Some(3),
+            bytes: Some(3 * 4096),
+            whole_ios: Some(4),
+            whole_bytes: Some(4 * 4096),
+            errors: Some(0),
+            short_ios: Some(0),
+            iops: Some(Estimate::confident(iops, iops - 1.0, iops + 1.0, 0.95)),
+            bandwidth: Some(Estimate::bare(iops * 4096.0)),
             latency_mean: Some(Estimate::bare(90_000.0)),
             latency,
-
-            split: None,
-            series: RateSeries::default(),
             steady: Some(true),
+            ..DirectionResult::unknown(Direction::Read)
         }],
         parts: Vec::new(),
         conditions: Conditions::default(),

@@ -1,8 +1,18 @@
 //! The command line.
 
+mod compare;
+mod import;
+mod plot;
+mod report;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use compare::Compare;
+pub(crate) use import::Import;
+pub(crate) use plot::Plot;
+pub(crate) use report::Report;
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?
@@ -58,6 +68,14 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Print a stored run again, judged anew
     Show(Show),
+    /// Read what fio printed, or what iodyno wrote elsewhere
+    Import(Import),
+    /// Compare runs, files or folders, workload by workload
+    Compare(Compare),
+    /// Write one page with everything: a file to open, attach or print
+    Report(Report),
+    /// Draw a figure of runs, files or folders
+    Plot(Plot),
     /// List the rules that `check` applies
     Rules,
     /// Write what this machine says of itself into a folder or file, for a bug report
