@@ -202,12 +202,15 @@ fn a_store_of_schema_1_opens() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1.sqlite");
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
+    let mut measured = measurement("rand-read", 1000.0);
+    // Its version did not count them.
+    measured.total[0].short_ios = None;
     if std::env::var_os("IODYNO_BLESS").is_some() {
         let _ = std::fs::remove_file(&fixture);
         let mut store = Store::open(&fixture).unwrap();
         store.create_run(&expected).unwrap();
         store.add_snapshot(&expected.id, &host(1)).unwrap();
-        store.add_measurement(&expected.id, &measurement("rand-read", 1000.0)).unwrap();
+        store.add_measurement(&expected.id, &measured).unwrap();
         store.journal_add(&expected.id, &scratch("/a")).unwrap();
         drop(store);
         let compact = "PRAGMA page_size = 1024; VACUUM";
@@ -220,7 +223,7 @@ fn a_store_of_schema_1_opens() {
     let record = store.load("last").unwrap();
     assert_eq!(record.run, expected);
     assert_eq!(record.snapshots, [host(1)]);
-    assert_eq!(record.measurements, [measurement("rand-read", 1000.0)]);
+    assert_eq!(record.measurements, [measured]);
     assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
 }
 
