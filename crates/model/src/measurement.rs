@@ -365,21 +365,23 @@ impl SplitLatency {
 impl Account {
     /// Adds what `other` counted; times, and what is not counted, stay.
     pub fn add_counts(&mut self, other: &Self) {
-        self.verified += other.verified;
-        self.mismatches += other.mismatches;
-        self.cpu.user += other.cpu.user;
-        self.cpu.system += other.cpu.system;
-        self.cpu.busiest_thread = self.cpu.busiest_thread.max(other.cpu.busiest_thread);
-        self.switches += other.switches;
-        self.major_faults += other.major_faults;
-        self.minor_faults += other.minor_faults;
+        // Counts that a report states may be anything.
+        let add = |sum: &mut u64, one: u64| *sum = sum.saturating_add(one);
+        add(&mut self.verified, other.verified);
+        add(&mut self.mismatches, other.mismatches);
+        add(&mut self.switches, other.switches);
+        add(&mut self.major_faults, other.major_faults);
+        add(&mut self.minor_faults, other.minor_faults);
         for (sum, one) in [
             (&mut self.depth_levels, &other.depth_levels),
             (&mut self.submit_levels, &other.submit_levels),
             (&mut self.complete_levels, &other.complete_levels),
         ] {
-            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+            sum.iter_mut().zip(one).for_each(|(sum, one)| add(sum, *one));
         }
+        self.cpu.user += other.cpu.user;
+        self.cpu.system += other.cpu.system;
+        self.cpu.busiest_thread = self.cpu.busiest_thread.max(other.cpu.busiest_thread);
         self.sync.merge(&other.sync);
     }
 }

@@ -1,7 +1,7 @@
 //! fio's normal output, for people.
 
 use iodyno_job::{LatencyTarget, Unified};
-use iodyno_model::{DIRECTIONS, Direction, Each, Histogram};
+use iodyno_model::{DIRECTIONS, Each, Histogram};
 
 use crate::out::number::{Unit, short, unit_of_line};
 use crate::out::rates::Samples;
@@ -50,7 +50,7 @@ impl Paragraph<'_, '_> {
         for direction in DIRECTIONS {
             let lane = section.lanes.of(direction);
             if lane.bytes > 0 {
-                let name = if section.mixed { "mixed" } else { name(direction) };
+                let name = if section.mixed { "mixed" } else { direction.name() };
                 self.direction(name, lane, group.of(direction));
             }
         }
@@ -353,15 +353,6 @@ fn rate_unit(reporting: &Reporting) -> Unit {
 fn error_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
-const fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-        Direction::Trim => "trim",
-        Direction::Mixed => "mixed",
-    }
 }
 
 /// Decimals that a number has.

@@ -171,20 +171,7 @@ impl<'a> Section<'a> {
             mine.failure.clone_from(&theirs.failure);
         }
         mine.elapsed_ns = mine.elapsed_ns.saturating_add(theirs.elapsed_ns);
-        mine.switches = mine.switches.saturating_add(theirs.switches);
-        mine.major_faults = mine.major_faults.saturating_add(theirs.major_faults);
-        mine.minor_faults = mine.minor_faults.saturating_add(theirs.minor_faults);
-        mine.sync.merge(&theirs.sync);
-        let levels = [
-            (&mut mine.depth_levels, &theirs.depth_levels),
-            (&mut mine.submit_levels, &theirs.submit_levels),
-            (&mut mine.complete_levels, &theirs.complete_levels),
-        ];
-        for (mine, theirs) in levels {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| {
-                *mine = mine.saturating_add(*theirs);
-            });
-        }
+        mine.add_counts(theirs);
     }
 
     fn finish(&mut self) {

@@ -1,7 +1,6 @@
 //! What a job did besides moving data.
 
 use iodyno_model as model;
-use iodyno_model::Direction;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -67,15 +66,9 @@ impl From<&model::Account> for Account {
 
 impl From<&model::ErrorCount> for ErrorCount {
     fn from(error: &model::ErrorCount) -> Self {
-        let direction = match error.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-            Direction::Trim => "trim",
-            Direction::Mixed => "mixed",
-        };
         Self {
             errno: error.errno,
-            direction: direction.into(),
+            direction: error.direction.name().into(),
             count: error.count,
             offsets: error.offsets.clone(),
         }
