@@ -11,7 +11,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio report)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab dist lint bench crosscheck clean
+.PHONY: deps test unit lab dist lint bench crosscheck fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -65,6 +65,10 @@ bench:
 crosscheck:
 	$(CARGO) build --release
 	python3 crosscheck/crosscheck.py --binary $(TARGET)/release/iodyno
+
+# What reads what others wrote, against noise: FUZZ_SECONDS for each target.
+fuzz:
+	fuzz/run $(or $(FUZZ_SECONDS),60)
 
 lint:
 	$(CARGO) fmt --all --check

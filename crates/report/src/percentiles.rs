@@ -1,6 +1,6 @@
 //! Which percentiles of a histogram may be shown, and their intervals.
 
-use iodyno_model::Histogram;
+use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind};
 
 /// Level of the intervals.
 pub(crate) const LEVEL: f64 = 0.95;
@@ -53,6 +53,35 @@ pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percen
             })
         })
         .collect()
+}
+
+/// Those of `percents` that are known of a result, and of which latencies they
+/// are: from the bins, else as a report states them.
+pub(crate) fn percentiles_of(
+    result: &DirectionResult,
+    percents: &[f64],
+) -> (LatencyKind, Vec<Percentile>) {
+    if let Some((kind, bins)) = result.known_bins() {
+        return (kind, percentiles(bins, percents));
+    }
+    let stated =
+        |kind| percents.iter().filter_map(|percent| stated(result, kind, *percent)).collect();
+    let total: Vec<_> = stated(LatencyKind::Total);
+    if total.is_empty() {
+        (LatencyKind::Completion, stated(LatencyKind::Completion))
+    } else {
+        (LatencyKind::Total, total)
+    }
+}
+
+fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<Percentile> {
+    let value: Estimate = result.percentile_of(kind, percent)?;
+    let whole = |ns: f64| ns.round() as u64;
+    Some(Percentile {
+        percent,
+        value_ns: whole(value.value),
+        bounds_ns: value.bounds().map(|(low, high)| (whole(low), whole(high))),
+    })
 }
 
 /// The values of the two ranks between which the quantile lies at [`LEVEL`]:

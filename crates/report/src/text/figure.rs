@@ -1,8 +1,11 @@
 //! Figures as people read them: as many digits as the interval supports.
 
-use iodyno_model::{Estimate, Metric, format_count, format_duration_ns, format_mb_per_s};
+use iodyno_model::{
+    DirectionResult, Estimate, LatencyKind, Metric, format_count, format_duration_ns,
+    format_mb_per_s,
+};
 
-use crate::percentiles::Percentile;
+use crate::percentiles::{Percentile, percentiles_of};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -78,6 +81,26 @@ pub(super) fn percentile(percentile: &Percentile) -> String {
             format!("{} % {shown} {} ({low}–{high})", percentile.percent, unit.unit)
         }
         _ => format!("{} % {shown} {}", percentile.percent, unit.unit),
+    }
+}
+
+/// Percentiles with their intervals, and the maximum, which has none.
+pub(super) fn distribution(result: &DirectionResult, percents: &[f64]) -> Vec<String> {
+    let (kind, shown) = percentiles_of(result, percents);
+    let mut items: Vec<String> = shown.iter().map(percentile).collect();
+    let max = result.max_of(kind);
+    items.extend(max.map(|max| format!("max {}", format_duration_ns(max.value))));
+    if let Some(first) = items.first_mut() {
+        *first = format!("{}{first}", latency_kind(kind));
+    }
+    items
+}
+
+/// What stands in front of a latency that is not the whole: `clat `.
+pub(super) fn latency_kind(kind: LatencyKind) -> String {
+    match kind {
+        LatencyKind::Total => String::new(),
+        part => format!("{} ", part.fio_name()),
     }
 }
 

@@ -129,12 +129,12 @@ fn rates(result: &DirectionResult) -> Vec<String> {
 }
 
 fn latencies(result: &DirectionResult) -> Vec<String> {
-    let mean = result.latency_mean.as_ref();
-    let mean = mean.map(|mean| format!("mean {}", figure::estimated(Metric::LatencyMean, mean)));
-    let mut words: Vec<String> = mean.into_iter().collect();
-    words.extend(percentiles(&result.latency, &PERCENTS).iter().map(figure::percentile));
-    let max = result.latency.max_ns();
-    words.extend(max.map(|max| format!("max {}", format_duration_ns(max as f64))));
+    let mut words = Vec::new();
+    if let Some((kind, mean)) = result.mean_latency() {
+        let mean = figure::estimated(Metric::LatencyMean, &mean);
+        words.push(format!("{}mean {mean}", figure::latency_kind(kind)));
+    }
+    words.extend(figure::distribution(result, &PERCENTS));
     words
 }
 

@@ -6,11 +6,10 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::figure::{estimated, measured, percent, percentile, stated};
+use super::figure::{distribution, estimated, latency_kind, measured, percent, stated};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
-use crate::percentiles::percentiles;
 
 /// Percentiles that a person looks at; the document has them all.
 const SHOWN: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -157,7 +156,7 @@ fn entry(
             if number > 0 {
                 out.push_str(&detail(all_figures(result), Ink::Plain));
             }
-            out.push_str(&detail(distribution(result), Ink::Plain));
+            out.push_str(&detail(distribution(result, &SHOWN), Ink::Plain));
         }
         for judgement in metrics.iter().filter(|_| measurement.failure().is_none()) {
             // The figure itself is there already.
@@ -168,7 +167,10 @@ fn entry(
         || (metrics.is_empty() && default_metric(measurement) == Metric::LatencyMean)
     {
         let result = measurement.total.first();
-        out.push_str(&detail(result.map_or_else(Vec::new, distribution), Ink::Plain));
+        out.push_str(&detail(
+            result.map_or_else(Vec::new, |result| distribution(result, &SHOWN)),
+            Ink::Plain,
+        ));
     }
     if measurement.targets.len() > 1 {
         let metric = metrics.first().map_or(default_metric(measurement), |first| first.metric);
@@ -237,8 +239,10 @@ fn all_figures(result: &DirectionResult) -> Vec<String> {
     if let Some(first) = items.first_mut() {
         *first = format!("{} {first}", result.direction.name());
     }
-    let mean = result.latency_mean.as_ref();
-    items.extend(mean.map(|mean| format!("mean {}", measured(Metric::LatencyMean, mean))));
+    if let Some((kind, mean)) = result.mean_latency() {
+        let mean = measured(Metric::LatencyMean, &mean);
+        items.push(format!("{}mean {mean}", latency_kind(kind)));
+    }
     let errors = result.errors.filter(|errors| *errors > 0);
     items.extend(errors.map(|errors| counted(errors as usize, "error")));
     items
@@ -282,16 +286,6 @@ fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     }
     items.push(reason);
     items.extend(yardsticks);
-    items
-}
-
-/// Percentiles with their intervals, and the maximum, which has none.
-fn distribution(result: &DirectionResult) -> Vec<String> {
-    let shown = percentiles(&result.latency, &SHOWN);
-    let mut items: Vec<String> = shown.iter().map(percentile).collect();
-    if let Some(max) = result.latency.max_ns() {
-        items.push(format!("max {}", format_duration_ns(max as f64)));
-    }
     items
 }
 
