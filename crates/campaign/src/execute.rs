@@ -16,6 +16,7 @@ use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::look::{Issued, other_io};
 use crate::plan::Plan;
+use crate::resume::Resumed;
 use crate::scratch::Scratches;
 use crate::watch::{Event, Watcher};
 use crate::written;
@@ -46,6 +47,8 @@ pub struct Options {
     pub unusable: Vec<Skipped>,
     /// Where the numbers come from.
     pub origin: Origin,
+    /// The run that goes on, in place of a new one.
+    pub resumed: Option<Resumed>,
 }
 
 /// What a campaign works with.
@@ -83,7 +86,7 @@ pub fn carry_out(
         plan.stop.min_ns = plan.stop.min_ns.min(max_ns / 2);
     }
     let budget = Budget::divide(&plan, targets.len(), options.budget_ns);
-    let mut run = Run {
+    let new = || Run {
         id: iodyno_store::new_id(),
         name: options.name.clone(),
         command: options.command.clone(),
@@ -97,8 +100,15 @@ pub fn carry_out(
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
         skipped: Vec::new(),
     };
-    tools.store.create_run(&run)?;
-    tools.store.add_snapshot(&run.id, host)?;
+    let mut run = match &options.resumed {
+        Some(resumed) => tools.store.reopen_run(&resumed.run_id)?,
+        None => {
+            let run = new();
+            tools.store.create_run(&run)?;
+            run
+        }
+    };
+    let first_snapshot = tools.store.add_snapshot(&run.id, host)?;
     tools.watcher.event(&Event::Host(host));
     let mut campaign = Campaign {
         tools,
@@ -108,10 +118,10 @@ pub fn carry_out(
         budget,
         run_id: run.id.clone(),
         skipped: options.unusable.clone(),
-        phase: 0,
+        phase: options.resumed.as_ref().map_or(0, |resumed| resumed.phases),
         failed: false,
         spent_ns: 0,
-        last_snapshot: 0,
+        last_snapshot: first_snapshot,
         played: Vec::new(),
     };
     let result = match &campaign.plan.script {
@@ -120,7 +130,11 @@ pub fn carry_out(
         None => campaign.measure(targets),
     };
     let (skipped, failed) = (std::mem::take(&mut campaign.skipped), campaign.failed);
-    run.targets.append(&mut campaign.played);
+    for played in std::mem::take(&mut campaign.played) {
+        if !run.targets.contains(&played) {
+            run.targets.push(played);
+        }
+    }
     run.state = match &result {
         _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,

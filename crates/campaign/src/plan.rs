@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, parse_seconds};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-const FORMAT: &str = "iodyno.plan/1";
+pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +24,23 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What fio's job files say, in place of steps: its phases are the steps.
     pub script: Option<Script>,
+    /// Which jobs of the script end before their run time, once they are known
+    /// well enough (`stop`).
+    pub early: Early,
     /// The text that it was read from.
     pub text: String,
+}
+
+/// Which jobs with a run time end before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Early {
+    /// None: they say themselves when they end.
+    #[default]
+    Never,
+    /// Those that only read. A drive's writes change for minutes.
+    Reads,
+    /// All.
+    All,
 }
 
 /// When a measurement ends.
@@ -78,8 +93,8 @@ pub enum PlanError {
         /// What the parser says.
         text: String,
     },
-    /// A step is wrong.
-    #[error("{name}: step `{step}`: {what}")]
+    /// A step is wrong; one without a name is all there is.
+    #[error("{name}: {}{what}", if step.is_empty() { String::new() } else { format!("step `{step}`: ") })]
     Step {
         /// File or preset.
         name: String,
@@ -104,13 +119,14 @@ struct PlanForm {
     step: Vec<StepForm>,
 }
 
-#[derive(Deserialize)]
+/// `[stop]` of a plan.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-struct StopForm {
-    precision_percent: f64,
-    level_percent: f64,
-    min_time: String,
-    max_time: String,
+pub(crate) struct StopForm {
+    pub(crate) precision_percent: f64,
+    pub(crate) level_percent: f64,
+    pub(crate) min_time: String,
+    pub(crate) max_time: String,
 }
 
 impl Default for StopForm {
@@ -121,6 +137,28 @@ impl Default for StopForm {
             min_time: "5s".into(),
             max_time: "10s".into(),
         }
+    }
+}
+
+impl StopForm {
+    /// Its times and shares.
+    ///
+    /// # Errors
+    /// Times that are none, or contradict each other.
+    pub(crate) fn resolve(&self) -> Result<Stop, String> {
+        let stop = Stop {
+            precision: self.precision_percent / 100.0,
+            level: self.level_percent / 100.0,
+            min_ns: parse_seconds(&self.min_time)?,
+            max_ns: parse_seconds(&self.max_time)?,
+        };
+        if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
+            || stop.min_ns > stop.max_ns
+        {
+            let what = "a precision above 0, a level below 100 and min_time <= max_time";
+            return Err(format!("stop: {what} were expected"));
+        }
+        Ok(stop)
     }
 }
 
@@ -170,8 +208,14 @@ impl Plan {
             written_samples: 4096,
             steps: Vec::new(),
             script: Some(script),
+            early: Early::Never,
             text,
         }
+    }
+
+    /// The plan of a study whose points are the phases of `script`.
+    pub fn of_study(name: &str, script: Script, text: String, stop: Stop, early: Early) -> Self {
+        Self { stop, early, ..Self::of_script(name, script, text) }
     }
 
     /// The preset of this name, if there is one.
@@ -197,18 +241,7 @@ impl Plan {
             let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", form.format);
             return Err(form_error(what));
         }
-        let stop = Stop {
-            precision: form.stop.precision_percent / 100.0,
-            level: form.stop.level_percent / 100.0,
-            min_ns: parse_seconds(&form.stop.min_time).map_err(&form_error)?,
-            max_ns: parse_seconds(&form.stop.max_time).map_err(&form_error)?,
-        };
-        if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
-            || stop.min_ns > stop.max_ns
-        {
-            let what = "stop: a precision above 0, a level below 100 and min_time <= max_time";
-            return Err(form_error(format!("{what} were expected")));
-        }
+        let stop = form.stop.resolve().map_err(form_error)?;
         let mut steps: Vec<Step> = Vec::with_capacity(form.step.len());
         for step in form.step {
             let named = step.name.clone();
@@ -229,6 +262,7 @@ impl Plan {
             written_samples: form.written.samples,
             steps,
             script: None,
+            early: Early::Never,
             text: text.into(),
         })
     }

@@ -8,7 +8,7 @@ use iodyno_host::Depth;
 use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, Counting, JobReport, LoadError};
-use iodyno_model::{Conditions, DiskStats, EndReason, Measurement};
+use iodyno_model::{Conditions, Direction, DiskStats, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
 use iodyno_target::Target;
 
@@ -18,8 +18,9 @@ use crate::execute::{Campaign, find, now_ns};
 use crate::look::{Issued, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
+use crate::plan::Early;
 use crate::steady::SteadyWatch;
-use crate::watch::{Event, PhaseWatch, Progress};
+use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
@@ -40,11 +41,13 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
-        for phase in &script.phases {
+        for (n, phase) in script.phases.iter().enumerate() {
             if self.is_interrupted() {
                 break;
             }
-            self.phase(script, phase, &places, &bench).map_err(|error| error.placed(script))?;
+            let left_ns = script.phases[n..].iter().map(lasts_ns).sum();
+            self.phase(script, phase, &places, &bench, left_ns)
+                .map_err(|error| error.placed(script))?;
         }
         drop(bench);
         places.unlink(script)
@@ -68,13 +71,15 @@ impl Campaign<'_, '_> {
         Ready::new(self.host, clearance.name(), clearance, device, false, remarks)
     }
 
-    /// Runs one phase and commits what came of it: a measurement for each section.
+    /// Runs one phase and commits what came of it: a measurement for each
+    /// section. It and all behind it take `left_ns` at most.
     fn phase(
         &mut self,
         script: &Script,
         phase: &Phase,
         places: &Places,
         bench: &[Ready<'_>],
+        left_ns: u64,
     ) -> Result<(), CampaignError> {
         self.phase += 1;
         let (sections, jobs): (Vec<usize>, Vec<ClearedJob<'_>>) = phase
@@ -105,7 +110,7 @@ impl Campaign<'_, '_> {
             bytes_per_s: 0.0,
             elapsed_ns: 0,
             most_ns: lasts_ns(phase),
-            left_ns: script.phases.iter().skip(self.phase as usize - 1).map(lasts_ns).sum(),
+            left_ns,
         };
         // Reading a temperature makes the kernel send an admin command: never
         // while single latencies may be what is measured.
@@ -113,15 +118,17 @@ impl Campaign<'_, '_> {
         let started_ns = now_ns();
         let stats_before = iodyno_host::disk_stats(source);
         let clock = Instant::now();
-        // Jobs end by themselves.
+        let early = self.ends_early(phase);
+        // Else jobs end by themselves.
+        let rule = if early { self.rule() } else { Rule::Time { seconds: f64::INFINITY } };
         let mut watch = PhaseWatch::new(
-            Stopper::new(Rule::Time { seconds: f64::INFINITY }),
+            Stopper::new(rule),
             self.tools.watcher,
             self.tools.interrupted,
             progress,
             &mut nothing,
         )
-        .counting(Counting::Whole)
+        .counting(if early { Counting::Steady } else { Counting::Whole })
         .showing(&jobs)
         .until_steady(SteadyWatch::of(jobs.iter().map(|job| &job.job)));
         let report = self.tools.generator.run(&jobs, &mut watch);
@@ -145,7 +152,8 @@ impl Campaign<'_, '_> {
         for (section, mut members) in by_section {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
             let name = jobs[members[0]].job.name.as_str();
-            let conditions = self.conditions(&jobs[members[0]], bench);
+            let mut conditions = self.conditions(&jobs[members[0]], bench);
+            conditions.precision_asked = early.then_some(self.plan.stop.precision);
             let mut measurement = match &report {
                 Ok(report) => {
                     let members: Vec<Member<'_>> = members
@@ -170,7 +178,7 @@ impl Campaign<'_, '_> {
                         started_ns,
                         end: end_of(&end, &jobs[by_first(&sections, section)].job),
                         cpu,
-                        ramp_ns: None,
+                        ramp_ns: early.then(|| ramp_ns(progress.most_ns)),
                         level: LEVEL,
                         conditions,
                     };
@@ -203,6 +211,18 @@ impl Campaign<'_, '_> {
             self.tools.watcher.event(&Event::Done(&measurement));
         }
         Ok(())
+    }
+
+    /// Whether a phase ends once its rate is known well enough.
+    fn ends_early(&self, phase: &Phase) -> bool {
+        let early = |job: &Job| match self.plan.early {
+            Early::Never => false,
+            Early::Reads => {
+                !job.pattern.rw.has(Direction::Write) && !job.pattern.rw.has(Direction::Trim)
+            }
+            Early::All => true,
+        };
+        phase.jobs.iter().all(|job| job.job.time.time_based && early(&job.job))
     }
 
     /// What is known of the conditions of a job before it runs.

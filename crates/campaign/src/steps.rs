@@ -229,7 +229,7 @@ impl Campaign<'_, '_> {
         depths
     }
 
-    fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> Rule {
         let seconds = |ns: u64| ns as f64 / 1e9;
         match self.options.fixed_ns {
             Some(ns) => Rule::Time { seconds: seconds(ns) },

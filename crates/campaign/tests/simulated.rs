@@ -66,6 +66,7 @@ impl Stage {
             permission: Permission::default(),
             unusable: Vec::new(),
             origin: Origin::Simulated,
+            resumed: None,
         };
         let mut tools = Tools {
             source: &self.source,

@@ -20,6 +20,8 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
         Command::Run(run) => commands::run::run(&context, &run),
+        Command::Sweep(sweep) => commands::sweep::run(&context, &sweep),
+        Command::Resume(resume) => commands::sweep::resume(&context, &resume),
         Command::List(list) => commands::list::run(&context, &list),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),

@@ -87,8 +87,20 @@ pub fn format_count(value: f64) -> String {
     }
 }
 
-/// A time in ns, in the unit that suits it: `85.2 us`, `1.3 ms`, `10 s`.
+/// A time in ns, in the unit that suits it: `85.2 us`, `1.3 ms`, `10 s`,
+/// `22 min`, `3 h 16 min`.
 pub fn format_duration_ns(ns: f64) -> String {
+    const MINUTE_NS: f64 = 60e9;
+    let minutes = (ns / MINUTE_NS).round();
+    // Two minutes and two hours keep two digits.
+    if ns.is_finite() && ns >= 2.0 * MINUTE_NS {
+        let (hours, rest) = ((minutes / 60.0).trunc(), minutes % 60.0);
+        return match (hours >= 2.0, rest > 0.0) {
+            (true, true) => format!("{hours} h {rest} min"),
+            (true, false) => format!("{hours} h"),
+            (false, _) => format!("{minutes} min"),
+        };
+    }
     let (scale, unit) = match ns.abs() {
         x if x < 1e3 => (1.0, "ns"),
         x if x < 1e6 => (1e3, "us"),
@@ -119,5 +131,9 @@ mod tests {
         assert_eq!(format_count(930.4), "930");
         assert_eq!(format_duration_ns(85_230.0), "85.2 us");
         assert_eq!(format_duration_ns(10e9), "10 s");
+        assert_eq!(format_duration_ns(119e9), "119 s");
+        assert_eq!(format_duration_ns(1320e9), "22 min");
+        assert_eq!(format_duration_ns(11_760e9), "3 h 16 min");
+        assert_eq!(format_duration_ns(f64::INFINITY), "inf s");
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::open::Store;
-use crate::runs::is_alive;
+use crate::owner::is_alive;
 
 /// A change to the machine, with what undoing it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

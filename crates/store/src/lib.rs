@@ -4,6 +4,7 @@ mod error;
 mod journal;
 mod migrations;
 mod open;
+mod owner;
 mod runs;
 
 pub use error::StoreError;

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 use crate::open::Store;
+use crate::owner;
 
 /// The form of the bodies that this version writes.
 const FORMAT: i64 = 1;
@@ -14,17 +15,6 @@ const FORMAT: i64 = 1;
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
-}
-
-/// Whether the process that works on a run is still there. A pid means
-/// something on its own boot only.
-pub(crate) fn is_alive(pid: i64, boot: &str) -> bool {
-    boot == boot_id() && std::path::Path::new(&format!("/proc/{pid}")).exists()
-}
-
-fn boot_id() -> String {
-    let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    read.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
 const fn state_name(state: RunState) -> &'static str {
@@ -55,7 +45,7 @@ impl Store {
                 state_name(run.state),
                 run.started_ns,
                 std::process::id(),
-                boot_id(),
+                owner::session(),
                 FORMAT,
                 body
             ],
@@ -79,6 +69,43 @@ impl Store {
             "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
             params![run.id, run.name, state_name(run.state), body],
         )
+    }
+
+    /// Takes a run that its process left up again, in the state `running`.
+    ///
+    /// # Errors
+    /// There is none of this id, it is going on, or the store cannot be written.
+    pub fn reopen_run(&mut self, run_id: &str) -> Result<Run, StoreError> {
+        let owner: (i64, String) = self
+            .connection
+            .query_row("SELECT owner_pid, owner_boot_id FROM run WHERE id = ?1", [run_id], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .map_err(|error| self.explain(error))?;
+        let found = self.find(run_id)?;
+        if found.state == RunState::Running {
+            return Err(StoreError::StillRunning(run_id.into()));
+        }
+        let run = Run { state: RunState::Running, ended_ns: None, ..found };
+        let body = self.body("a run", &run)?;
+        // Of two that take it up at the same time one finds another owner.
+        let taken = self.connection.execute(
+            "UPDATE run SET state = ?2, owner_pid = ?3, owner_boot_id = ?4, body = ?5
+             WHERE id = ?1 AND owner_pid = ?6 AND owner_boot_id = ?7",
+            params![
+                run.id,
+                state_name(run.state),
+                std::process::id(),
+                owner::session(),
+                body,
+                owner.0,
+                owner.1
+            ],
+        );
+        match taken.map_err(|error| self.explain(error))? {
+            0 => Err(StoreError::StillRunning(run_id.into())),
+            _ => Ok(run),
+        }
     }
 
     /// Adds a snapshot of the host, and returns its index within the run.
@@ -284,7 +311,7 @@ impl Store {
         for row in rows {
             let (body, pid, boot): (String, i64, String) = row.map_err(|e| self.explain(e))?;
             let mut run: Run = self.parse("a run", &body)?;
-            if run.state == RunState::Running && !is_alive(pid, &boot) {
+            if run.state == RunState::Running && !owner::is_alive(pid, &boot) {
                 run.state = RunState::Interrupted;
             }
             runs.push(run);

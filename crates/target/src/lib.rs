@@ -41,7 +41,7 @@ pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
-pub use layout::{FilePlan, Fill, LaidOut, lay_out};
+pub use layout::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
 pub use permission::{Permission, unused_allowances};
 pub use resolve::{every_drive, resolve, resolve_all};
 pub use scratch::{FileIdentity, Removed, ScratchFile, ScratchPlan, remove_if_ours};

@@ -4,6 +4,7 @@ mod compare;
 mod import;
 mod plot;
 mod report;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub(crate) use compare::Compare;
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
 pub(crate) use report::Report;
+pub(crate) use sweep::{Carrying, Resume, Sweep, SweepOrder};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?
@@ -62,6 +64,10 @@ pub(crate) enum Command {
     Check(Check),
     /// Run fio's job files, or jobs as fio's command line says them
     Run(Run),
+    /// Measure a grid of points, each until it is known
+    Sweep(Sweep),
+    /// Go on with a sweep that was stopped or killed
+    Resume(Resume),
     /// Show the host and its drives
     List(List),
     /// List stored runs, or remove some

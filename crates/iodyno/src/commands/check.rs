@@ -59,6 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
+        resumed: None,
     };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
     let outcome = carry_out(

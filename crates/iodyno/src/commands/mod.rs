@@ -14,3 +14,4 @@ pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod sweep;

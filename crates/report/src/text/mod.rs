@@ -13,6 +13,7 @@ mod host;
 mod ink;
 mod jobs;
 mod measurements;
+mod points;
 mod rules;
 mod runs;
 mod words;
@@ -25,6 +26,7 @@ pub use findings::findings_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
 pub use measurements::measurements_text;
+pub use points::points_table;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 

@@ -1,6 +1,8 @@
 //! How a file that iodyno laid out is known again.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use rustix::fs::XattrFlags;
 
@@ -29,6 +31,13 @@ pub(crate) fn is_ours(file: &OwnedFd) -> bool {
         return false;
     };
     bytes.get(..length) == Some(value(stat.st_ino).as_bytes())
+}
+
+/// Whether there is a file of this name that iodyno laid out: it may be written
+/// again without a permission of its own.
+pub fn is_laid_out(path: &Path) -> bool {
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file && File::open(path).is_ok_and(|file| is_ours(&file.into()))
 }
 
 fn value(inode: u64) -> String {

@@ -8,6 +8,8 @@
 mod fill;
 pub(crate) mod mark;
 
+pub use mark::is_laid_out;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::ControlFlow;

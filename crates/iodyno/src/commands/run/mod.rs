@@ -71,6 +71,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
         no_load: false,
         unusable: Vec::new(),
         origin: Origin::Measured,
+        resumed: None,
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     check::end_on_signals(&interrupted)?;

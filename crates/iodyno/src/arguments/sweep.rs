@@ -1,0 +1,99 @@
+//! `iodyno sweep` and `iodyno resume`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{RunGenerator, Table};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno sweep --list
+  iodyno sweep blocksize --target /dev/nvme0n1 --dry-run
+  iodyno sweep depth-grid --target /dev/nvme0n1 --grid rw=randread --grid iodepth=1,8,64
+  iodyno sweep --target /mnt/data/file --set bs=4k --grid rw=read,randread --grid iodepth=1,16
+  iodyno sweep benchmark.ini                    bench-fio's own files
+
+Points that write are left out unless --allow-write names the target, or the target is a file
+that does not exist yet.")]
+pub(crate) struct Sweep {
+    /// A preset, a plan (.toml) or an INI file of bench-fio's; none: --set and --grid say it all
+    pub(crate) plan: Option<String>,
+    /// Where: a device or a file, or a directory for plans that make files of their own
+    #[arg(long, value_name = "PATH")]
+    pub(crate) target: Vec<String>,
+    /// An option of all points, in place of the plan's
+    #[arg(long, value_name = "OPTION=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// An option and its values: every combination is a point
+    #[arg(long, value_name = "OPTION=V,V...")]
+    pub(crate) grid: Vec<String>,
+    /// In which order points are measured
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<SweepOrder>,
+    /// How often all points are measured, one time after the other
+    #[arg(long, value_name = "N")]
+    pub(crate) repeat: Option<u32>,
+    /// A point ends once its rate is known within so many percent
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) precision: Option<f64>,
+    /// A point ends after this time at the latest
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<String>,
+    /// Points that write may end early, too: what is asked is the drive as it is just now
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Show points, order and time, and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// List the presets
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Name of the run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) carrying: Carrying,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The run: its id, its name, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) carrying: Carrying,
+}
+
+/// How points are carried out.
+#[derive(Debug, Args)]
+pub(crate) struct Carrying {
+    /// Who makes the I/O
+    #[arg(long, value_enum, default_value = "native")]
+    pub(crate) generator: RunGenerator,
+    /// The fio of `--generator fio` [default: the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) fio: Option<PathBuf>,
+    /// A device or file that points may write and trim, as with `iodyno run`
+    #[arg(long, value_name = "WORD")]
+    pub(crate) allow_write: Vec<String>,
+    /// A device whose stale data may be lost
+    #[arg(long, value_name = "WORD")]
+    pub(crate) discard_data: Vec<String>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SweepOrder {
+    /// The corners of the grid, then what lies between
+    Corners,
+    /// As the grid is written
+    Written,
+    /// Shuffled, against drift
+    Random,
+}

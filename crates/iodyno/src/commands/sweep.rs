@@ -1,0 +1,293 @@
+//! `iodyno sweep` and `iodyno resume`: studies carried out.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use iodyno_campaign::{
+    Early, Options, Order, Plan, Point, Resumed, Study, Tools, carry_out, differences,
+};
+use iodyno_fio::FioGenerator;
+use iodyno_host::Depth;
+use iodyno_judge::{Question, assess, exit_status};
+use iodyno_load::LoadGenerator;
+use iodyno_model::{Origin, format_duration_ns};
+use iodyno_native::NativeGenerator;
+use iodyno_report::text::points_table;
+use iodyno_target::Permission;
+
+use crate::arguments::{Carrying, Resume, RunGenerator, Sweep, SweepOrder};
+use crate::commands::check;
+use crate::context::{Context, Usage, read};
+use crate::progress::Display;
+use crate::terminal;
+
+pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
+    if arguments.list {
+        terminal::print(&presets())?;
+        return Ok(0);
+    }
+    let study = study(arguments)?;
+    let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
+    let (points, left_out) = allowed(all, &arguments.carrying);
+    if points.is_empty() {
+        let why = "every point writes: --allow-write says what may be written";
+        return Err(Usage(why.into()).into());
+    }
+    let outline = outline(&study, &points, left_out)?;
+    if arguments.dry_run {
+        let mut text = outline;
+        for (n, point) in points.iter().enumerate() {
+            let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.target);
+        }
+        terminal::print(&text)?;
+        return Ok(0);
+    }
+    if !context.quiet {
+        terminal::note(outline.trim_end());
+    }
+    let name = arguments.name.clone().unwrap_or_default();
+    measure(context, &study, &points, &arguments.carrying, Start { name, resumed: None })
+}
+
+pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
+    let record = check::load(&context.store_to_read()?, &arguments.run)?;
+    let study = Study::parse(&record.run.plan, &record.run.plan_name).map_err(|_| {
+        Usage(format!("{}: only what `iodyno sweep` began can go on", arguments.run))
+    })?;
+    let source = context.source()?;
+    let now = iodyno_host::snapshot(source.as_ref(), Depth::Full);
+    let told = differences(&record, &now)
+        .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
+    told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
+    let (all, _) = allowed(study.points(0), &arguments.carrying);
+    let count = all.len();
+    let (resumed, left) = Resumed::of(&record, all);
+    if !context.quiet {
+        terminal::note(&format!("{} of {count} points are left", left.len()));
+    }
+    if left.is_empty() {
+        return print(context, &record.run.id, &arguments.carrying);
+    }
+    let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
+    measure(context, &study, &left, &arguments.carrying, start)
+}
+
+/// What the words mean: the plan, and what they change of it.
+fn study(arguments: &Sweep) -> Result<Study> {
+    let mut study = plan(arguments.plan.as_deref())?;
+    let halves = |word: &str, expected: &str| match word.split_once('=') {
+        Some((option, value)) => Ok((option.to_owned(), value.to_owned())),
+        None => Err(Usage(format!("{word}: {expected} was expected"))),
+    };
+    for word in &arguments.set {
+        let (option, value) = halves(word, "OPTION=VALUE")?;
+        study.set(&option, &value);
+    }
+    for word in &arguments.grid {
+        let (option, values) = halves(word, "OPTION=VALUE,VALUE...")?;
+        let values: Vec<String> = values.split(',').map(|value| value.trim().into()).collect();
+        study.vary(&option, &values);
+    }
+    let precision = arguments.precision.map(|percent| percent / 100.0);
+    study.stop_at(precision, arguments.max_time.as_deref());
+    if let Some(order) = arguments.order {
+        study.order = match order {
+            SweepOrder::Corners => Order::Corners,
+            SweepOrder::Written => Order::Written,
+            SweepOrder::Random => Order::Random,
+        };
+    }
+    study.repeat = arguments.repeat.unwrap_or(study.repeat);
+    study.fresh |= arguments.fresh;
+    if !arguments.target.is_empty() {
+        study.targets.clone_from(&arguments.target);
+    }
+    if study.targets.is_empty() {
+        return Err(Usage("where? --target PATH names a device or a file".into()).into());
+    }
+    // What words and plan come to is checked as if it had been written.
+    Ok(Study::parse(&study.to_toml()?, &study.name)?)
+}
+
+/// The plan of this name: a preset or a file; a study without anything for none.
+fn plan(name: Option<&str>) -> Result<Study> {
+    let Some(name) = name else { return Ok(Study::named("sweep")) };
+    if name == "check" {
+        return Err(Usage("that plan is a command of its own: iodyno check".into()).into());
+    }
+    if let Some(preset) = Study::preset(name) {
+        return Ok(preset);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let known: Vec<_> = Study::presets().map(|(name, _)| name).collect();
+        let known = known.join(", ");
+        let what = format!("{name} is neither a file nor a preset; the presets are {known}");
+        return Err(Usage(what).into());
+    }
+    let text = read(path)?;
+    Ok(match path.extension().is_some_and(|extension| extension == "ini") {
+        true => Study::of_bench_fio(&text, name)?,
+        false => Study::parse(&text, name)?,
+    })
+}
+
+fn presets() -> String {
+    let mut text = String::new();
+    for (name, about) in Study::presets() {
+        let _ = writeln!(text, "{name:12}  {about}");
+    }
+    text
+}
+
+/// The points that may be measured, and how many write where they may not:
+/// what is there is only read unless --allow-write is given, and a file that
+/// iodyno made is its own.
+fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
+    let count = points.len();
+    let may_write = |point: &Point| {
+        let path = Path::new(&point.target);
+        point.own_file
+            || !carrying.allow_write.is_empty()
+            || !path.exists()
+            || iodyno_target::is_laid_out(path)
+    };
+    let points: Vec<Point> =
+        points.into_iter().filter(|point| !point.writes() || may_write(point)).collect();
+    let left_out = count - points.len();
+    (points, left_out)
+}
+
+/// How many points, how long at most, what is left out.
+fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
+    let stop = study.stop().map_err(Usage)?;
+    let timed = points.iter().filter(|point| point.until_known).count();
+    let mut text = format!("{}: {} points", study.name, points.len());
+    if timed > 0 {
+        let most_ns = stop.max_ns as f64 * timed as f64;
+        let _ = write!(
+            text,
+            ", at most {}: each until its rate is known within {} %, but {} at the longest",
+            format_duration_ns(most_ns),
+            stop.precision * 100.0,
+            format_duration_ns(stop.max_ns as f64),
+        );
+    }
+    text.push('\n');
+    if timed < points.len() {
+        let _ = writeln!(text, "{} of them end when their work is done", points.len() - timed);
+    }
+    let writes = points.iter().any(|point| point.until_known && point.writes());
+    if writes && !study.fresh {
+        text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            text,
+            "{left_out} that write are left out: --allow-write says what may be written"
+        );
+    }
+    Ok(text)
+}
+
+/// How a study is taken up.
+struct Start {
+    name: String,
+    resumed: Option<Resumed>,
+}
+
+fn measure(
+    context: &Context,
+    study: &Study,
+    points: &[Point],
+    carrying: &Carrying,
+    start: Start,
+) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    let for_fio = carrying.generator == RunGenerator::Fio;
+    let script = study.script(points, for_fio)?;
+    let stop = study.stop().map_err(Usage)?;
+    let early = match study.fresh {
+        _ if for_fio => Early::Never,
+        true => Early::All,
+        false => Early::Reads,
+    };
+    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
+    let claims = context.claims(&carrying.datasheet)?;
+    let source = context.source()?;
+    let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
+    let mut store = context.store()?;
+    let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
+        RunGenerator::Native => Box::new(NativeGenerator::new()),
+        RunGenerator::Fio => Box::new(
+            FioGenerator::find(carrying.fio.as_deref())
+                .map_err(|error| Usage(error.to_string()))?,
+        ),
+    };
+    let options = Options {
+        name: start.name,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        budget_ns: u64::MAX,
+        fixed_ns: None,
+        max_ns: None,
+        busy: true,
+        permission: Permission {
+            allow_write: carrying.allow_write.clone(),
+            discard_data: carrying.discard_data.clone(),
+        },
+        no_load: false,
+        unusable: Vec::new(),
+        origin: Origin::Measured,
+        resumed: start.resumed,
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    check::end_on_signals(&interrupted)?;
+    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let outcome = carry_out(
+        &mut Tools {
+            source: source.as_ref(),
+            generator: generator.as_mut(),
+            claims: &claims,
+            store: &mut store,
+            watcher: &mut display,
+            interrupted: &interrupted,
+        },
+        &plan,
+        &host,
+        &[],
+        &options,
+    );
+    display.finish();
+    drop(store);
+    print(context, &outcome?, carrying)
+}
+
+/// Judges what was measured and prints it.
+fn print(context: &Context, run_id: &str, carrying: &Carrying) -> Result<u8> {
+    let claims = context.claims(&carrying.datasheet)?;
+    let mut store = context.store()?;
+    let record = check::load(&store, run_id)?;
+    let question = Question { record: &record, claims: &claims, baseline: None, expect: None };
+    let assessment = assess(&question);
+    store.put_assessment(run_id, &assessment)?;
+    let status = exit_status(&record, &assessment, true) as u8;
+    if context.json {
+        let document = iodyno_report::document::run_document(&record, &assessment, status);
+        terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        return Ok(status);
+    }
+    let style = terminal::style(context, &carrying.table);
+    let mut text = points_table(&record, &assessment, &style);
+    let next = match record.run.state {
+        iodyno_model::RunState::Done => "iodyno show last says all of it",
+        _ => "iodyno resume goes on",
+    };
+    let _ = writeln!(text, "\nKept as {run_id}: {next}");
+    terminal::print(&text)?;
+    Ok(status)
+}

@@ -1,0 +1,203 @@
+//! `sweep` and `resume` as a user meets them, on real files.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use common::{World, status, text};
+use serde_json::Value;
+
+fn command(world: &World, arguments: &[&str]) -> Command {
+    let mut command = world.command();
+    command.current_dir(world.path("")).args(arguments);
+    command
+}
+
+fn run(world: &World, arguments: &[&str]) -> Output {
+    command(world, arguments).output().unwrap()
+}
+
+fn write(world: &World, name: &str, text: &str) {
+    std::fs::write(world.path(name), text).unwrap();
+}
+
+/// A small grid on a file that is made for it.
+const GRID: [&str; 15] = [
+    "sweep",
+    "--target",
+    "data",
+    "--set",
+    "size=1m",
+    "--set",
+    "bs=4k",
+    "--grid",
+    "rw=randread,randwrite",
+    "--grid",
+    "iodepth=1,2,4",
+    "--max-time",
+    "200ms",
+    "--order",
+    "written",
+];
+
+/// (name, why it ended) of all measurements of the run.
+fn measured(world: &World, selector: &str) -> Vec<(String, String)> {
+    let output = run(world, &["show", selector, "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let word = |of: &Value| of.as_str().unwrap().to_owned();
+    let all = document["measurements"].as_array().unwrap().iter();
+    all.map(|of| (word(&of["name"]), word(&of["end"]))).collect()
+}
+
+fn names(all: &[(String, String)]) -> BTreeSet<&str> {
+    all.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn presets_are_listed_and_shown_without_a_byte_read() {
+    let world = World::new();
+    let output = run(&world, &["sweep", "--list"]);
+    status(&output, 0);
+    let list = text(&output.stdout);
+    for preset in ["blocksize", "depth-grid", "limits", "database", "file-layout", "trim-effect"] {
+        assert!(list.contains(preset), "{list}");
+        let output =
+            run(&world, &["sweep", preset, "--target", "data", "--set", "size=1m", "--dry-run"]);
+        status(&output, 0);
+        assert!(text(&output.stdout).contains(" points"), "{}", text(&output.stdout));
+    }
+    assert!(!world.path("data").exists());
+    let output = run(&world, &["sweep", "depth-grid", "--target", "data", "--dry-run"]);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("depth-grid: 196 points, at most 3 h 16 min"), "{shown}");
+    let first: Vec<&str> = shown.lines().filter(|line| line.contains("rw=")).take(2).collect();
+    assert!(first[0].contains("rw=randread iodepth=1 numjobs=1 "), "{first:?}");
+    assert!(first[1].contains("rw=randread iodepth=1 numjobs=64 "), "{first:?}");
+}
+
+#[test]
+fn every_point_of_a_grid_is_measured_once() {
+    let world = World::new();
+    let output = run(&world, &GRID);
+    status(&output, 0);
+    let table = text(&output.stdout);
+    assert!(table.starts_with("POINT"), "{table}");
+    let all = measured(&world, "last");
+    assert_eq!((all.len(), names(&all).len()), (6, 6));
+    for rw in ["randread", "randwrite"] {
+        for depth in [1, 2, 4] {
+            let name = format!("rw={rw} iodepth={depth}");
+            assert!(names(&all).contains(name.as_str()) && table.contains(&name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_there_is_only_read() {
+    let world = World::new();
+    std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
+    let output = run(&world, &GRID);
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("3 that write are left out"), "{}", text(&output.stderr));
+    assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
+    assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
+    let writes = ["sweep", "--target", "data", "--set", "rw=write"];
+    let output = run(&world, &writes);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("--allow-write"), "{}", text(&output.stderr));
+}
+
+/// Kills a sweep once it has reported `points` of them.
+fn kill_after(world: &World, points: usize, name: &str) {
+    let mut child = command(world, &[&GRID[..], &["--name", name]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = 0;
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        seen += usize::from(line.unwrap().contains("IOPS"));
+        if seen == points {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(seen, points);
+}
+
+#[test]
+fn a_killed_sweep_goes_on_where_it_was() {
+    let world = World::new();
+    for points in [1, 3] {
+        let name = format!("killed-{points}");
+        kill_after(&world, points, &name);
+        let before = measured(&world, &name);
+        assert!(before.len() >= points, "{before:?}");
+        let output = run(&world, &["resume", &name]);
+        status(&output, 0);
+        let left = format!("{} of 6 points are left", 6 - before.len());
+        assert!(text(&output.stderr).contains(&left), "{}", text(&output.stderr));
+        let all = measured(&world, &name);
+        assert_eq!(all[..before.len()], before, "what was measured stays");
+        assert_eq!((all.len(), names(&all).len()), (6, 6));
+        // Nothing is left: it is shown again.
+        let output = run(&world, &["resume", &name]);
+        status(&output, 0);
+        assert_eq!(measured(&world, &name).len(), 6);
+    }
+}
+
+#[test]
+fn plans_and_files_of_bench_fio_are_read() {
+    let world = World::new();
+    write(
+        &world,
+        "mine.toml",
+        "format = \"iodyno.plan/1\"\nname = \"mine\"\nrepeat = 2\ntargets = [\"data\"]\n\
+         [stop]\nmin_time = \"100ms\"\nmax_time = \"200ms\"\n\
+         [job]\nsize = \"1m\"\n[grid]\nbs = [\"4k\", 8192]\n\
+         [[step]]\nname = \"reads\"\njob = { rw = \"randread\" }\n\
+         [[step]]\nname = \"once\"\nuntil = \"done\"\njob = { rw = \"read\", bs = \"64k\" }\n",
+    );
+    let output = run(&world, &["sweep", "mine.toml"]);
+    status(&output, 0);
+    let all = measured(&world, "last");
+    let count = |name: &str| all.iter().filter(|(one, _)| one == name).count();
+    assert_eq!((count("reads bs=4k"), count("reads bs=8192"), count("once")), (2, 2, 2), "{all:?}");
+    assert!(all.iter().all(|(name, end)| (name == "once") == (end == "done")), "{all:?}");
+    write(
+        &world,
+        "b.ini",
+        "[benchfio]\ntarget = data\ntype = file\nmode = randread\niodepth = 1,2\nnumjobs = 1\n\
+         size = 1m\nruntime = 1\noutput = x\n",
+    );
+    let output = run(&world, &["sweep", "b.ini", "--max-time", "200ms"]);
+    status(&output, 0);
+    assert_eq!(measured(&world, "last").len(), 2);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let world = World::new();
+    write(&world, "bad.toml", "format = \"iodyno.plan/1\"\nname = \"x\"\n[grid]\niodeth = [1]\n");
+    let cases: [(&[&str], &str); 7] = [
+        (&["sweep", "blocksize"], "--target"),
+        (&["sweep", "blocksiez", "--target", "x"], "blocksize"),
+        (&["sweep", "bad.toml", "--target", "x"], "did you mean `iodepth`"),
+        (&["sweep", "--target", "x", "--grid", "iodepth"], "OPTION=VALUE,VALUE..."),
+        (&["sweep", "--target", "x", "--set", "rw=raed"], "rw=raed"),
+        (&["sweep", "check", "--target", "x"], "iodyno check"),
+        (&["resume", "nothing"], "nothing"),
+    ];
+    for (arguments, words) in cases {
+        let output = run(&world, arguments);
+        status(&output, 2);
+        let said = text(&output.stderr);
+        assert!(said.contains(words) && !said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}
