@@ -80,9 +80,8 @@ fn rows(of: &Measurement, mark: &GridCell, several: bool) -> Vec<Vec<GridCell>> 
 
 /// With its interval, without the unit that the heading has.
 fn figure(metric: Metric, estimate: &Estimate) -> String {
-    let text = estimated(metric, estimate);
-    let bare = text.strip_suffix(" IOPS").or_else(|| text.strip_suffix(" MB/s"));
-    bare.unwrap_or(&text).to_owned()
+    let unit = if metric == Metric::Iops { " IOPS" } else { " MB/s" };
+    estimated(metric, estimate).replacen(unit, "", 1)
 }
 
 fn mark(of: &Measurement, validity: Option<Validity>) -> GridCell {
