@@ -51,6 +51,25 @@ pub struct Options {
     pub resumed: Option<Resumed>,
 }
 
+impl Options {
+    /// For jobs and studies, which say themselves how long they take.
+    pub fn of_jobs(name: &str, permission: Permission) -> Self {
+        Self {
+            name: name.to_owned(),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            budget_ns: u64::MAX,
+            fixed_ns: None,
+            max_ns: None,
+            busy: true,
+            permission,
+            no_load: false,
+            unusable: Vec::new(),
+            origin: Origin::Measured,
+            resumed: None,
+        }
+    }
+}
+
 /// What a campaign works with.
 pub struct Tools<'a> {
     /// Facts of the host.

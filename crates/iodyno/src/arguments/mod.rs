@@ -1,5 +1,6 @@
 //! The command line.
 
+mod carrying;
 mod compare;
 mod import;
 mod plot;
@@ -10,11 +11,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use carrying::{Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
 pub(crate) use report::Report;
-pub(crate) use sweep::{Carrying, Resume, Sweep, SweepOrder};
+pub(crate) use sweep::{Resume, Sweep, SweepOrder};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?
@@ -172,38 +174,14 @@ pub(crate) struct Run {
     /// fio's job files (- for standard input), and options of jobs
     #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) job: Vec<String>,
-    /// Who makes the I/O
-    #[arg(long, value_enum, default_value = "native")]
-    pub(crate) generator: RunGenerator,
-    /// The fio of `--generator fio` [default: the one in PATH]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) fio: Option<PathBuf>,
-    /// A device that jobs may write and trim, by SERIAL[:nsid], WWID or by-id name; dm, md and
-    /// loop devices by UUID or NAME:SIZE; an existing file by its path
-    #[arg(long, value_name = "WORD")]
-    pub(crate) allow_write: Vec<String>,
-    /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
-    #[arg(long, value_name = "WORD")]
-    pub(crate) discard_data: Vec<String>,
     /// Run the commands of exec_prerun and exec_postrun, without a shell
     #[arg(long)]
     pub(crate) allow_exec: bool,
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) run_name: Option<String>,
-    /// More data sheets: a TOML file, also several times
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) table: Table,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunGenerator {
-    /// iodyno's own
-    Native,
-    /// fio, as a child
-    Fio,
+    pub(crate) carrying: Carrying,
 }
 
 #[derive(Debug, Args)]

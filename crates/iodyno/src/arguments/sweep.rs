@@ -1,10 +1,8 @@
 //! `iodyno sweep` and `iodyno resume`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
-use super::{RunGenerator, Table};
+use super::Carrying;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -64,28 +62,6 @@ pub(crate) struct Resume {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
-}
-
-/// How points are carried out.
-#[derive(Debug, Args)]
-pub(crate) struct Carrying {
-    /// Who makes the I/O
-    #[arg(long, value_enum, default_value = "native")]
-    pub(crate) generator: RunGenerator,
-    /// The fio of `--generator fio` [default: the one in PATH]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) fio: Option<PathBuf>,
-    /// A device or file that points may write and trim, as with `iodyno run`
-    #[arg(long, value_name = "WORD")]
-    pub(crate) allow_write: Vec<String>,
-    /// A device whose stale data may be lost
-    #[arg(long, value_name = "WORD")]
-    pub(crate) discard_data: Vec<String>,
-    /// More data sheets: a TOML file, also several times
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) table: Table,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,20 +1,16 @@
 //! `iodyno check`: resolves targets, has `campaign` carry out the plan, judges
 //! and prints.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use anyhow::{Context as _, Result};
-use iodyno_campaign::{Options, Plan, Tools, carry_out};
-use iodyno_host::Depth;
+use iodyno_campaign::{Options, Plan};
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, Skipped};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, TargetError};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::{Check, Generator};
+use crate::commands::setup::Setup;
 use crate::commands::show;
 use crate::context::{Context, Usage, read};
 use crate::progress::Display;
@@ -28,62 +24,40 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     // A wrong column is told before anything is measured.
     terminal::style(context, &arguments.table).check()?;
     let plan = Plan::preset("check").context("the plan `check`")?;
-    let claims = context.claims(&arguments.datasheet)?;
     let expect = match &arguments.expect {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
         None => None,
     };
-    let source = context.source()?;
-    let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-    let (targets, unusable) = targets(context, &host, arguments)?;
-    let mut store = context.store()?;
-    let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
-
-    let interrupted = Arc::new(AtomicBool::new(false));
-    end_on_signals(&interrupted)?;
+    let mut setup = Setup::new(context, &arguments.datasheet)?;
+    let (targets, unusable) = targets(context, &setup.host, arguments)?;
+    let baseline = arguments.baseline.as_deref().map(|run| load(&setup.store, run)).transpose()?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(NativeGenerator::new()),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
     let options = Options {
-        name: arguments.name.clone().unwrap_or_default(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
         budget_ns: arguments.budget,
         fixed_ns: arguments.time,
         max_ns: arguments.max_time,
         busy: arguments.busy || arguments.generator == Generator::Simulated,
         no_load: arguments.no_load,
-        permission: Permission::default(),
         unusable,
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        resumed: None,
+        ..Options::of_jobs(arguments.name.as_deref().unwrap_or_default(), Permission::default())
     };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = carry_out(
-        &mut Tools {
-            source: source.as_ref(),
-            generator: generator.as_mut(),
-            claims: &claims,
-            store: &mut store,
-            watcher: &mut display,
-            interrupted: &interrupted,
-        },
-        &plan,
-        &host,
-        &targets,
-        &options,
-    );
+    let outcome = setup.carry_out(&plan, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
-    let record = store.load(&outcome?)?;
+    let record = outcome?;
     let status = show::judge_and_print(
         context,
-        &mut store,
+        &mut setup.store,
         &record,
         &show::Judging {
-            claims: &claims,
+            claims: &setup.claims,
             baseline: baseline.as_ref(),
             expect: expect.as_ref(),
             accept_unjudged: arguments.accept_unjudged,
@@ -91,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             as_jobs: false,
         },
     )?;
-    terminal::advise_root(context, &host);
+    terminal::advise_root(context, &setup.host);
     Ok(status)
 }
 
@@ -149,16 +123,6 @@ fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
         }
     }
     Ok((iodyno_target::resolve_all(host, &usable)?, unusable))
-}
-
-/// The signals that ask for an end set `interrupted`; the second time they end
-/// us at once.
-pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
-        signal_hook::flag::register(signal, Arc::clone(interrupted))?;
-    }
-    Ok(())
 }
 
 /// A stored run by id, name or `last`.

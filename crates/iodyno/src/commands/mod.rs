@@ -13,5 +13,6 @@ pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod sweep;

@@ -2,24 +2,21 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use iodyno_campaign::{
-    Early, Options, Order, Plan, Point, Resumed, Study, Tools, carry_out, differences,
-};
+use iodyno_campaign::{Early, Options, Order, Plan, Point, Resumed, Study, differences};
 use iodyno_fio::FioGenerator;
 use iodyno_host::Depth;
-use iodyno_judge::{Question, assess, exit_status};
+use iodyno_judge::{ClaimBook, Question, assess, exit_status};
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Origin, format_duration_ns};
+use iodyno_model::{RunRecord, RunState, format_duration_ns};
 use iodyno_native::NativeGenerator;
 use iodyno_report::text::points_table;
-use iodyno_target::Permission;
+use iodyno_store::Store;
 
 use crate::arguments::{Carrying, Resume, RunGenerator, Sweep, SweepOrder};
-use crate::commands::check;
+use crate::commands::check::load;
+use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, read};
 use crate::progress::Display;
 use crate::terminal;
@@ -53,7 +50,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
 }
 
 pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
-    let record = check::load(&context.store_to_read()?, &arguments.run)?;
+    let record = load(&context.store_to_read()?, &arguments.run)?;
     let study = Study::parse(&record.run.plan, &record.run.plan_name).map_err(|_| {
         Usage(format!("{}: only what `iodyno sweep` began can go on", arguments.run))
     })?;
@@ -69,7 +66,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         terminal::note(&format!("{} of {count} points are left", left.len()));
     }
     if left.is_empty() {
-        return print(context, &record.run.id, &arguments.carrying);
+        let (mut store, claims) =
+            (context.store()?, context.claims(&arguments.carrying.datasheet)?);
+        return print(context, &mut store, &claims, &record, &arguments.carrying);
     }
     let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
     measure(context, &study, &left, &arguments.carrying, start)
@@ -218,10 +217,7 @@ fn measure(
         false => Early::Reads,
     };
     let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
-    let claims = context.claims(&carrying.datasheet)?;
-    let source = context.source()?;
-    let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-    let mut store = context.store()?;
+    let mut setup = Setup::new(context, &carrying.datasheet)?;
     let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
         RunGenerator::Native => Box::new(NativeGenerator::new()),
         RunGenerator::Fio => Box::new(
@@ -229,65 +225,38 @@ fn measure(
                 .map_err(|error| Usage(error.to_string()))?,
         ),
     };
-    let options = Options {
-        name: start.name,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        budget_ns: u64::MAX,
-        fixed_ns: None,
-        max_ns: None,
-        busy: true,
-        permission: Permission {
-            allow_write: carrying.allow_write.clone(),
-            discard_data: carrying.discard_data.clone(),
-        },
-        no_load: false,
-        unusable: Vec::new(),
-        origin: Origin::Measured,
-        resumed: start.resumed,
-    };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    check::end_on_signals(&interrupted)?;
+    let options =
+        Options { resumed: start.resumed, ..Options::of_jobs(&start.name, carrying.permission()) };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = carry_out(
-        &mut Tools {
-            source: source.as_ref(),
-            generator: generator.as_mut(),
-            claims: &claims,
-            store: &mut store,
-            watcher: &mut display,
-            interrupted: &interrupted,
-        },
-        &plan,
-        &host,
-        &[],
-        &options,
-    );
+    let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut display);
     display.finish();
-    drop(store);
-    print(context, &outcome?, carrying)
+    print(context, &mut setup.store, &setup.claims, &outcome?, carrying)
 }
 
 /// Judges what was measured and prints it.
-fn print(context: &Context, run_id: &str, carrying: &Carrying) -> Result<u8> {
-    let claims = context.claims(&carrying.datasheet)?;
-    let mut store = context.store()?;
-    let record = check::load(&store, run_id)?;
-    let question = Question { record: &record, claims: &claims, baseline: None, expect: None };
+fn print(
+    context: &Context,
+    store: &mut Store,
+    claims: &ClaimBook,
+    record: &RunRecord,
+    carrying: &Carrying,
+) -> Result<u8> {
+    let question = Question { record, claims, baseline: None, expect: None };
     let assessment = assess(&question);
-    store.put_assessment(run_id, &assessment)?;
-    let status = exit_status(&record, &assessment, true) as u8;
+    store.put_assessment(&record.run.id, &assessment)?;
+    let status = exit_status(record, &assessment, true) as u8;
     if context.json {
-        let document = iodyno_report::document::run_document(&record, &assessment, status);
+        let document = iodyno_report::document::run_document(record, &assessment, status);
         terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
         return Ok(status);
     }
     let style = terminal::style(context, &carrying.table);
-    let mut text = points_table(&record, &assessment, &style);
+    let mut text = points_table(record, &assessment, &style);
     let next = match record.run.state {
-        iodyno_model::RunState::Done => "iodyno show last says all of it",
+        RunState::Done => "iodyno show last says all of it",
         _ => "iodyno resume goes on",
     };
-    let _ = writeln!(text, "\nKept as {run_id}: {next}");
+    let _ = writeln!(text, "\nKept as {}: {next}", record.run.id);
     terminal::print(&text)?;
     Ok(status)
 }

@@ -5,25 +5,19 @@ mod output;
 mod status;
 pub(crate) mod words;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use anyhow::Result;
-use iodyno_campaign::{Event, Options, Plan, Tools, Watcher, carry_out};
+use iodyno_campaign::{Event, Options, Plan, Watcher};
 use iodyno_fio::FioGenerator;
-use iodyno_host::Depth;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
     CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
     read_path, show_command,
 };
 use iodyno_load::LoadGenerator;
-use iodyno_model::Origin;
 use iodyno_native::NativeGenerator;
-use iodyno_target::Permission;
 
 use crate::arguments::{Run, RunGenerator};
-use crate::commands::check;
+use crate::commands::setup::Setup;
 use crate::context::{Context, Usage};
 use crate::progress::Display;
 use crate::terminal;
@@ -48,33 +42,14 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
         return Ok(0);
     }
     open_as_many_files_as_may_be();
-    let claims = context.claims(&arguments.datasheet)?;
     if let (Some(path), Some(_)) = (&invocation.output, invocation.status_interval_ns) {
         // Reports come one behind the other.
         output::write(path, "")?;
     }
-    let source = context.source()?;
-    let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-    let mut store = context.store()?;
+    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
     let mut generator = generator(arguments, &sections)?;
-    let options = Options {
-        name: arguments.run_name.clone().unwrap_or_default(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        budget_ns: u64::MAX,
-        fixed_ns: None,
-        max_ns: None,
-        busy: true,
-        permission: Permission {
-            allow_write: arguments.allow_write.clone(),
-            discard_data: arguments.discard_data.clone(),
-        },
-        no_load: false,
-        unusable: Vec::new(),
-        origin: Origin::Measured,
-        resumed: None,
-    };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    check::end_on_signals(&interrupted)?;
+    let run_name = arguments.run_name.as_deref().unwrap_or_default();
+    let options = Options::of_jobs(run_name, arguments.carrying.permission());
     let live = match invocation.eta {
         Eta::Auto => terminal::is_live(context),
         Eta::Always => true,
@@ -89,28 +64,15 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     let name = line.files.first().map_or("command line", String::as_str);
     let text = sections_text(&sections);
     let plan = Plan::of_script(name, script.clone(), text);
-    let outcome = carry_out(
-        &mut Tools {
-            source: source.as_ref(),
-            generator: generator.as_mut(),
-            claims: &claims,
-            store: &mut store,
-            watcher: &mut watcher,
-            interrupted: &interrupted,
-        },
-        &plan,
-        &host,
-        &[],
-        &options,
-    );
+    let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut watcher);
     watcher.display.finish();
     watcher.logs.finish()?;
-    let record = store.load(&outcome?)?;
+    let record = outcome?;
     if let Some(failure) = watcher.failure {
         return Err(failure);
     }
-    let judged = output::Judged { claims: &claims, table: &arguments.table };
-    output::print(context, &mut store, &record, &script, invocation, &judged)
+    let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.table };
+    output::print(context, &mut setup.store, &record, &script, invocation, &judged)
 }
 
 /// Jobs may have thousands of files: the limit that every shell sets for old
@@ -142,7 +104,7 @@ fn script(
     sections: &[Section],
 ) -> Result<Script> {
     let how = Compile {
-        for_fio: arguments.generator == RunGenerator::Fio,
+        for_fio: arguments.carrying.generator == RunGenerator::Fio,
         exec: arguments.allow_exec,
         readonly: line.invocation.readonly,
         global: &line.global,
@@ -162,10 +124,10 @@ fn script(
 }
 
 fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
-    Ok(match arguments.generator {
+    Ok(match arguments.carrying.generator {
         RunGenerator::Native => Box::new(NativeGenerator::new()),
         RunGenerator::Fio => {
-            let mut fio = FioGenerator::find(arguments.fio.as_deref())
+            let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
             for section in sections {
                 let options =

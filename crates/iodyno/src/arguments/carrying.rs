@@ -1,0 +1,48 @@
+//! What commands that carry jobs out have in common.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Table;
+
+/// How jobs are carried out.
+#[derive(Debug, Args)]
+pub(crate) struct Carrying {
+    /// Who makes the I/O
+    #[arg(long, value_enum, default_value = "native")]
+    pub(crate) generator: RunGenerator,
+    /// The fio of `--generator fio` [default: the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) fio: Option<PathBuf>,
+    /// A device that jobs may write and trim, by SERIAL[:nsid], WWID or by-id name; dm, md and
+    /// loop devices by UUID or NAME:SIZE; an existing file by its path
+    #[arg(long, value_name = "WORD")]
+    pub(crate) allow_write: Vec<String>,
+    /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
+    #[arg(long, value_name = "WORD")]
+    pub(crate) discard_data: Vec<String>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunGenerator {
+    /// iodyno's own
+    Native,
+    /// fio, as a child
+    Fio,
+}
+
+impl Carrying {
+    /// What may be written, and lost.
+    pub(crate) fn permission(&self) -> iodyno_target::Permission {
+        iodyno_target::Permission {
+            allow_write: self.allow_write.clone(),
+            discard_data: self.discard_data.clone(),
+        }
+    }
+}

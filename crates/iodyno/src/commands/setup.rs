@@ -1,0 +1,70 @@
+//! What commands that measure have in common: the machine, the store, and a
+//! plan carried out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use iodyno_campaign::{Options, Plan, Tools, Watcher, carry_out};
+use iodyno_host::{Depth, Source};
+use iodyno_judge::ClaimBook;
+use iodyno_load::LoadGenerator;
+use iodyno_model::{Host, RunRecord};
+use iodyno_store::Store;
+use iodyno_target::Target;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::context::Context;
+
+/// This machine and the store.
+pub(crate) struct Setup {
+    pub(crate) claims: ClaimBook,
+    pub(crate) host: Host,
+    pub(crate) store: Store,
+    source: Box<dyn Source>,
+}
+
+impl Setup {
+    /// Reads the machine and opens the store.
+    pub(crate) fn new(context: &Context, datasheets: &[PathBuf]) -> Result<Self> {
+        let claims = context.claims(datasheets)?;
+        let source = context.source()?;
+        let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
+        Ok(Self { claims, host, store: context.store()?, source })
+    }
+
+    /// Carries `plan` out; the run with all that was recorded of it. The
+    /// signals that ask for an end are taken from here on.
+    pub(crate) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        targets: &[Target],
+        options: &Options,
+        generator: &mut dyn LoadGenerator,
+        watcher: &mut dyn Watcher,
+    ) -> Result<RunRecord> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        end_on_signals(&interrupted)?;
+        let mut tools = Tools {
+            source: self.source.as_ref(),
+            generator,
+            claims: &self.claims,
+            store: &mut self.store,
+            watcher,
+            interrupted: &interrupted,
+        };
+        let run_id = carry_out(&mut tools, plan, &self.host, targets, options)?;
+        Ok(self.store.load(&run_id)?)
+    }
+}
+
+/// The signals that ask for an end set `interrupted`; the second time they end
+/// us at once.
+fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
+        signal_hook::flag::register(signal, Arc::clone(interrupted))?;
+    }
+    Ok(())
+}
