@@ -248,7 +248,7 @@ fn excused(of: &Measurement, held: Held) -> Held {
 
 /// What a measurement was made on, so that another run's can be found again:
 /// serial numbers of drives, names of everything else.
-fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
+pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     let mut all: Vec<String> = of
         .targets
         .iter()

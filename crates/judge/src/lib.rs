@@ -14,6 +14,7 @@ mod assess;
 mod ceiling;
 mod claims;
 mod compare;
+pub mod comparison;
 mod conditions;
 mod exit_status;
 mod expectation;

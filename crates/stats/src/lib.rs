@@ -4,6 +4,7 @@
 mod ar1;
 pub mod autocorrelation;
 pub mod batch_means;
+mod holm;
 pub mod proportion;
 pub mod quantile_interval;
 pub mod rank_sum;
@@ -14,6 +15,7 @@ pub mod two_sample;
 pub mod warmup;
 
 pub use batch_means::{MeanInterval, mean_interval, window_interval};
+pub use holm::holm;
 pub use proportion::wilson_interval;
 pub use quantile_interval::{QuantileInterval, quantile_interval};
 pub use rank_sum::mann_whitney_less;

@@ -46,6 +46,25 @@ pub struct Difference {
     pub high: f64,
     /// Degrees of freedom (Welch, Satterthwaite).
     pub degrees_of_freedom: f64,
+    /// Standard error of the difference; 0 for groups without any variation.
+    pub standard_error: f64,
+}
+
+impl Difference {
+    /// The two-sided p-value of Welch's test that the true means differ by no more than
+    /// `allowance`, an error that all values of a group may share (they were printed rounded).
+    /// 0 where groups without any variation differ by more.
+    #[must_use]
+    pub fn p_value(&self, allowance: f64) -> f64 {
+        let beyond = self.difference.abs() - allowance.max(0.0);
+        match StudentsT::new(0.0, 1.0, self.degrees_of_freedom) {
+            _ if beyond <= 0.0 => 1.0,
+            Ok(student) if self.standard_error > 0.0 => {
+                2.0 * student.sf(beyond / self.standard_error)
+            }
+            _ => 0.0,
+        }
+    }
 }
 
 /// The interval of `level` of the difference of two means, for independent repetitions (whole
@@ -72,19 +91,36 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Difference> {
             low: difference,
             high: difference,
             degrees_of_freedom,
+            standard_error: 0.0,
         });
     }
     // As shares of the variance, so that no square overflows or vanishes.
     let (share_a, share_b) = (variance_a / variance, variance_b / variance);
     let degrees_of_freedom = 1.0 / (share_a * share_a / dof_a + share_b * share_b / dof_b);
     let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
-    let half = student.inverse_cdf(f64::midpoint(1.0, level)) * variance.sqrt();
+    let standard_error = variance.sqrt();
+    let half = student.inverse_cdf(f64::midpoint(1.0, level)) * standard_error;
     Some(Difference {
         difference,
         low: difference - half,
         high: difference + half,
         degrees_of_freedom,
+        standard_error,
     })
+}
+
+/// The interval of `level` of the mean of independent values ("Student", "The probable error of a
+/// mean", Biometrika 6, 1908). `None` as for [`welch`].
+#[must_use]
+pub fn student_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
+    let finite = values.iter().all(|value| value.is_finite());
+    if values.len() < 2 || !finite || !(level > 0.0 && level < 1.0) {
+        return None;
+    }
+    let (mean, variance) = mean_and_its_variance(values);
+    let student = StudentsT::new(0.0, 1.0, (values.len() - 1) as f64).ok()?;
+    let half = student.inverse_cdf(f64::midpoint(1.0, level)) * variance.sqrt();
+    Some((mean - half, mean + half))
 }
 
 fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
@@ -112,6 +148,31 @@ mod tests {
         // t(0.975, 3.860) lies between those of 3 (3.182) and 4 (2.776) degrees of freedom.
         let t = d.high / (va + vb).sqrt();
         assert!((2.776..3.182).contains(&t), "{t}");
+    }
+
+    #[test]
+    fn a_mean_of_few_values_has_a_wide_interval() {
+        // t(0.975, 2) = 4.3027; standard error 1 / sqrt(3).
+        let (low, high) = student_interval(&[1.0, 2.0, 3.0], 0.95).expect("valid");
+        assert!((high - 2.0 - 4.3027 / 3_f64.sqrt()).abs() < 1e-3, "{high}");
+        assert!((low + high - 4.0).abs() < 1e-9);
+        assert_eq!(student_interval(&[1.0], 0.95), None);
+    }
+
+    #[test]
+    fn p_values_are_those_of_the_interval() {
+        let a = [3.1, 3.4, 3.2];
+        let b = [2.8, 3.0, 2.9, 2.7];
+        let at = |level| welch(&a, &b, level).expect("valid");
+        let p = at(0.95).p_value(0.0);
+        let edge = at(1.0 - p);
+        assert!(edge.low.abs() < 1e-6 || edge.high.abs() < 1e-6, "{edge:?}");
+        // t = 3.5075 with 3.9593 degrees of freedom, by hand; p by integrating the density.
+        assert!((p - 0.02515).abs() < 1e-4, "{p}");
+        assert!(at(0.95).p_value(0.1) > p);
+        assert_eq!(at(0.95).p_value(1.0), 1.0);
+        let apart = welch(&[5.0, 5.0], &[4.0, 4.0], 0.95).expect("valid");
+        assert_eq!((apart.p_value(0.5), apart.p_value(1.0)), (0.0, 1.0));
     }
 
     #[test]

@@ -1,0 +1,161 @@
+//! `--fail-if 'iops < -5%'`: a limit to a difference, and whether it is broken.
+
+use std::fmt;
+use std::str::FromStr;
+
+use iodyno_model::Estimate;
+use thiserror::Error;
+
+use super::difference::{Difference, REPETITIONS, Reality};
+use super::{Cell, Comparison, Quantity, Row};
+
+/// A difference that is too much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// Of what.
+    pub quantity: Quantity,
+    /// The difference in percent of the first side: -5 is 5 % less.
+    pub percent: f64,
+    /// Differences below it break it; else those above.
+    pub below: bool,
+}
+
+/// Why a text is no limit.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum LimitError {
+    /// It has not the form.
+    #[error(
+        "`{0}` is no limit: METRIC < -PERCENT or METRIC > PERCENT was expected, such as `iops < -5%`"
+    )]
+    Form(String),
+    /// There is no such metric.
+    #[error("there is no metric `{name}`{}; there are {}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")), names().join(", "))]
+    Metric {
+        /// What was asked for.
+        name: String,
+        /// The metric with the nearest name.
+        nearest: Option<String>,
+    },
+    /// It is broken by what did not change.
+    #[error("`{0}` holds where nothing changed: a decrease is `{1} < -5%`, an increase `{1} > 5%`")]
+    NoChange(String, String),
+}
+
+/// What came of a limit for one row and side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    /// The limit.
+    pub limit: Limit,
+    /// Row, an index.
+    pub row: usize,
+    /// Side, an index.
+    pub side: usize,
+    /// Whether it is broken.
+    pub outcome: Outcome,
+}
+
+/// Whether a limit is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is.
+    Broken,
+    /// It is not, or not beyond doubt.
+    Kept,
+    /// It cannot be judged: why.
+    CannotTell(String),
+}
+
+fn names() -> Vec<String> {
+    Quantity::ALL.map(Quantity::name).to_vec()
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let form = || LimitError::Form(text.to_owned());
+        let at = text.find(['<', '>']).ok_or_else(form)?;
+        let (name, rest) = (text[..at].trim().to_lowercase(), &text[at + 1..]);
+        let number = rest.trim().strip_suffix('%').unwrap_or(rest.trim()).trim();
+        let percent: f64 = number.parse().map_err(|_| form())?;
+        if name.is_empty() || !percent.is_finite() {
+            return Err(form());
+        }
+        let known = Quantity::ALL.into_iter().find(|quantity| quantity.name() == name);
+        let quantity = known.ok_or_else(|| {
+            let near = names().into_iter().map(|known| (strsim::levenshtein(&name, &known), known));
+            let nearest = near.min().filter(|(distance, _)| *distance <= 2).map(|(_, known)| known);
+            LimitError::Metric { name: name.clone(), nearest }
+        })?;
+        let below = text[at..].starts_with('<');
+        if (below && percent > 0.0) || (!below && percent < 0.0) {
+            return Err(LimitError::NoChange(text.to_owned(), name));
+        }
+        Ok(Self { quantity, percent, below })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, plus) = if self.below { ("<", "") } else { (">", "+") };
+        write!(f, "{} {sign} {plus}{}%", self.quantity.name(), self.percent)
+    }
+}
+
+impl Limit {
+    /// Of repetitions, the difference has to be real, and its interval beyond
+    /// the limit. Without, the figures have to be beyond it by `noise`
+    /// (percent), however they were rounded.
+    fn judge(&self, difference: &Difference, noise: Option<f64>) -> Outcome {
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let beyond = |ratio: &Estimate, more: f64| match self.below {
+            true => percent(ratio.high()) < self.percent - more,
+            false => percent(ratio.low()) > self.percent + more,
+        };
+        let broken = match (difference.reality, noise) {
+            (Reality::Real, _) => beyond(&difference.ratio, 0.0),
+            (Reality::NotShown | Reality::WithinRounding, _) => false,
+            (Reality::SpreadUnknown, Some(noise)) => beyond(&difference.ratio, noise),
+            (Reality::SpreadUnknown, None) => {
+                return Outcome::CannotTell(format!("fewer than {REPETITIONS} repetitions a side"));
+            }
+        };
+        if broken { Outcome::Broken } else { Outcome::Kept }
+    }
+}
+
+/// Every limit asked of every row and every side but the first that has it.
+pub fn rulings(comparison: &Comparison, limits: &[Limit], noise: Option<f64>) -> Vec<Ruling> {
+    let mut all = Vec::new();
+    for limit in limits {
+        for (index, row) in comparison.rows.iter().enumerate() {
+            let first = row.cells.iter().position(Option::is_some);
+            for (side, cell) in row.cells.iter().enumerate() {
+                let Some(cell) = cell.as_ref().filter(|_| Some(side) != first) else { continue };
+                let outcome = match difference(row, limit.quantity, side) {
+                    Some(difference) => limit.judge(difference, noise),
+                    None => Outcome::CannotTell(why_not(row, cell, first, limit.quantity)),
+                };
+                all.push(Ruling { limit: *limit, row: index, side, outcome });
+            }
+        }
+    }
+    all
+}
+
+fn difference(row: &Row, quantity: Quantity, side: usize) -> Option<&Difference> {
+    let figure = row.figures.iter().find(|figure| figure.quantity == quantity)?;
+    figure.differences.get(side)?.as_ref()
+}
+
+fn why_not(row: &Row, cell: &Cell, first: Option<usize>, quantity: Quantity) -> String {
+    let first = first.and_then(|first| row.cells[first].as_ref());
+    let figure = row.figures.iter().find(|figure| figure.quantity == quantity);
+    if first.is_some_and(|first| first.repetitions == 0) || cell.repetitions == 0 {
+        return "no valid measurement of a side".to_owned();
+    }
+    match figure.and_then(|figure| figure.why_not.clone()) {
+        Some(why) => why,
+        None => format!("{} is not known of both sides", quantity.name()),
+    }
+}

@@ -1,0 +1,362 @@
+//! Runs held against each other, workload by workload. Pure.
+
+mod difference;
+mod differing;
+mod limit;
+mod pairing;
+mod point;
+mod quantity;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use iodyno_model::{Direction, Estimate, LatencyKind, Run, RunRecord, Validity, Workload};
+use iodyno_stats::holm;
+
+use crate::assess::assess;
+use crate::claims::ClaimBook;
+use crate::facts::Question;
+use difference::Group as Repetitions;
+use pairing::{Group, groups};
+use sample::Sample;
+
+pub use difference::{Difference, LEVEL, REPETITIONS, Reality};
+pub use differing::{Differing, NotKnown};
+pub use limit::{Limit, LimitError, Outcome, Ruling, rulings};
+pub use quantity::Quantity;
+
+/// One column: a run, or several that repeat the same.
+#[derive(Debug, Clone)]
+pub struct Side<'a> {
+    /// What to call it.
+    pub label: String,
+    /// Its runs.
+    pub records: Vec<&'a RunRecord>,
+}
+
+/// Runs held against each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The columns.
+    pub sides: Vec<SideFacts>,
+    /// Workloads that two sides or more have.
+    pub rows: Vec<Row>,
+    /// Workloads that one side alone has.
+    pub alone: Vec<Alone>,
+    /// What differs in the conditions.
+    pub differing: Vec<Differing>,
+    /// What is known of one side and not of another.
+    pub not_known: Vec<NotKnown>,
+}
+
+/// What a column is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SideFacts {
+    /// What to call it.
+    pub label: String,
+    /// Its runs.
+    pub runs: Vec<Run>,
+    /// An earlier side that holds the same run, an index.
+    pub same_as: Option<usize>,
+}
+
+/// A workload of one side alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alone {
+    /// The side, an index.
+    pub side: usize,
+    /// The workload.
+    pub point: Point,
+}
+
+/// What a row is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The jobs' name, where all have the same.
+    pub name: Option<String>,
+    /// Direction.
+    pub direction: Direction,
+    /// What is known of the workload, and of what else tells it from other rows.
+    pub workload: Workload,
+    /// How many I/Os were outstanding was searched for.
+    pub searched: bool,
+    /// Where it was made, where a side has several places: by the first side that has it.
+    pub place: Option<Vec<String>>,
+}
+
+/// A workload, and what each side has of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The workload.
+    pub point: Point,
+    /// What each side has of it, in the order of the sides; `None`: nothing.
+    pub cells: Vec<Option<Cell>>,
+    /// What was compared.
+    pub figures: Vec<Figure>,
+}
+
+/// What a side has of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Repetitions that count.
+    pub repetitions: usize,
+    /// Repetitions that do not: they failed, or say nothing.
+    pub left_out: usize,
+    /// Copies of a repetition that are there already.
+    pub copies: usize,
+    /// One of its repetitions failed: how.
+    pub failure: Option<String>,
+    /// A repetition was interrupted.
+    pub interrupted: bool,
+    /// The worst of all repetitions.
+    pub validity: Validity,
+    /// The reservations of all repetitions: (rule id, sentence).
+    pub reasons: Vec<(String, String)>,
+    /// Against the first side that has it.
+    pub order: Order,
+}
+
+/// How the repetitions of two sides lie in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// It is the side that others are compared with, or a side was not repeated.
+    NotAsked,
+    /// Among each other: what changed meanwhile met both.
+    Interleaved,
+    /// One side behind the other: a difference may be what changed meanwhile.
+    OneAfterTheOther,
+    /// When they were made is not known.
+    Unknown,
+}
+
+/// One quantity of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// Which latencies; `None`: it is no latency.
+    pub kind: Option<LatencyKind>,
+    /// The value of each side, in the quantity's unit: of one repetition with
+    /// its own interval, of several their geometric mean, which from three on
+    /// has the interval that they say.
+    pub values: Vec<Option<Estimate>>,
+    /// Each side against the first one with a value; `None` there, and where
+    /// there is nothing to compare.
+    pub differences: Vec<Option<Difference>>,
+    /// Why a side that was measured is not compared.
+    pub why_not: Option<String>,
+}
+
+/// Holds runs against each other. Pure and deterministic.
+pub fn compare(sides: &[Side<'_>], claims: &ClaimBook) -> Comparison {
+    let mut samples = Vec::new();
+    for (side, of) in sides.iter().enumerate() {
+        for record in &of.records {
+            let question = Question { record, claims, baseline: None, expect: None };
+            samples.extend(Sample::all(side, record, &assess(&question)));
+        }
+    }
+    let groups = groups(samples);
+    let (shared, alone): (Vec<Group<'_>>, Vec<Group<'_>>) =
+        groups.into_iter().partition(|group| group.sides() > 1);
+    let mut rows: Vec<Row> = shared.iter().map(|group| row(group, sides.len())).collect();
+    adjust(&mut rows);
+    let (differing, not_known) = differing::differing(&shared, sides.len());
+    Comparison {
+        sides: sides.iter().enumerate().map(|(at, side)| side_facts(at, side, sides)).collect(),
+        rows,
+        alone: alone
+            .iter()
+            .filter_map(|group| {
+                Some(Alone { side: group.samples.first()?.side, point: point(group) })
+            })
+            .collect(),
+        differing,
+        not_known,
+    }
+}
+
+fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
+    let holds = |other: &Side<'_>| {
+        let same = |a: &RunRecord, b: &RunRecord| a.run.id == b.run.id || is_copy(a, b);
+        side.records.iter().any(|mine| other.records.iter().any(|theirs| same(mine, theirs)))
+    };
+    SideFacts {
+        label: side.label.clone(),
+        runs: side.records.iter().map(|record| record.run.clone()).collect(),
+        same_as: sides[..at].iter().position(holds),
+    }
+}
+
+/// Imported twice, a run has two ids.
+fn is_copy(a: &RunRecord, b: &RunRecord) -> bool {
+    !a.measurements.is_empty() && a.measurements == b.measurements
+}
+
+fn point(group: &Group<'_>) -> Point {
+    let mut workload = group.key.workload();
+    for (name, value) in &group.variant {
+        match (name.as_str(), value) {
+            ("ioengine", engine) => workload.ioengine.clone_from(engine),
+            ("direct", direct) => workload.direct = direct.as_deref().map(|direct| direct == "1"),
+            (_, Some(value)) => {
+                workload.options.insert(name.clone(), value.clone());
+            }
+            (_, None) => {}
+        }
+    }
+    let mut names = group.samples.iter().map(|sample| &sample.first().name);
+    let name = names.next().filter(|first| names.all(|name| name == *first));
+    Point {
+        name: name.filter(|name| !name.is_empty()).cloned(),
+        direction: group.key.direction,
+        workload,
+        searched: group.key.depth == point::Depth::Searched,
+        place: group.place.clone(),
+    }
+}
+
+fn row(group: &Group<'_>, sides: usize) -> Row {
+    let all: Vec<Vec<&Sample<'_>>> = (0..sides).map(|side| group.of_side(side).collect()).collect();
+    let counted: Vec<Vec<&Sample<'_>>> = all
+        .iter()
+        .map(|samples| {
+            let counts = distinct(samples).into_iter().filter(|sample| sample.counts());
+            counts.collect()
+        })
+        .collect();
+    let first = counted.iter().position(|samples| !samples.is_empty());
+    let cell = |side: usize| {
+        let samples = &all[side];
+        let earlier = first.filter(|first| *first != side);
+        (!samples.is_empty()).then(|| Cell {
+            repetitions: counted[side].len(),
+            left_out: distinct(samples).len() - counted[side].len(),
+            copies: samples.len() - distinct(samples).len(),
+            failure: samples.iter().find_map(|sample| sample.failure()).map(str::to_owned),
+            interrupted: samples.iter().any(|sample| sample.was_interrupted()),
+            validity: samples.iter().map(|sample| sample.validity).max().unwrap_or(Validity::Valid),
+            reasons: reasons(samples),
+            order: earlier.map_or(Order::NotAsked, |first| order(&counted[first], &counted[side])),
+        })
+    };
+    Row {
+        point: point(group),
+        cells: (0..sides).map(cell).collect(),
+        figures: Quantity::ALL
+            .into_iter()
+            .map(|quantity| figure(quantity, &counted))
+            .filter(|figure| figure.values.iter().any(Option::is_some) || figure.why_not.is_some())
+            .collect(),
+    }
+}
+
+/// A run that was named twice repeats nothing.
+fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
+    let mut distinct: Vec<&Sample<'_>> = Vec::new();
+    for sample in samples {
+        let known = |other: &&Sample<'_>| {
+            !std::ptr::eq(other.record, sample.record) && other.jobs == sample.jobs
+                || std::ptr::eq(other.first(), sample.first())
+        };
+        if !distinct.iter().any(known) {
+            distinct.push(sample);
+        }
+    }
+    distinct
+}
+
+fn reasons(samples: &[&Sample<'_>]) -> Vec<(String, String)> {
+    let mut reasons: Vec<(String, String)> = Vec::new();
+    for reason in samples.iter().flat_map(|sample| &sample.reasons) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    reasons
+}
+
+/// The middle one of each side lies among the other's: half of each side was
+/// made before something of the other, and half behind.
+fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Order {
+    if a.len() < 2 || b.len() < 2 {
+        return Order::NotAsked;
+    }
+    let times = |samples: &[&Sample<'_>]| -> Option<Vec<i64>> {
+        let started = samples.iter().map(|sample| sample.first().started_ns);
+        let mut times = started.collect::<Option<Vec<i64>>>()?;
+        times.sort_unstable();
+        Some(times)
+    };
+    let (Some(a), Some(b)) = (times(a), times(b)) else { return Order::Unknown };
+    let among = |one: &[i64], other: &[i64]| {
+        let (low, high) = (one[(one.len() - 1) / 2], one[one.len() / 2]);
+        other.first() < Some(&high) && Some(&low) < other.last()
+    };
+    if among(&a, &b) && among(&b, &a) { Order::Interleaved } else { Order::OneAfterTheOther }
+}
+
+/// One quantity. Latencies are of the first kind that the first side and
+/// another both have: from elsewhere to elsewhere they are not comparable.
+fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
+    let of_kind = |kind: LatencyKind| -> Vec<Option<Repetitions>> {
+        sides.iter().map(|samples| Repetitions::of(samples, quantity, kind)).collect()
+    };
+    let known = |values: &[Option<Repetitions>]| values.iter().flatten().count();
+    let (mut kind, mut values) = (LatencyKind::Total, of_kind(LatencyKind::Total));
+    let mut why_not = None;
+    if quantity.is_latency() && known(&values) < 2 {
+        let completion = of_kind(LatencyKind::Completion);
+        let measured = sides.iter().filter(|samples| !samples.is_empty()).count();
+        let (total, of_completion) = (known(&values), known(&completion));
+        if total == 1 && of_completion == 1 && measured > 1 {
+            why_not = Some(
+                "one side has total latencies (fio's lat), the other completion latencies (clat)"
+                    .to_owned(),
+            );
+        } else if of_completion > total {
+            (kind, values) = (LatencyKind::Completion, completion);
+        }
+    }
+    let first = values.iter().flatten().next().cloned();
+    let mut seen_first = false;
+    let differences = values.iter().map(|value| {
+        let (first, value) = (first.as_ref()?, value.as_ref()?);
+        if !std::mem::replace(&mut seen_first, true) {
+            return None;
+        }
+        value.against(first)
+    });
+    Figure {
+        quantity,
+        kind: quantity.is_latency().then_some(kind),
+        differences: differences.collect(),
+        values: values.iter().map(|value| value.as_ref().map(Repetitions::estimate)).collect(),
+        why_not,
+    }
+}
+
+/// Of each quantity, all rows and sides are asked at once: Holm's correction.
+fn adjust(rows: &mut [Row]) {
+    for quantity in Quantity::ALL {
+        let mut asked: Vec<&mut Difference> = rows
+            .iter_mut()
+            .flat_map(|row| &mut row.figures)
+            .filter(|figure| figure.quantity == quantity)
+            .flat_map(|figure| figure.differences.iter_mut().flatten())
+            .filter(|difference| difference.p_value.is_some())
+            .collect();
+        let p_values: Vec<f64> = asked.iter().filter_map(|one| one.p_value).collect();
+        for (difference, adjusted) in asked.iter_mut().zip(holm(&p_values)) {
+            difference.adjust(adjusted);
+        }
+    }
+}
+
+impl Comparison {
+    /// A measurement that was compared failed, or was interrupted.
+    pub fn has_failures(&self) -> bool {
+        let mut cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        cells.any(|cell| cell.failure.is_some() || cell.interrupted)
+    }
+}

@@ -1,0 +1,166 @@
+//! Which repetitions of which sides make a row.
+
+use std::collections::BTreeSet;
+
+use super::point::Key;
+use super::sample::Sample;
+
+/// A workload at a place, and who measured it.
+pub(super) struct Group<'a> {
+    pub(super) key: Key,
+    /// What tells it from other rows of the same workload: option and value.
+    pub(super) variant: Vec<(String, Option<String>)>,
+    /// Where, by the first side that has it; only where a side has several places.
+    pub(super) place: Option<Vec<String>>,
+    pub(super) samples: Vec<Sample<'a>>,
+}
+
+impl Group<'_> {
+    pub(super) fn of_side(&self, side: usize) -> impl Iterator<Item = &Sample<'_>> {
+        self.samples.iter().filter(move |sample| sample.side == side)
+    }
+
+    /// How many sides have it.
+    pub(super) fn sides(&self) -> usize {
+        self.samples.iter().map(|sample| sample.side).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// Samples by workload, then by what varies within a run, then by place; in
+/// the order of the first side's, then of the others'.
+pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
+    settle(&mut samples);
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (key, of_key) in parted(samples, |sample| sample.key.clone()) {
+        let varying = varying(&of_key);
+        let variant = |sample: &Sample<'_>| -> Vec<(String, Option<String>)> {
+            varying.iter().map(|name| (name.clone(), sample.manner.get(name).cloned())).collect()
+        };
+        for (variant, of_variant) in parted(of_key, variant) {
+            for (place, samples) in by_place(of_variant) {
+                groups.push(Group { key: key.clone(), variant: variant.clone(), place, samples });
+            }
+        }
+    }
+    groups
+}
+
+/// Parts that agree in `by`, in the order of their first.
+fn parted<T, K: PartialEq>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut parts: Vec<(K, Vec<T>)> = Vec::new();
+    for item in items {
+        let key = by(&item);
+        match parts.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, part)) => part.push(item),
+            None => parts.push((key, vec![item])),
+        }
+    }
+    parts
+}
+
+/// Where a report does not say all of a workload, and just one workload of
+/// another side fits what it says, it is that one.
+fn settle(samples: &mut [Sample<'_>]) {
+    for index in 0..samples.len() {
+        let this = &samples[index];
+        if !this.key.is_partial() {
+            continue;
+        }
+        let mut fits: Vec<(Key, Key)> = Vec::new();
+        for other in samples.iter().filter(|other| other.side != this.side) {
+            let named = this.key.name.is_none() && other.key.name.is_none();
+            if other.key == this.key || !(named || other.first().name == this.first().name) {
+                continue;
+            }
+            // A workload that this side has as such is not this one.
+            if samples.iter().any(|own| own.side == this.side && own.key == other.key) {
+                continue;
+            }
+            if let Some(joined) = this.key.joined(&other.key)
+                && !fits.iter().any(|(known, _)| *known == other.key)
+            {
+                fits.push((other.key.clone(), joined));
+            }
+        }
+        let own = this.key.clone();
+        if let [(theirs, joined)] = fits.as_slice() {
+            for sample in samples.iter_mut() {
+                if sample.key == own || sample.key == *theirs {
+                    sample.key = joined.clone();
+                }
+            }
+        }
+    }
+}
+
+/// Options that differ within one run at one place: there they were varied on
+/// purpose, and make rows of their own.
+fn varying(samples: &[Sample<'_>]) -> BTreeSet<String> {
+    let mut varying = BTreeSet::new();
+    for (index, one) in samples.iter().enumerate() {
+        for other in &samples[index + 1..] {
+            if !std::ptr::eq(one.record, other.record) || one.place != other.place {
+                continue;
+            }
+            let names = one.manner.keys().chain(other.manner.keys());
+            varying.extend(
+                names.filter(|name| one.manner.get(*name) != other.manner.get(*name)).cloned(),
+            );
+        }
+    }
+    varying
+}
+
+/// Where no side has several places, all are one row, whatever they are. Else
+/// the same drives and names belong together, and what is left of a side with
+/// as many places as the first goes by order.
+fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_>>)> {
+    let mut sides: Vec<(usize, Vec<Vec<String>>)> = Vec::new();
+    for sample in &samples {
+        let at = sides.iter().position(|(side, _)| *side == sample.side).unwrap_or(sides.len());
+        if at == sides.len() {
+            sides.push((sample.side, Vec::new()));
+        }
+        if !sides[at].1.contains(&sample.place) {
+            sides[at].1.push(sample.place.clone());
+        }
+    }
+    if sides.iter().all(|(_, places)| places.len() < 2) {
+        return vec![(None, samples)];
+    }
+    // The row of each place of each side.
+    let mut rows: Vec<Vec<String>> = sides[0].1.clone();
+    let first = rows.clone();
+    let mut row_of: Vec<((usize, Vec<String>), usize)> = Vec::new();
+    for (side, places) in &sides {
+        let mut left = Vec::new();
+        for place in places {
+            match rows.iter().position(|row| row == place) {
+                Some(row) => row_of.push(((*side, place.clone()), row)),
+                None => left.push(place.clone()),
+            }
+        }
+        let free: Vec<usize> =
+            (0..first.len()).filter(|row| !places.contains(&first[*row])).collect();
+        for (n, place) in left.iter().enumerate() {
+            let by_order = free
+                .get(n)
+                .copied()
+                .filter(|row| places.len() == first.len() && first[*row].len() == place.len());
+            let row = by_order.unwrap_or_else(|| {
+                rows.push(place.clone());
+                rows.len() - 1
+            });
+            row_of.push(((*side, place.clone()), row));
+        }
+    }
+    let row = |sample: &Sample<'_>| {
+        let of = |((side, place), _): &&((usize, Vec<String>), usize)| {
+            *side == sample.side && *place == sample.place
+        };
+        row_of.iter().find(of).map_or(rows.len(), |(_, row)| *row)
+    };
+    let mut parts = parted(samples, row);
+    parts.sort_by_key(|(row, _)| *row);
+    parts.into_iter().map(|(row, samples)| (rows.get(row).cloned(), samples)).collect()
+}

@@ -1,0 +1,213 @@
+//! What makes measurements of two runs the same workload.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{Direction, Measurement, Workload};
+
+/// Options that make another workload, and the default of each that counts as
+/// not set. All others are conditions, which may differ.
+const SHAPE: [(&str, &str); 19] = [
+    ("bs", ""),
+    ("bsrange", ""),
+    ("bssplit", ""),
+    ("bs_is_seq_rand", "0"),
+    ("fdatasync", "0"),
+    ("fsync", "0"),
+    ("latency_target", "0"),
+    ("percentage_random", ""),
+    ("random_distribution", "random"),
+    ("rate", ""),
+    ("rate_iops", ""),
+    ("rate_process", "linear"),
+    ("rwmixread", "50"),
+    ("rwmixwrite", "50"),
+    ("sync", "0"),
+    ("thinktime", "0"),
+    ("thinktime_blocks", "1"),
+    ("zonemode", "none"),
+    ("verify", "0"),
+];
+
+/// Options that say where, when and how long, or what else is written down.
+const NOT_OF_WORKLOADS: [&str; 18] = [
+    "description",
+    "directory",
+    "filename",
+    "filename_format",
+    "group_reporting",
+    "loops",
+    "name",
+    "per_job_logs",
+    "ramp_time",
+    "randseed",
+    "runtime",
+    "stonewall",
+    "thread",
+    "time_based",
+    "unified_rw_reporting",
+    "unlink",
+    "wait_for",
+    "percentile_list",
+];
+
+/// Which workload a result is of, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) direction: Direction,
+    pub(super) rw: Option<String>,
+    pub(super) bs: Option<u64>,
+    pub(super) depth: Depth,
+    pub(super) numjobs: Option<u32>,
+    pub(super) shape: BTreeMap<String, String>,
+    /// The job's name, where nothing else tells the workload.
+    pub(super) name: Option<String>,
+}
+
+/// How many I/Os each job had outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    Unknown,
+    Fixed(u32),
+    /// As many as suffice, over all threads: what was found is a result.
+    Searched,
+}
+
+impl Key {
+    pub(super) fn of(measurement: &Measurement, direction: Direction) -> Self {
+        let workload = &measurement.workload;
+        let searched = measurement.conditions.depths_tried.len() > 1;
+        let mut shape: BTreeMap<String, String> = SHAPE
+            .iter()
+            .filter_map(|(name, default)| {
+                let value = workload.options.get(*name).filter(|value| value != default)?;
+                Some(((*name).to_owned(), value.clone()))
+            })
+            .collect();
+        if workload.bs.is_some() {
+            shape.remove("bs");
+        }
+        let mut key = Self {
+            direction,
+            rw: workload.rw.clone(),
+            bs: workload.bs,
+            depth: match workload.iodepth {
+                _ if searched => Depth::Searched,
+                Some(depth) => Depth::Fixed(depth),
+                None => Depth::Unknown,
+            },
+            numjobs: workload.numjobs.filter(|_| !searched),
+            shape,
+            name: None,
+        };
+        key.name = (!key.tells()).then(|| measurement.name.clone());
+        key
+    }
+
+    /// Whether it tells one workload from another without a name.
+    fn tells(&self) -> bool {
+        let sizes = ["bs", "bsrange", "bssplit"];
+        let size = self.bs.is_some() || sizes.iter().any(|name| self.shape.contains_key(*name));
+        self.rw.is_some() && size
+    }
+
+    /// Whether something of it is not known.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.tells()
+            || self.depth == Depth::Unknown
+            || (self.numjobs.is_none() && self.depth != Depth::Searched)
+    }
+
+    /// Both together, where nothing contradicts: what one does not know, the
+    /// other may. Options that are not there are not set.
+    pub(super) fn joined(&self, other: &Self) -> Option<Self> {
+        let depth = match (self.depth, other.depth) {
+            (Depth::Unknown, depth) | (depth, Depth::Unknown) => depth,
+            (a, b) if a == b => a,
+            _ => return None,
+        };
+        let both_tell = self.tells() && other.tells();
+        if self.direction != other.direction || (both_tell && self.shape != other.shape) {
+            return None;
+        }
+        let mut joined = Self {
+            direction: self.direction,
+            rw: either(&self.rw, &other.rw)?,
+            bs: either(&self.bs, &other.bs)?,
+            depth,
+            numjobs: either(&self.numjobs, &other.numjobs)?,
+            shape: if self.tells() { self.shape.clone() } else { other.shape.clone() },
+            name: either(&self.name, &other.name)?,
+        };
+        if joined.tells() {
+            joined.name = None;
+        }
+        Some(joined)
+    }
+
+    /// As a workload.
+    pub(super) fn workload(&self) -> Workload {
+        Workload {
+            rw: self.rw.clone(),
+            bs: self.bs,
+            iodepth: match self.depth {
+                Depth::Fixed(depth) => Some(depth),
+                Depth::Unknown | Depth::Searched => None,
+            },
+            numjobs: self.numjobs,
+            options: self.shape.clone(),
+            ..Workload::default()
+        }
+    }
+}
+
+/// What is known of one or the other; `None` where they differ.
+fn either<T: Clone + PartialEq>(a: &Option<T>, b: &Option<T>) -> Option<Option<T>> {
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => None,
+        (Some(known), _) | (None, Some(known)) => Some(Some(known.clone())),
+        (None, None) => Some(None),
+    }
+}
+
+/// What is known of how it was done, by fio's option names: what may differ
+/// between runs without being another workload.
+pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
+    let workload = &of.workload;
+    let mut manner: BTreeMap<String, String> = workload
+        .options
+        .iter()
+        .filter(|(name, _)| {
+            let shapes = SHAPE.iter().any(|(shape, _)| shape == name);
+            let logs =
+                name.starts_with("log_") || (name.starts_with("write_") && name.ends_with("_log"));
+            !shapes && !logs && !NOT_OF_WORKLOADS.contains(&name.as_str()) && *name != "size"
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let direct = workload.direct.map(|direct| u8::from(direct).to_string());
+    let size = workload.size.map(|bytes| bytes.to_string());
+    let size = size.or_else(|| workload.options.get("size").cloned());
+    let known = [("ioengine", workload.ioengine.clone()), ("direct", direct), ("size", size)];
+    manner.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    manner
+}
+
+/// Directions that a measurement is of; of one that failed, those that were asked for.
+pub(super) fn directions(of: &Measurement) -> Vec<Direction> {
+    if !of.total.is_empty() {
+        return of.total.iter().map(|result| result.direction).collect();
+    }
+    let rw = of.workload.rw.as_deref().unwrap_or_default();
+    let asked = |word| rw.contains(word) || rw == "rw" || rw == "randrw";
+    let mut directions = Vec::new();
+    if asked("read") {
+        directions.push(Direction::Read);
+    }
+    if asked("write") {
+        directions.push(Direction::Write);
+    }
+    if rw.contains("trim") {
+        directions.push(Direction::Trim);
+    }
+    directions
+}

@@ -1,0 +1,189 @@
+//! One repetition of a workload: a measurement, or several that were made at once.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{
+    Assessment, Direction, DirectionResult, EndReason, Estimate, LatencyKind, Measurement,
+    RunRecord, Spread, Validity,
+};
+
+use super::point::{Key, directions, manner};
+use super::quantity::Quantity;
+use crate::compare::identity;
+
+/// One repetition of a workload.
+#[derive(Debug, Clone)]
+pub(super) struct Sample<'a> {
+    pub(super) side: usize,
+    pub(super) record: &'a RunRecord,
+    pub(super) key: Key,
+    /// What it was made on.
+    pub(super) place: Vec<String>,
+    pub(super) manner: BTreeMap<String, String>,
+    /// One, or jobs of a phase that a report lists one by one (fio's clones).
+    pub(super) jobs: Vec<&'a Measurement>,
+    pub(super) validity: Validity,
+    /// (rule id, sentence).
+    pub(super) reasons: Vec<(String, String)>,
+}
+
+impl<'a> Sample<'a> {
+    /// Everything that `record` holds.
+    pub(super) fn all(side: usize, record: &'a RunRecord, judged: &Assessment) -> Vec<Self> {
+        let mut samples: Vec<Self> = Vec::new();
+        for (index, of) in record.measurements.iter().enumerate() {
+            let judged = judged.measurements.iter().find(|judged| judged.measurement == index);
+            for direction in directions(of) {
+                let mut sample = Self {
+                    side,
+                    record,
+                    key: Key::of(of, direction),
+                    place: place(record, of),
+                    manner: manner(of),
+                    jobs: vec![of],
+                    validity: judged.map_or(Validity::Valid, |judged| judged.validity),
+                    reasons: judged.map_or_else(Vec::new, |judged| judged.reasons.clone()),
+                };
+                if has_namesakes(record, &sample) {
+                    sample.place.push(of.name.clone());
+                }
+                match samples.iter_mut().find(|other| other.is_one_with(&sample)) {
+                    Some(other) => other.join(sample),
+                    None => samples.push(sample),
+                }
+            }
+        }
+        samples
+    }
+
+    pub(super) fn first(&self) -> &'a Measurement {
+        self.jobs[0]
+    }
+
+    fn is_one_with(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.place == other.place
+            && self.manner == other.manner
+            && self.jobs.iter().all(|job| at_once(job, other.first()))
+    }
+
+    fn join(&mut self, other: Self) {
+        self.jobs.extend(other.jobs);
+        self.validity = self.validity.max(other.validity);
+        for reason in other.reasons {
+            if !self.reasons.contains(&reason) {
+                self.reasons.push(reason);
+            }
+        }
+    }
+
+    /// Why it came to no result.
+    pub(super) fn failure(&self) -> Option<&'a str> {
+        self.jobs.iter().find_map(|job| job.failure())
+    }
+
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.jobs.iter().any(|job| job.end == EndReason::Interrupted)
+    }
+
+    /// Whether its figures may be compared.
+    pub(super) fn counts(&self) -> bool {
+        self.validity != Validity::Invalid && self.failure().is_none()
+    }
+
+    /// The value of `quantity`, over all of its jobs.
+    pub(super) fn value(&self, quantity: Quantity, kind: LatencyKind) -> Option<Estimate> {
+        let results: Option<Vec<&DirectionResult>> =
+            self.jobs.iter().map(|job| job.result(self.key.direction)).collect();
+        match results?.as_slice() {
+            [] => None,
+            [one] => quantity.of(one, kind),
+            several => of_several(several, quantity, kind),
+        }
+    }
+}
+
+/// Rates add up, means weigh by their I/Os, and percentiles need the bins of all.
+fn of_several(
+    results: &[&DirectionResult],
+    quantity: Quantity,
+    kind: LatencyKind,
+) -> Option<Estimate> {
+    if let Quantity::Percentile(_) = quantity {
+        let mut merged = DirectionResult::unknown(Direction::Mixed);
+        for result in results {
+            merged.latency.merge(result.bins(kind)?);
+        }
+        return quantity.of(&merged, LatencyKind::Total);
+    }
+    let values: Option<Vec<Estimate>> =
+        results.iter().map(|result| quantity.of(result, kind)).collect();
+    let values = values?;
+    let weights: Vec<f64> = match quantity {
+        Quantity::Latency => {
+            let ios: Option<Vec<f64>> =
+                results.iter().map(|result| result.ios.map(|ios| ios as f64)).collect();
+            let ios = ios?;
+            let sum: f64 = ios.iter().sum();
+            ios.iter().map(|ios| ios / sum).collect()
+        }
+        _ => vec![1.0; results.len()],
+    };
+    let sum = |end: fn(&Estimate) -> f64| -> f64 {
+        values.iter().zip(&weights).map(|(value, weight)| end(value) * weight).sum()
+    };
+    let printed = values.iter().all(|value| matches!(value.spread, Spread::Rounding { .. }));
+    let spread = match printed {
+        true => Spread::Rounding { low: sum(Estimate::low), high: sum(Estimate::high) },
+        false => Spread::Unknown,
+    };
+    Some(Estimate { value: sum(|value| value.value), spread }).filter(|sum| sum.value.is_finite())
+}
+
+/// Same phase, and not known to be one behind the other (a file may hold
+/// several reports, which all count their phases from 0).
+fn at_once(a: &Measurement, b: &Measurement) -> bool {
+    let window = |of: &Measurement| Some((of.started_ns?, of.duration_ns? as i64));
+    let apart = match (window(a), window(b)) {
+        (Some((a, a_ns)), Some((b, b_ns))) => {
+            a.saturating_add(a_ns) <= b || b.saturating_add(b_ns) <= a
+        }
+        _ => false,
+    };
+    a.phase == b.phase && !apart
+}
+
+/// Jobs of other names do the same at the same place and time: they are told
+/// apart by name.
+fn has_namesakes(record: &RunRecord, sample: &Sample<'_>) -> bool {
+    let of = sample.first();
+    record.measurements.iter().any(|other| {
+        other.name != of.name
+            && at_once(of, other)
+            && Key::of(other, sample.key.direction) == sample.key
+            && place(record, other) == sample.place
+    })
+}
+
+/// What a measurement was made on. A file that fio named after the job counts
+/// as its directory: with the job's name it would be another place.
+fn place(record: &RunRecord, of: &Measurement) -> Vec<String> {
+    let mut places: Vec<String> = identity(record, of)
+        .into_iter()
+        .map(|target| match target.rsplit_once('/') {
+            Some((directory, file)) if is_default_name(file, &of.name) => directory.to_owned(),
+            None if is_default_name(&target, &of.name) => ".".to_owned(),
+            _ => target,
+        })
+        .collect();
+    places.dedup();
+    places
+}
+
+/// `NAME.0.0`: of clone 0, file 0.
+fn is_default_name(file: &str, job: &str) -> bool {
+    let numbers = file.strip_prefix(job).and_then(|rest| rest.strip_prefix('.'));
+    let mut numbers = numbers.into_iter().flat_map(|numbers| numbers.split('.'));
+    let mut number = || numbers.next().is_some_and(|part| part.parse::<u32>().is_ok());
+    number() && number() && numbers.next().is_none()
+}

@@ -1,0 +1,80 @@
+//! How often Welch's test on logarithms is wrong, and how often it sees what is there, for the
+//! few repetitions that people make.
+
+use iodyno_stats::holm;
+use iodyno_stats::two_sample::welch;
+
+/// Values without order, in 0 to 1 (SplitMix64; Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// A repetition's logarithm: noise of a relative standard deviation.
+type Noise = fn(&mut Random, f64) -> f64;
+
+const NORMAL: Noise = |random, sd| sd * random.normal();
+/// Interference only ever slows down: exponential.
+const SLOWED: Noise = |random, sd| sd * (1.0 - random.uniform()).ln();
+/// Now and then a repetition is far off.
+const OUTLIERS: Noise =
+    |random, sd| sd * random.normal() * if random.uniform() < 0.1 { 5.0 } else { 1.0 };
+
+/// Share of 2000 comparisons whose p-value is below 5 %, of sides of `n` repetitions of which the
+/// second is `ratio` times the first.
+fn found(noise: Noise, n: usize, (sd_a, sd_b): (f64, f64), ratio: f64) -> f64 {
+    let mut random = Random(n as u64);
+    let real = (0..2000).filter(|_| {
+        let a: Vec<f64> = (0..n).map(|_| noise(&mut random, sd_a)).collect();
+        let b: Vec<f64> = (0..n).map(|_| ratio.ln() + noise(&mut random, sd_b)).collect();
+        welch(&a, &b, 0.95).expect("finite").p_value(0.0) < 0.05
+    });
+    real.count() as f64 / 2000.0
+}
+
+#[test]
+fn where_nothing_differs_it_rarely_says_so() {
+    for n in 3..=5 {
+        for (noise, most) in [(NORMAL, 0.05), (SLOWED, 0.05), (OUTLIERS, 0.05)] {
+            let wrong = found(noise, n, (0.01, 0.01), 1.0);
+            assert!(wrong <= most, "{n} repetitions: {wrong}");
+        }
+        // Welch's degrees of freedom are an approximation: a little more where one side is noisy.
+        let wrong = found(NORMAL, n, (0.002, 0.02), 1.0);
+        assert!(wrong <= 0.065, "{n} repetitions, unlike noise: {wrong}");
+    }
+}
+
+#[test]
+fn five_percent_stand_out_of_one_percent_of_noise() {
+    let power: Vec<f64> = (3..=5).map(|n| found(NORMAL, n, (0.01, 0.01), 0.95)).collect();
+    assert!(power[0] > 0.90 && power[1] > 0.99 && power[2] > 0.999, "{power:?}");
+}
+
+#[test]
+fn of_many_rows_without_a_difference_rarely_any_stands_out() {
+    let mut random = Random(1);
+    let wrong = (0..2000).filter(|_| {
+        let p: Vec<f64> = (0..8)
+            .map(|_| {
+                let mut side = || (0..3).map(|_| NORMAL(&mut random, 0.01)).collect::<Vec<_>>();
+                welch(&side(), &side(), 0.95).expect("finite").p_value(0.0)
+            })
+            .collect();
+        holm(&p).iter().any(|adjusted| *adjusted < 0.05)
+    });
+    let share = wrong.count() as f64 / 2000.0;
+    assert!(share <= 0.05, "{share}");
+}
