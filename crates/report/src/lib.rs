@@ -8,8 +8,8 @@ mod layers;
 mod percentiles;
 pub mod text;
 
-pub use document::{list_document, rules_document, run_document, runs_document};
+pub use document::{compare_document, list_document, rules_document, run_document, runs_document};
 pub use text::{
-    ColumnError, Style, drives_table, findings_text, host_text, list_text, measurements_text,
-    rules_text, run_heading, run_text, runs_table, verdict_text,
+    ColumnError, Style, comparison_text, drives_table, findings_text, host_text, list_text,
+    measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,
 };

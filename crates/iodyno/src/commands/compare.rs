@@ -1,10 +1,108 @@
 //! `iodyno compare`.
 
+use std::path::Path;
+
 use anyhow::Result;
+use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
+use iodyno_model::RunRecord;
+use iodyno_report::text::workload_title;
 
-use crate::arguments::Compare;
+use crate::arguments::{Compare, Table};
 use crate::context::{Context, Usage};
+use crate::{sources, terminal};
 
-pub(crate) fn run(_context: &Context, _arguments: &Compare) -> Result<u8> {
-    Err(Usage("not built yet".into()).into())
+pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
+    let loaded = arguments
+        .sides
+        .iter()
+        .map(|word| side(context, word))
+        .collect::<Result<Vec<Vec<RunRecord>>>>()?;
+    let sides: Vec<Side<'_>> = arguments
+        .sides
+        .iter()
+        .zip(&loaded)
+        .map(|(word, records)| Side { label: word.clone(), records: records.iter().collect() })
+        .collect();
+    let comparison = compare(&sides, &context.claims(&[])?);
+    if comparison.rows.is_empty() {
+        return Err(Usage(nothing_in_common(&comparison)).into());
+    }
+    if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
+        return Err(Usage(format!(
+            "--fail-if: how much these runs differ by chance is not known. Give {REPETITIONS} \
+             repetitions or more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or say how \
+             much it is (--noise 3%)"
+        ))
+        .into());
+    }
+    let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
+    let status = comparison.exit_status(&rulings) as u8;
+    let text = if context.json {
+        let document = iodyno_report::compare_document(&comparison, &rulings, status);
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
+        iodyno_report::comparison_text(&comparison, &rulings, status, &style)
+    };
+    terminal::print(&text)?;
+    Ok(status)
+}
+
+/// The runs of a side: what exists as a path is one, else commas part repetitions.
+fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
+    let words: Vec<&str> = match Path::new(word).exists() {
+        true => vec![word],
+        false => word.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
+    };
+    if words.is_empty() {
+        return Err(Usage(format!("`{word}` names no run")).into());
+    }
+    words.into_iter().map(|word| record(context, word)).collect()
+}
+
+/// A run, or `RUN:NAME` with the measurements of a name alone.
+fn record(context: &Context, word: &str) -> Result<RunRecord> {
+    let whole = sources::load(context, word);
+    let (loaded, name) = match (whole, word.rsplit_once(':')) {
+        (Err(_), Some((run, name))) if !run.is_empty() && !Path::new(word).exists() => {
+            (sources::load(context, run)?, Some(name))
+        }
+        (whole, _) => (whole?, None),
+    };
+    if !context.quiet {
+        for problem in &loaded.problems {
+            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+            terminal::note(&format!("{}{line}: {}", problem.file, problem.what));
+        }
+    }
+    let mut record = loaded.record;
+    let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
+    if let Some(name) = name {
+        record.measurements.retain(|of| of.name == name);
+    }
+    if record.measurements.is_empty() {
+        names.sort();
+        names.dedup();
+        return Err(Usage(match name {
+            Some(name) if !names.is_empty() => {
+                format!("{word}: it holds no measurement `{name}`, but: {}", names.join(", "))
+            }
+            _ => format!("{word}: it holds no measurement"),
+        })
+        .into());
+    }
+    Ok(record)
+}
+
+fn nothing_in_common(comparison: &Comparison) -> String {
+    let mut text = "nothing in common: no workload is in two of them.".to_owned();
+    for (side, facts) in comparison.sides.iter().enumerate() {
+        let alone = comparison.alone.iter().filter(|alone| alone.side == side);
+        let titles: Vec<String> = alone.map(|alone| workload_title(&alone.point)).collect();
+        let more = titles.len().saturating_sub(5);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let shown = titles.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
+        text.push_str(&format!("\n{}: {shown}{more}", facts.label));
+    }
+    text
 }

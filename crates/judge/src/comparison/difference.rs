@@ -137,9 +137,9 @@ impl Group {
 }
 
 impl Difference {
-    /// As a share: 0.047 is 4.7 % more.
-    pub fn share(&self) -> f64 {
-        self.ratio.value - 1.0
+    /// In percent: 4.7 is 4.7 % more.
+    pub fn percent(&self) -> f64 {
+        (self.ratio.value - 1.0) * 100.0
     }
 
     /// Takes the corrected p-value, which decides.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{BlockDevice, Drive, Fact, Host, Measurement, RunRecord, Use, WrittenState};
+use iodyno_model::{
+    BlockDevice, Drive, Fact, Host, Measurement, RunRecord, Use, WrittenState, format_duration_ns,
+};
 
 use super::pairing::Group;
 use super::point::manner;
@@ -30,25 +32,56 @@ pub struct NotKnown {
     pub what: Vec<String>,
 }
 
-/// Conditions that are known of two sides at least and differ, and those that
-/// are known of some sides alone. Rows in which the same differs are one entry.
+/// A condition of one repetition.
+struct Condition {
+    what: String,
+    value: Option<String>,
+    unknown: Unknown,
+}
+
+/// What it means that one side does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// Not known, which is said.
+    Said,
+    /// Nothing.
+    Silent,
+    /// A difference: an option that is not set is not written down.
+    Differs,
+}
+
+/// Values by side, of a condition of a row.
+struct Values {
+    what: String,
+    unknown: Unknown,
+    by_side: Vec<Vec<String>>,
+    /// Sides that were asked.
+    asked: Vec<bool>,
+}
+
+/// Conditions that differ, and those that are known of some sides alone. Rows
+/// in which the same differs are one entry.
 pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Vec<NotKnown>) {
     let mut found: Vec<Differing> = Vec::new();
     let mut not_known: Vec<NotKnown> =
         (0..sides).map(|side| NotKnown { side, what: Vec::new() }).collect();
     for (index, row) in rows.iter().enumerate() {
-        for (what, values) in by_condition(row, sides) {
-            let here: Vec<bool> =
-                (0..sides).map(|side| row.of_side(side).next().is_some()).collect();
-            let mut known = values.iter().filter(|values| !values.is_empty());
-            let Some(first) = known.next() else { continue };
-            let differs = known.any(|values| values != first);
-            for (side, values) in values.iter().enumerate() {
-                if values.is_empty() && here[side] && !not_known[side].what.contains(&what) {
-                    not_known[side].what.push(what.clone());
+        let here: Vec<bool> = (0..sides).map(|side| row.of_side(side).next().is_some()).collect();
+        for Values { what, unknown, by_side: values, asked } in by_condition(row, sides) {
+            let known: Vec<&Vec<String>> = values.iter().filter(|of| !of.is_empty()).collect();
+            let Some(first) = known.first() else { continue };
+            let missing = (0..sides).filter(|side| here[*side] && values[*side].is_empty());
+            let missing: Vec<usize> = missing.collect();
+            if unknown == Unknown::Said {
+                for side in missing.iter().filter(|side| asked[**side]) {
+                    let known = &mut not_known[*side].what;
+                    if !known.contains(&what) {
+                        known.push(what.clone());
+                    }
                 }
             }
-            if !differs {
+            let unstated = unknown == Unknown::Differs && !missing.is_empty();
+            if !unstated && known.iter().all(|values| values == first) {
                 continue;
             }
             match found.iter_mut().find(|known| known.what == what && known.values == values) {
@@ -62,65 +95,84 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
 }
 
 /// Each condition's values by side, in the order of [`conditions`].
-fn by_condition(row: &Group<'_>, sides: usize) -> Vec<(String, Vec<Vec<String>>)> {
-    let mut all: Vec<(String, Vec<Vec<String>>)> = Vec::new();
+fn by_condition(row: &Group<'_>, sides: usize) -> Vec<Values> {
+    let mut all: Vec<Values> = Vec::new();
     for sample in &row.samples {
-        for (what, value) in conditions(sample) {
-            let at = all.iter().position(|(known, _)| *known == what).unwrap_or(all.len());
+        for Condition { what, value, unknown } in conditions(sample) {
+            let at = all.iter().position(|known| known.what == what).unwrap_or(all.len());
             if at == all.len() {
-                all.push((what, vec![Vec::new(); sides]));
+                let (by_side, asked) = (vec![Vec::new(); sides], vec![false; sides]);
+                all.push(Values { what, unknown, by_side, asked });
             }
-            let values = &mut all[at].1[sample.side];
+            all[at].asked[sample.side] = true;
+            let values = &mut all[at].by_side[sample.side];
             values.extend(value.filter(|value| !values.contains(value)));
         }
     }
-    for (_, values) in &mut all {
-        values.iter_mut().for_each(|values| values.sort());
+    for values in all.iter_mut().flat_map(|of| &mut of.by_side) {
+        values.sort();
     }
     all
 }
 
-type Conditions = Vec<(String, Option<String>)>;
-
 /// What is known of the conditions of a repetition.
-fn conditions(sample: &Sample<'_>) -> Conditions {
+fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     let of = sample.first();
     let host = of.before.and_then(|at| sample.record.snapshots.get(at));
-    let host = host.or_else(|| sample.record.host());
     let mut all = of_measurement(of);
-    all.extend(host.map_or_else(Vec::new, of_host));
-    all.extend(host.map_or_else(Vec::new, |host| of_device(sample.record, host, of)));
+    match host.or_else(|| sample.record.host()) {
+        Some(host) => {
+            all.extend(of_host(host));
+            all.extend(of_device(sample.record, host, of));
+        }
+        None => all.push(said("host", None)),
+    }
     all
 }
 
-fn of_measurement(of: &Measurement) -> Conditions {
+fn said(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Said }
+}
+
+fn silent(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Silent }
+}
+
+fn differs(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Differs }
+}
+
+fn of_measurement(of: &Measurement) -> Vec<Condition> {
     let mut manner: BTreeMap<String, String> = manner(of);
     let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "yes" } else { "no" }.to_owned());
     let conditions = &of.conditions;
     let mut all = vec![
-        ("job".to_owned(), named(&of.name)),
-        ("target".to_owned(), named(&of.targets.join(" "))),
-        ("generator".to_owned(), named(&of.source)),
-        ("ioengine".to_owned(), manner.remove("ioengine")),
-        ("direct".to_owned(), manner.remove("direct")),
-        ("iodepth".to_owned(), number(of.workload.iodepth)),
-        ("numjobs".to_owned(), number(of.workload.numjobs)),
-        ("registered buffers".to_owned(), yes(conditions.registered_buffers)),
-        ("kernel threads ran the I/O".to_owned(), yes(conditions.punted)),
-        ("blocks written".to_owned(), written(of)),
-        ("device under it".to_owned(), conditions.device.clone()),
+        said("job", named(&of.name)),
+        said("target", named(&of.targets.join(" "))),
+        said("generator", named(&of.source)),
+        said("ioengine", manner.remove("ioengine")),
+        said("direct", manner.remove("direct")),
+        silent("size", manner.remove("size")),
+        said("iodepth", number(of.workload.iodepth)),
+        said("numjobs", number(of.workload.numjobs)),
+        silent("measured for", of.duration_ns.and_then(about)),
+        silent("registered buffers", yes(conditions.registered_buffers)),
+        silent("kernel threads ran the I/O", yes(conditions.punted)),
+        silent("blocks written", written(of)),
+        silent("device under it", conditions.device.clone()),
+        differs("remarks", named(&conditions.target_remarks.join("; "))),
     ];
-    all.extend(
-        conditions
-            .target_remarks
-            .iter()
-            .map(|_| ("remarks".to_owned(), named(&conditions.target_remarks.join("; "))))
-            .take(1),
-    );
-    all.extend(manner.into_iter().map(|(name, value)| (name, Some(value))));
+    all.extend(manner.into_iter().map(|(name, value)| differs(&name, Some(value))));
     all
+}
+
+/// A time to one digit, so that 10.002 s and 9.998 s are the same: `about 10 s`.
+fn about(ns: u64) -> Option<String> {
+    let exponent = i32::try_from(ns.checked_ilog10()?).ok()?;
+    let digit = 10_f64.powi(exponent);
+    Some(format!("about {}", format_duration_ns((ns as f64 / digit).round() * digit)))
 }
 
 fn written(of: &Measurement) -> Option<String> {
@@ -140,8 +192,8 @@ fn written(of: &Measurement) -> Option<String> {
     (!states.is_empty()).then(|| states.join(" and "))
 }
 
-fn of_host(host: &Host) -> Conditions {
-    let text = |what: &str, fact: &Fact<String>| (what.to_owned(), fact.value());
+fn of_host(host: &Host) -> Vec<Condition> {
+    let text = |what: &str, fact: &Fact<String>| said(what, fact.value());
     let drivers = host.drivers.iter().map(|driver| match driver.version.get() {
         Some(version) => format!("{} {version}", driver.name),
         None => driver.name.clone(),
@@ -152,44 +204,43 @@ fn of_host(host: &Host) -> Conditions {
         text("system", &host.system.product),
         text("BIOS", &host.system.bios_version),
         text("CPU", &host.cpus.model),
-        ("CPUs".to_owned(), host.cpus.online.get().map(|cpus| cpus.len().to_string())),
+        said("CPUs", host.cpus.online.get().map(|cpus| cpus.len().to_string())),
         text("CPU governor", &host.cpus.governor),
-        ("memory".to_owned(), host.memory.get().map(|bytes| bytes.binary())),
+        said("memory", host.memory.get().map(|bytes| bytes.binary())),
         text("kernel", &host.kernel.release),
         text("kernel command line", &host.kernel.command_line),
         text("distribution", &host.kernel.distribution),
-        ("storage drivers".to_owned(), Some(drivers).filter(|text| !text.is_empty())),
+        silent("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
     ]
 }
 
 /// Of the drives and block devices under its targets.
-fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Conditions {
+fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition> {
     let places: Vec<_> = of.targets.iter().map(|target| place(Some(host), of, target)).collect();
     let drives: Vec<&Drive> = places.iter().filter_map(|place| place.drive).collect();
-    let bottoms = places.iter().filter_map(|place| host.block(place.bottom.as_deref()?));
-    let blocks: Vec<&BlockDevice> = bottoms.collect();
-    let of_drives =
-        |value: &dyn Fn(&Drive) -> Option<String>| joined(drives.iter().map(|d| value(d)));
-    let of_blocks = |value: &dyn Fn(&BlockDevice) -> Option<String>| {
-        joined(blocks.iter().map(|block| value(block)))
+    let blocks = places.iter().filter_map(|place| host.block(place.bottom.as_deref()?));
+    let blocks: Vec<&BlockDevice> = blocks.collect();
+    let of_drives = |what: &str, value: &dyn Fn(&Drive) -> Option<String>| {
+        said(what, joined(drives.iter().map(|drive| value(drive))))
+    };
+    let of_blocks = |what: &str, value: &dyn Fn(&BlockDevice) -> Option<String>| {
+        said(what, joined(blocks.iter().map(|block| value(block))))
     };
     // As it was under load: an idle link may save power.
     let loaded = of.under_load.and_then(|at| record.snapshots.get(at)).unwrap_or(host);
-    let queue = |block: &BlockDevice| block.queue.nr_requests.get().map(u32::to_string);
     vec![
-        ("model".to_owned(), of_drives(&|drive| drive.model.value())),
-        ("serial".to_owned(), of_drives(&|drive| drive.serial.value())),
-        ("firmware".to_owned(), of_drives(&|drive| drive.firmware.value())),
-        ("link".to_owned(), of_drives(&|drive| Some(own_link(loaded, drive)?.label()))),
-        ("NUMA node".to_owned(), of_drives(&|drive| drive.numa_node.get().map(u32::to_string))),
-        ("scheduler".to_owned(), of_blocks(&|block| block.queue.scheduler.value())),
-        ("nr_requests".to_owned(), of_blocks(&queue)),
-        ("write cache".to_owned(), of_blocks(&|block| block.queue.write_cache.value())),
-        (
-            "logical block".to_owned(),
-            of_blocks(&|block| block.queue.logical_block_bytes.get().map(u32::to_string)),
-        ),
-        ("file system".to_owned(), file_system(host, of)),
+        of_drives("model", &|drive| drive.model.value()),
+        of_drives("serial", &|drive| drive.serial.value()),
+        of_drives("firmware", &|drive| drive.firmware.value()),
+        of_drives("link", &|drive| Some(own_link(loaded, drive)?.label())),
+        of_drives("NUMA node", &|drive| drive.numa_node.get().map(u32::to_string)),
+        of_blocks("scheduler", &|block| block.queue.scheduler.value()),
+        of_blocks("nr_requests", &|block| block.queue.nr_requests.get().map(u32::to_string)),
+        of_blocks("write cache", &|block| block.queue.write_cache.value()),
+        of_blocks("logical block", &|block| {
+            block.queue.logical_block_bytes.get().map(u32::to_string)
+        }),
+        silent("file system", file_system(host, of)),
     ]
 }
 

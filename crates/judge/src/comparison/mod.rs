@@ -15,6 +15,7 @@ use iodyno_stats::holm;
 
 use crate::assess::assess;
 use crate::claims::ClaimBook;
+use crate::exit_status::ExitStatus;
 use crate::facts::Question;
 use difference::Group as Repetitions;
 use pairing::{Group, groups};
@@ -354,9 +355,27 @@ fn adjust(rows: &mut [Row]) {
 }
 
 impl Comparison {
-    /// A measurement that was compared failed, or was interrupted.
-    pub fn has_failures(&self) -> bool {
+    /// Whether of any workload two sides were repeated often enough to be tested.
+    pub fn has_repetitions(&self) -> bool {
+        let repeated = |cell: &&Option<Cell>| {
+            cell.as_ref().is_some_and(|cell| cell.repetitions >= REPETITIONS)
+        };
+        self.rows.iter().any(|row| row.cells.iter().filter(repeated).count() > 1)
+    }
+
+    /// 3 where a measurement that is compared failed or was interrupted, 1
+    /// where a limit is broken, 4 where one cannot be judged, else 0.
+    pub fn exit_status(&self, rulings: &[Ruling]) -> ExitStatus {
         let mut cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
-        cells.any(|cell| cell.failure.is_some() || cell.interrupted)
+        let cannot_tell = |one: &Ruling| matches!(one.outcome, Outcome::CannotTell(_));
+        if cells.any(|cell| cell.failure.is_some() || cell.interrupted) {
+            ExitStatus::Interrupted
+        } else if rulings.iter().any(|one| one.outcome == Outcome::Broken) {
+            ExitStatus::Failed
+        } else if rulings.iter().any(cannot_tell) {
+            ExitStatus::Unjudged
+        } else {
+            ExitStatus::Fine
+        }
     }
 }

@@ -217,7 +217,7 @@ impl Measurement {
 }
 
 /// The known options by fio's names, as fio writes them.
-fn workload(workload: &model::Workload) -> BTreeMap<String, String> {
+pub(super) fn workload(workload: &model::Workload) -> BTreeMap<String, String> {
     let mut options = workload.options.clone();
     let mut put = |name: &str, value: Option<String>| {
         if let Some(value) = value {

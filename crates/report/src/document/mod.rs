@@ -3,6 +3,7 @@
 //! docs/schema and are compared in a test.
 
 pub mod account;
+pub mod comparison;
 mod conditions;
 pub mod drive;
 pub mod estimate;
@@ -11,6 +12,7 @@ pub mod measurement;
 mod run;
 pub mod verdict;
 
+pub use comparison::{CompareDocument, compare_document};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
     RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,
@@ -23,6 +25,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.run.1.json", schemars::schema_for!(RunDocument).to_value()),
         ("iodyno.list.1.json", schemars::schema_for!(ListDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
+        ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
     ]
 }

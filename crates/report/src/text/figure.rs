@@ -1,7 +1,7 @@
 //! Figures as people read them: as many digits as the interval supports.
 
 use iodyno_model::{
-    DirectionResult, Estimate, LatencyKind, Metric, format_count, format_duration_ns,
+    DirectionResult, Estimate, LatencyKind, Metric, Spread, format_count, format_duration_ns,
     format_mb_per_s,
 };
 
@@ -55,6 +55,47 @@ pub(super) fn measured(metric: Metric, estimate: &Estimate) -> String {
 /// An estimate with its interval, in one unit: `6853 ± 12 MB/s`.
 pub(super) fn estimated(metric: Metric, estimate: &Estimate) -> String {
     with_interval(estimate, Unit::of(metric, estimate.value))
+}
+
+/// A figure as somebody printed it, in one unit: how it was rounded is no spread.
+pub(super) fn printed(metric: Metric, estimate: &Estimate) -> String {
+    let unit = Unit::of(metric, estimate.value);
+    let value = estimate.value / unit.divisor;
+    let step = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / unit.divisor);
+    let decimals = match step > 0.0 && step.is_finite() {
+        // A hair of tolerance: what was printed as 0.1 is no more than that.
+        true => (-step.log10() - 1e-6).ceil() as i32,
+        false => decimals_for(value, 3),
+    };
+    let decimals = decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
+    format!("{}{} {}", rounded(value, decimals), unit.suffix, unit.unit)
+}
+
+/// An estimate without its interval, in as many digits as that supports.
+pub(super) fn bare(metric: Metric, estimate: &Estimate) -> String {
+    without_interval(estimate, Unit::of(metric, estimate.value))
+}
+
+/// A difference in percent, with its interval where it has one: `-4.7 ± 0.3 %`.
+pub(super) fn difference(percent: &Estimate) -> String {
+    let half = percent.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0);
+    let size = if half > 0.0 { 5.0 * half } else { percent.value.abs() };
+    let decimals = match size {
+        size if size < 0.1 => 2,
+        size if size < 10.0 => 1,
+        _ => 0,
+    };
+    let places = decimals as usize;
+    let Spread::Confidence { low, high, .. } = percent.spread else {
+        return format!("{:+.places$} %", percent.value);
+    };
+    let (below, above) = (percent.value - low, high - percent.value);
+    if (above - below).abs() <= 0.25 * (high - low) {
+        let half = rounded_up(below.max(above), decimals);
+        format!("{:+.places$} ± {half} %", percent.value)
+    } else {
+        format!("{:+.places$} % ({low:+.places$} to {high:+.places$})", percent.value)
+    }
 }
 
 /// A figure that is not measured here: a claim, a ceiling, a median.
@@ -216,6 +257,30 @@ mod tests {
             measured(Metric::LatencyMean, &Estimate::confident(71_300.0, 71_100.0, 71_500.0, 0.95)),
             "71.3 ± 0.2 us"
         );
+    }
+
+    #[test]
+    fn what_was_printed_keeps_the_digits_that_it_was_printed_with() {
+        let show = |value, half: f64| {
+            let spread = Spread::Rounding { low: value - half, high: value + half };
+            printed(Metric::LatencyMean, &Estimate { value, spread })
+        };
+        assert_eq!(show(149_500.0, 50.0), "149.5 us");
+        assert_eq!(show(149_500.0, 1000.0), "150 us");
+        assert_eq!(show(2_000_000.0, 500_000.0), "2.0 ms");
+    }
+
+    #[test]
+    fn differences_have_a_sign_and_the_digits_of_their_interval() {
+        let of = |value, low, high| difference(&Estimate::confident(value, low, high, 0.95));
+        assert_eq!(of(-4.71, -5.02, -4.41), "-4.7 ± 0.4 %");
+        assert_eq!(of(9.98, -13.0, 33.0), "+10 ± 24 %");
+        assert_eq!(of(12.3, 2.0, 24.0), "+12 ± 12 %");
+        assert_eq!(of(12.3, 11.9, 24.0), "+12 % (+12 to +24)");
+        assert_eq!(of(0.031, 0.02, 0.04), "+0.03 ± 0.02 %");
+        assert_eq!(difference(&Estimate::bare(4.72)), "+4.7 %");
+        assert_eq!(difference(&Estimate::bare(0.031)), "+0.03 %");
+        assert_eq!(difference(&Estimate::bare(-47.2)), "-47 %");
     }
 
     #[test]

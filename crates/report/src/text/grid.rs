@@ -11,9 +11,9 @@ const GAP: usize = 2;
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct GridColumn {
+pub(super) struct GridColumn<'a> {
     /// Heading.
-    pub(super) heading: &'static str,
+    pub(super) heading: &'a str,
     /// 0 stays however narrow the terminal is; the highest goes first.
     pub(super) priority: u8,
     /// Numbers stand to the right.
@@ -30,33 +30,23 @@ pub(super) struct GridCell {
 }
 
 /// A table that was fitted.
-pub(super) struct Grid {
+pub(super) struct Grid<'a> {
     /// The text, each line with a line break.
     pub(super) text: String,
     /// Headings of the columns that found no room.
-    pub(super) dropped: Vec<&'static str>,
+    pub(super) dropped: Vec<&'a str>,
 }
 
 /// The table of `rows` in at most `style.width` columns, unless `everything` is
 /// to be shown however wide.
-pub(super) fn grid(
-    columns: &[GridColumn],
+pub(super) fn grid<'a>(
+    columns: &[GridColumn<'a>],
     rows: &[Vec<GridCell>],
     style: &Style,
     everything: bool,
-) -> Grid {
-    let mut widths: Vec<usize> = columns
-        .iter()
-        .enumerate()
-        .map(|(i, column)| {
-            let cells = rows.iter().map(|row| display_width(&row[i].text));
-            cells.max().unwrap_or(0).max(display_width(column.heading))
-        })
-        .collect();
+) -> Grid<'a> {
+    let mut widths = widths(columns, rows);
     let mut shown: Vec<usize> = (0..columns.len()).collect();
-    let total = |shown: &[usize], widths: &[usize]| {
-        shown.iter().map(|i| widths[*i]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
-    };
     if !everything {
         while total(&shown, &widths) > style.width {
             let weakest = shown.iter().copied().max_by_key(|i| columns[*i].priority);
@@ -89,8 +79,26 @@ pub(super) fn grid(
     }
 }
 
+/// Columns of the terminal that the columns of priority 0 take.
+pub(super) fn least_width(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) -> usize {
+    let stay: Vec<usize> = (0..columns.len()).filter(|i| columns[*i].priority == 0).collect();
+    total(&stay, &widths(columns, rows))
+}
+
+fn widths(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) -> Vec<usize> {
+    let width = |(i, column): (usize, &GridColumn<'_>)| {
+        let cells = rows.iter().map(|row| display_width(&row[i].text));
+        cells.max().unwrap_or(0).max(display_width(column.heading))
+    };
+    columns.iter().enumerate().map(width).collect()
+}
+
+fn total(shown: &[usize], widths: &[usize]) -> usize {
+    shown.iter().map(|i| widths[*i]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
+}
+
 fn render(
-    columns: &[GridColumn],
+    columns: &[GridColumn<'_>],
     rows: &[Vec<GridCell>],
     shown: &[usize],
     widths: &[usize],

@@ -5,6 +5,7 @@
 //! longer than the terminal is wide.
 
 mod columns;
+mod comparison;
 mod drives;
 mod figure;
 mod findings;
@@ -21,6 +22,7 @@ mod words;
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
 pub use columns::ColumnError;
+pub use comparison::{comparison_text, workload_title};
 pub use drives::drives_table;
 pub use findings::findings_text;
 pub use host::host_text;

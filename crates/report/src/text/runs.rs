@@ -100,7 +100,7 @@ fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
     ends.into_iter().find(unique).map_or(id, |end| &id[..end])
 }
 
-fn started(run: &Run) -> String {
+pub(super) fn started(run: &Run) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(run.started_ns))
         .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
         .unwrap_or_default()

@@ -1,0 +1,158 @@
+//! Runs side by side.
+
+mod notes;
+mod table;
+
+use iodyno_judge::comparison::{Comparison, Outcome, Point, Ruling};
+use iodyno_model::{Bytes, Direction};
+
+use super::Style;
+use super::host::counted;
+use super::ink::Ink;
+use super::runs::started;
+use super::words::{Hanging, clean, display_width};
+
+/// Labels up to this width head their columns; longer ones get a letter.
+const LONGEST_HEADING: usize = 20;
+
+/// What `compare` prints: the sides, a table with a group of lines for each
+/// workload, what has to be known of it, what differs in the conditions, and
+/// what came of the limits. Lines are at most `style.width` long.
+pub fn comparison_text(
+    comparison: &Comparison,
+    rulings: &[Ruling],
+    exit_status: u8,
+    style: &Style,
+) -> String {
+    let names = names(comparison);
+    let mut sections = vec![
+        sides(comparison, &names, style),
+        table::table(comparison, &names, style),
+        notes::notes(comparison, &names, style),
+        notes::differing(comparison, &names, style),
+        notes::limits(comparison, &names, rulings, style),
+    ];
+    if exit_status != 0 || !rulings.is_empty() {
+        sections.push(verdict(rulings, exit_status, style));
+    }
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n")
+}
+
+fn hanging(lead: &str, indent: usize, ink: Ink, style: &Style) -> Hanging<'static> {
+    Hanging {
+        lead: lead.to_owned(),
+        lead_width: display_width(lead),
+        indent,
+        width: style.width,
+        separator: " · ",
+        ink,
+        color: style.color,
+    }
+}
+
+/// What heads each side's column: its label, or a letter where one is too long.
+fn names(comparison: &Comparison) -> Vec<String> {
+    let labels: Vec<String> = comparison.sides.iter().map(|side| clean(&side.label)).collect();
+    let fits = |label: &String| {
+        (1..=LONGEST_HEADING).contains(&display_width(label))
+            && labels.iter().filter(|other| *other == label).count() == 1
+    };
+    if labels.iter().all(fits) {
+        return labels;
+    }
+    let letter = |n: usize| match u8::try_from(n) {
+        Ok(n @ 0..26) => char::from(b'A' + n).to_string(),
+        _ => (n + 1).to_string(),
+    };
+    (0..labels.len()).map(letter).collect()
+}
+
+fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let width = names.iter().map(|name| display_width(name)).max().unwrap_or(0);
+    let mut out = String::new();
+    for (side, name) in comparison.sides.iter().zip(names) {
+        let mut items = Vec::new();
+        let label = clean(&side.label);
+        if label != *name {
+            items.push(label.clone());
+        }
+        if let [run] = side.runs.as_slice() {
+            let known = clean(&run.name);
+            if !known.is_empty() && !label.contains(&known) {
+                items.push(format!("run {known}"));
+            }
+        } else {
+            items.push(counted(side.runs.len(), "run"));
+        }
+        let mut days: Vec<String> = side.runs.iter().map(started).collect();
+        days.sort();
+        items.extend(match days.as_slice() {
+            [first, .., last] if first != last => Some(format!("{first} to {last} UTC")),
+            [first, ..] => Some(format!("{first} UTC")),
+            [] => None,
+        });
+        if let Some(other) = side.same_as {
+            items.push(format!("the same run as {}", names[other]));
+        }
+        out.push_str(&hanging(name, width + 2, Ink::Plain, style).lines(&items));
+    }
+    out
+}
+
+/// A workload in a line: `rand-read on nvme0n1: randread 4 KiB, depth 64, 4 jobs`.
+pub fn workload_title(point: &Point) -> String {
+    let workload = &point.workload;
+    let mut words = Vec::new();
+    let size = workload.bs.map(|bs| Bytes(bs).binary());
+    let pattern = [workload.rw.as_deref().map(clean), size];
+    let pattern = pattern.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if !pattern.is_empty() {
+        words.push(pattern);
+    }
+    if point.searched {
+        words.push("depth as needed".into());
+    }
+    words.extend(workload.iodepth.map(|depth| format!("depth {depth}")));
+    words.extend(
+        workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| counted(jobs as usize, "job")),
+    );
+    words.extend(workload.ioengine.as_deref().map(clean));
+    words.extend(workload.direct.map(|direct| if direct { "direct" } else { "page cache" }.into()));
+    let options = workload.options.iter();
+    words.extend(options.map(|(name, value)| format!("{}={}", clean(name), clean(value))));
+    let reads =
+        workload.rw.as_deref().is_none_or(|rw| rw.contains("rw") || rw.contains("trimwrite"));
+    if reads || point.direction == Direction::Mixed {
+        words.push(format!("{}s", point.direction.name()).replace("mixeds", "all directions"));
+    }
+    let place = point.place.as_ref().map(|place| match place.as_slice() {
+        several if several.len() > 2 => format!("{} targets at once", several.len()),
+        few => few.iter().map(|name| clean(name)).collect::<Vec<_>>().join(" and "),
+    });
+    let name = point.name.as_deref().map(clean);
+    let subject = match (name, place) {
+        (Some(name), Some(place)) => format!("{name} on {place}: "),
+        (Some(only), None) | (None, Some(only)) => format!("{only}: "),
+        (None, None) => String::new(),
+    };
+    format!("{subject}{}", words.join(", "))
+}
+
+/// The last line: what came of it, with the exit status in words.
+fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
+    let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
+    let (label, ink, words) = match exit_status {
+        0 => ("PASS", Ink::Good, "nothing is beyond a limit".into()),
+        1 => ("FAIL", Ink::Bad, format!("{} beyond a limit", counted(broken, "difference"))),
+        3 => ("UNJUDGED", Ink::Open, "a measurement failed or was interrupted".into()),
+        _ => ("UNJUDGED", Ink::Open, "something asked could not be judged".to_owned()),
+    };
+    Hanging {
+        lead: ink.paint(label, style.color),
+        lead_width: label.len(),
+        separator: " ",
+        ..hanging("", label.len() + 2, Ink::Plain, style)
+    }
+    .lines(&[words, format!("(exit status {exit_status})")])
+}

@@ -1,0 +1,231 @@
+//! What has to be known of the table, and what came of the limits.
+
+use iodyno_judge::comparison::{
+    Cell, Comparison, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
+};
+
+use super::table::{percent, shown};
+use super::{Style, hanging, workload_title};
+use crate::text::host::counted;
+use crate::text::ink::Ink;
+use crate::text::words::{clean, cut, display_width};
+
+fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> {
+    comparison.rows.iter().flat_map(|row| {
+        let cells = row.cells.iter().enumerate();
+        cells.filter_map(move |(side, cell)| Some((row, side, cell.as_ref()?)))
+    })
+}
+
+/// What has to be known of the table: each said once.
+pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let mut out = String::new();
+    let mut say = |lead: &str, text: String, ink: Ink| {
+        let mut one = hanging(lead, display_width(lead) + 1, ink, style);
+        if lead.is_empty() {
+            one.indent = 0;
+        }
+        out.push_str(&one.lines(&[text]));
+    };
+    // Of one rule, the first of its sentences stands for all.
+    let mut reservations: Vec<(usize, Reservation, usize)> = Vec::new();
+    for (_, side, cell) in cells(comparison) {
+        for one in reservations_of(cell) {
+            let same = |known: &&mut (usize, Reservation, usize)| {
+                known.0 == side && known.1.kind == one.kind
+            };
+            match reservations.iter_mut().find(same) {
+                Some((.., count)) => *count += 1,
+                None => reservations.push((side, one, 1)),
+            }
+        }
+    }
+    for (side, one, count) in reservations {
+        let more = match count {
+            1 => String::new(),
+            several => format!("; {} more like this", several - 1),
+        };
+        say("*", format!("{}: {}{more}.", names[side], one.text), Ink::Doubt);
+    }
+    let differences = || {
+        let figures = comparison.rows.iter().flat_map(shown);
+        figures.flat_map(|figure| figure.differences.iter().flatten())
+    };
+    let any = |reality| differences().any(|one| one.reality == reality);
+    if any(Reality::SpreadUnknown) {
+        let sides = |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
+        say(
+            "",
+            format!(
+                "Real: unknown. The run-to-run spread is not known; it takes {REPETITIONS} \
+                 repetitions of each side: iodyno compare {} {}",
+                sides("A"),
+                sides("B")
+            ),
+            Ink::Dim,
+        );
+    }
+    if any(Reality::WithinRounding) {
+        say(
+            "",
+            "Real: rounding. The difference is no more than the figures were rounded by, or \
+             than a histogram's bins are wide."
+                .into(),
+            Ink::Dim,
+        );
+    }
+    let tests = differences().filter(|one| one.p_value.is_some()).count();
+    if tests > 0 {
+        say(
+            "",
+            "Real: yes. Repetitions differ less by chance (Welch's test on logarithms, 5 %, \
+             Holm's correction for the number of rows). Intervals are 95 % ones of the \
+             repetitions."
+                .into(),
+            Ink::Dim,
+        );
+    }
+    for (side, name) in names.iter().enumerate() {
+        let ordered =
+            |order| cells(comparison).any(|(_, at, cell)| at == side && cell.order == order);
+        if ordered(Order::OneAfterTheOther) {
+            say(
+                "",
+                format!(
+                    "{name}: not measured in turns with {}, so that what changed meanwhile (heat, \
+                     fill, other load) may be the difference.",
+                    names[0]
+                ),
+                Ink::Doubt,
+            );
+        } else if ordered(Order::Unknown) {
+            say(
+                "",
+                format!("{name}: whether it was measured in turns with {} is not known.", names[0]),
+                Ink::Dim,
+            );
+        }
+    }
+    let why_not = comparison.rows.iter().flat_map(|row| &row.figures);
+    let mut why_not: Vec<&String> = why_not.filter_map(|figure| figure.why_not.as_ref()).collect();
+    why_not.dedup();
+    for why in why_not {
+        say("", format!("Not compared: {why}."), Ink::Dim);
+    }
+    out
+}
+
+/// What has to be known of a cell.
+struct Reservation {
+    /// The rule that says so, or what else it is.
+    kind: String,
+    text: String,
+}
+
+fn reservations_of(cell: &Cell) -> Vec<Reservation> {
+    let mut all = Vec::new();
+    let mut push = |kind: &str, text| all.push(Reservation { kind: kind.to_owned(), text });
+    for (rule, why) in &cell.reasons {
+        let why = clean(why);
+        let why = why.trim_end_matches('.');
+        push(rule, format!("{}, {why} [{}]", cell.validity.label(), clean(rule)));
+    }
+    if let Some(how) = cell.failure.as_ref().filter(|_| cell.reasons.is_empty()) {
+        push("failure", format!("failed, {}", clean(how)));
+    }
+    if cell.left_out > 0 && cell.repetitions > 0 {
+        push("left out", format!("{} left out", counted(cell.left_out, "repetition")));
+    }
+    if cell.copies > 0 {
+        push("copies", "a measurement that was named more than once counts once".into());
+    }
+    all
+}
+
+pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let mut out = String::new();
+    if !comparison.differing.is_empty() {
+        out.push_str(&hanging("", 0, Ink::Bold, style).lines(&["What differs".to_owned()]));
+    }
+    let leads = comparison.differing.iter().map(|one| display_width(&clean(&one.what)));
+    let indent = leads.max().unwrap_or(0).min(24) + 4;
+    for one in &comparison.differing {
+        let mut items: Vec<String> = names
+            .iter()
+            .zip(&one.values)
+            .map(|(name, values)| match values.as_slice() {
+                [] => format!("{name}: not stated"),
+                values => {
+                    let shown: Vec<String> = values.iter().take(4).map(|v| clean(v)).collect();
+                    let more = values.len() - shown.len();
+                    let more = if more > 0 { format!(", +{more}") } else { String::new() };
+                    format!("{name}: {}{more}", shown.join(", "))
+                }
+            })
+            .collect();
+        if one.rows.len() < comparison.rows.len() {
+            items.push(match one.rows.as_slice() {
+                [row] => format!("({})", workload_title(&comparison.rows[*row].point)),
+                rows => format!("({} of {} workloads)", rows.len(), comparison.rows.len()),
+            });
+        }
+        let lead = format!("  {}", cut(&clean(&one.what), 24));
+        out.push_str(&hanging(&lead, indent, Ink::Plain, style).lines(&items));
+    }
+    let mut plain = |text: String| {
+        out.push_str(&hanging("", 0, Ink::Dim, style).lines(&[text]));
+    };
+    for one in &comparison.not_known {
+        let what: Vec<String> = one.what.iter().map(|what| clean(what)).collect();
+        plain(format!("Not known of {}: {}.", names[one.side], what.join(", ")));
+    }
+    for (side, name) in names.iter().enumerate() {
+        let alone = comparison.alone.iter().filter(|alone| alone.side == side);
+        let titles: Vec<String> = alone.map(|alone| workload_title(&alone.point)).collect();
+        match titles.as_slice() {
+            [] => {}
+            [first, rest @ ..] => {
+                let more = match rest.len() {
+                    0 => String::new(),
+                    more => format!("; and {more} more"),
+                };
+                plain(format!("Only in {name}: {first}{more}."));
+            }
+        }
+    }
+    out
+}
+
+pub(super) fn limits(
+    comparison: &Comparison,
+    names: &[String],
+    rulings: &[Ruling],
+    style: &Style,
+) -> String {
+    let mut out = String::new();
+    let mut passed: Vec<String> = Vec::new();
+    for ruling in rulings {
+        let row = &comparison.rows[ruling.row];
+        let subject = format!("{}, {}", workload_title(&row.point), names[ruling.side]);
+        let figures = row.figures.iter().find(|one| one.quantity == ruling.limit.quantity);
+        let by = figures.and_then(|figure| figure.differences[ruling.side].as_ref());
+        match &ruling.outcome {
+            Outcome::Kept => {
+                let limit = ruling.limit.to_string();
+                if !passed.contains(&limit) {
+                    passed.push(limit);
+                }
+            }
+            Outcome::Broken => {
+                let by = by.map(percent).unwrap_or_default();
+                let text = format!("{}: {by} ({subject})", ruling.limit);
+                out.push_str(&hanging("FAIL", 6, Ink::Bad, style).lines(&[text]));
+            }
+            Outcome::CannotTell(why) => {
+                let text = format!("{}: {why} ({subject})", ruling.limit);
+                out.push_str(&hanging("UNJUDGED", 10, Ink::Open, style).lines(&[text]));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,192 @@
+//! The table: a group of lines for each workload, a column for each side.
+
+use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, Reality, Row};
+use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity};
+
+use super::{Style, hanging, workload_title};
+use crate::text::figure::{bare, difference, estimated, printed};
+use crate::text::grid::{GridCell, GridColumn, grid, least_width};
+use crate::text::ink::Ink;
+
+/// What the table shows of each workload; the document has more.
+const SHOWN: [Quantity; 5] = [
+    Quantity::Bandwidth,
+    Quantity::Iops,
+    Quantity::Latency,
+    Quantity::Percentile(99.0),
+    Quantity::Percentile(99.9),
+];
+
+/// How much the table shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Ratios, too.
+    Ratios,
+    /// Values with their intervals.
+    Intervals,
+    /// Values alone.
+    Values,
+}
+
+/// The table; where not all sides fit beside each other, several, each of
+/// which starts with the first side. On a narrow terminal ratios are left out,
+/// then the values' intervals.
+pub(super) fn table(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let fits = |others: &[usize], detail| {
+        let (columns, lines) = lines(comparison, names, others, detail);
+        style.wide || least_width(&columns, &lines) <= style.width
+    };
+    let details = [Detail::Ratios, Detail::Intervals];
+    let mut parts = Vec::new();
+    let mut rest: Vec<usize> = (1..names.len()).collect();
+    while !rest.is_empty() {
+        let mut choices = (1..=rest.len()).rev().flat_map(|count| details.map(|d| (count, d)));
+        let fitting = choices.find(|(count, detail)| fits(&rest[..*count], *detail));
+        let (count, detail) = fitting.unwrap_or((1, Detail::Values));
+        let (columns, lines) = lines(comparison, names, &rest[..count], detail);
+        let drawn = grid(&columns, &lines, style, style.wide).text;
+        parts.push(with_titles(comparison, &drawn, style));
+        rest.drain(..count);
+    }
+    parts.join("\n")
+}
+
+/// The first side and `others` beside it: a line for each figure of each row.
+fn lines<'n>(
+    comparison: &Comparison,
+    names: &'n [String],
+    others: &[usize],
+    detail: Detail,
+) -> (Vec<GridColumn<'n>>, Vec<Vec<GridCell>>) {
+    let column = |heading, right| GridColumn { heading, priority: 0, right };
+    let mut columns = vec![column("", false), column(names[0].as_str(), true)];
+    for other in others {
+        columns.push(column(names[*other].as_str(), true));
+        if detail == Detail::Ratios {
+            columns.push(column("RATIO", true));
+        }
+        columns.extend([column("DIFFERENCE", true), column("REAL?", false)]);
+    }
+    let mut lines = Vec::new();
+    for row in &comparison.rows {
+        for figure in shown(row) {
+            let name = GridCell { text: format!("  {}", quantity(figure)), ink: Ink::Plain };
+            let mut line = vec![name, value(row, figure, 0, detail)];
+            for other in others {
+                line.push(value(row, figure, *other, detail));
+                let difference = figure.differences[*other].as_ref();
+                line.extend(against(figure.quantity, difference, detail));
+            }
+            lines.push(line);
+        }
+    }
+    (columns, lines)
+}
+
+pub(super) fn shown(row: &Row) -> impl Iterator<Item = &Figure> {
+    row.figures.iter().filter(|figure| SHOWN.contains(&figure.quantity))
+}
+
+/// The drawn lines, with the title of its row in front of each group.
+fn with_titles(comparison: &Comparison, drawn: &str, style: &Style) -> String {
+    let mut drawn = drawn.lines();
+    let mut out = String::new();
+    let next = |lines: &mut std::str::Lines<'_>| format!("{}\n", lines.next().unwrap_or_default());
+    out.push_str(&next(&mut drawn));
+    for row in &comparison.rows {
+        out.push_str(&hanging("", 0, Ink::Bold, style).lines(&[workload_title(&row.point)]));
+        for _ in shown(row) {
+            out.push_str(&next(&mut drawn));
+        }
+    }
+    out
+}
+
+fn quantity(figure: &Figure) -> String {
+    let name = match figure.quantity {
+        Quantity::Bandwidth => return "bandwidth".into(),
+        Quantity::Iops => return "IOPS".into(),
+        Quantity::Latency => "latency".to_owned(),
+        percentile => percentile.name(),
+    };
+    match figure.kind {
+        Some(LatencyKind::Completion) => format!("{name} clat"),
+        _ => name,
+    }
+}
+
+const fn metric(quantity: Quantity) -> Metric {
+    match quantity {
+        Quantity::Bandwidth => Metric::Bandwidth,
+        Quantity::Iops => Metric::Iops,
+        Quantity::Latency | Quantity::Percentile(_) => Metric::LatencyMean,
+    }
+}
+
+/// A value with its interval and its mark.
+fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
+    let Some(cell) = &row.cells[side] else {
+        return GridCell { text: "-".into(), ink: Ink::Dim };
+    };
+    let Some(estimate) = &figure.values[side] else {
+        let (text, ink) = match cell {
+            Cell { repetitions: 0, failure: Some(_), .. } => ("failed", Ink::Bad),
+            Cell { repetitions: 0, .. } => ("INVALID", Ink::Bad),
+            _ => ("-", Ink::Dim),
+        };
+        return GridCell { text: text.into(), ink };
+    };
+    let text = match estimate.spread {
+        Spread::Rounding { .. } => printed(metric(figure.quantity), estimate),
+        _ if detail == Detail::Values => bare(metric(figure.quantity), estimate),
+        _ => estimated(metric(figure.quantity), estimate),
+    };
+    match is_marked(cell) {
+        true => GridCell { text: format!("{text} *"), ink: Ink::Doubt },
+        false => GridCell { text, ink: Ink::Plain },
+    }
+}
+
+/// Something has to be known of its figures.
+fn is_marked(cell: &Cell) -> bool {
+    cell.validity != Validity::Valid || cell.left_out > 0
+}
+
+/// Ratio, difference, and whether it is real.
+fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) -> Vec<GridCell> {
+    let [ratio, percent, real] = match difference {
+        None => Default::default(),
+        Some(of) => {
+            let word = match of.reality {
+                Reality::Real => "yes",
+                Reality::NotShown => "no",
+                Reality::WithinRounding => "rounding",
+                Reality::SpreadUnknown => "unknown",
+            };
+            [format!("{:.3}", of.ratio.value), percent(of), word.to_owned()]
+        }
+    };
+    let ink = match difference.map(|of| (of.reality, of.ratio.value > 1.0)) {
+        Some((Reality::Real, more)) if more == quantity.more_is_better() => Ink::Good,
+        Some((Reality::Real, _)) => Ink::Bad,
+        Some((Reality::SpreadUnknown, _)) => Ink::Open,
+        _ => Ink::Plain,
+    };
+    let mut cells = Vec::new();
+    if detail == Detail::Ratios {
+        cells.push(GridCell { text: ratio, ink: Ink::Plain });
+    }
+    cells.extend([percent, real].map(|text| GridCell { text, ink }));
+    cells
+}
+
+pub(super) fn percent(of: &Difference) -> String {
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let spread = match of.ratio.spread {
+        Spread::Confidence { low, high, level } => {
+            Spread::Confidence { low: percent(low), high: percent(high), level }
+        }
+        _ => Spread::Unknown,
+    };
+    difference(&Estimate { value: percent(of.ratio.value), spread })
+}
