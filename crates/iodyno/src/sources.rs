@@ -31,6 +31,9 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
                 "{word} is neither a run (iodyno runs lists them) nor a file or folder"
             ))
             .into()),
+            Some(missing @ StoreError::Missing { .. }) => {
+                Err(Usage(format!("{word} is no file or folder, and {missing}")).into())
+            }
             _ => Err(error),
         },
     }

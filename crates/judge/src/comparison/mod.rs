@@ -10,7 +10,9 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-use iodyno_model::{Direction, Estimate, LatencyKind, Run, RunRecord, Validity, Workload};
+use iodyno_model::{
+    Direction, EndReason, Estimate, LatencyKind, Run, RunRecord, RunState, Validity, Workload,
+};
 use iodyno_stats::holm;
 
 use crate::assess::assess;
@@ -57,6 +59,8 @@ pub struct SideFacts {
     pub label: String,
     /// Its runs.
     pub runs: Vec<Run>,
+    /// Measurements that failed or were interrupted, compared or not.
+    pub failed: usize,
     /// An earlier side that holds the same run, an index.
     pub same_as: Option<usize>,
 }
@@ -107,8 +111,6 @@ pub struct Cell {
     pub copies: usize,
     /// One of its repetitions failed: how.
     pub failure: Option<String>,
-    /// A repetition was interrupted.
-    pub interrupted: bool,
     /// The worst of all repetitions.
     pub validity: Validity,
     /// The reservations of all repetitions: (rule id, sentence).
@@ -182,8 +184,12 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
         let same = |a: &RunRecord, b: &RunRecord| a.run.id == b.run.id || is_copy(a, b);
         side.records.iter().any(|mine| other.records.iter().any(|theirs| same(mine, theirs)))
     };
+    let measurements = side.records.iter().flat_map(|record| &record.measurements);
+    let failed =
+        measurements.filter(|of| matches!(of.end, EndReason::Failed(_) | EndReason::Interrupted));
     SideFacts {
         label: side.label.clone(),
+        failed: failed.count(),
         runs: side.records.iter().map(|record| record.run.clone()).collect(),
         same_as: sides[..at].iter().position(holds),
     }
@@ -235,7 +241,6 @@ fn row(group: &Group<'_>, sides: usize) -> Row {
             left_out: distinct(samples).len() - counted[side].len(),
             copies: samples.len() - distinct(samples).len(),
             failure: samples.iter().find_map(|sample| sample.failure()).map(str::to_owned),
-            interrupted: samples.iter().any(|sample| sample.was_interrupted()),
             validity: samples.iter().map(|sample| sample.validity).max().unwrap_or(Validity::Valid),
             reasons: reasons(samples),
             order: earlier.map_or(Order::NotAsked, |first| order(&counted[first], &counted[side])),
@@ -247,7 +252,10 @@ fn row(group: &Group<'_>, sides: usize) -> Row {
         figures: Quantity::ALL
             .into_iter()
             .map(|quantity| figure(quantity, &counted))
-            .filter(|figure| figure.values.iter().any(Option::is_some) || figure.why_not.is_some())
+            .filter(|figure| {
+                let known = figure.values.iter().any(Option::is_some);
+                known || figure.why_not.is_some() || !figure.quantity.is_latency()
+            })
             .collect(),
     }
 }
@@ -363,12 +371,13 @@ impl Comparison {
         self.rows.iter().any(|row| row.cells.iter().filter(repeated).count() > 1)
     }
 
-    /// 3 where a measurement that is compared failed or was interrupted, 1
-    /// where a limit is broken, 4 where one cannot be judged, else 0.
+    /// 3 where a run was not ended or something of it failed, 1 where a limit
+    /// is broken, 4 where one cannot be judged, else 0.
     pub fn exit_status(&self, rulings: &[Ruling]) -> ExitStatus {
-        let mut cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        let mut runs = self.sides.iter().flat_map(|side| &side.runs);
+        let unfinished = runs.any(|run| run.state != RunState::Done);
         let cannot_tell = |one: &Ruling| matches!(one.outcome, Outcome::CannotTell(_));
-        if cells.any(|cell| cell.failure.is_some() || cell.interrupted) {
+        if unfinished || self.sides.iter().any(|side| side.failed > 0) {
             ExitStatus::Interrupted
         } else if rulings.iter().any(|one| one.outcome == Outcome::Broken) {
             ExitStatus::Failed

@@ -10,7 +10,7 @@ pub(super) struct Group<'a> {
     pub(super) key: Key,
     /// What tells it from other rows of the same workload: option and value.
     pub(super) variant: Vec<(String, Option<String>)>,
-    /// Where, by the first side that has it; only where a side has several places.
+    /// Where, by the first side that has it; `None` where that tells nothing.
     pub(super) place: Option<Vec<String>>,
     pub(super) samples: Vec<Sample<'a>>,
 }
@@ -42,6 +42,10 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
             }
         }
     }
+    let first = groups.first().map(|group| group.place.clone());
+    if groups.iter().all(|group| Some(&group.place) == first.as_ref()) {
+        groups.iter_mut().for_each(|group| group.place = None);
+    }
     groups
 }
 
@@ -61,35 +65,37 @@ fn parted<T, K: PartialEq>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T
 /// Where a report does not say all of a workload, and just one workload of
 /// another side fits what it says, it is that one.
 fn settle(samples: &mut [Sample<'_>]) {
-    for index in 0..samples.len() {
-        let this = &samples[index];
-        if !this.key.is_partial() {
+    let mut kinds: Vec<(usize, Key, &str)> = Vec::new();
+    for sample in samples.iter() {
+        let kind = (sample.side, sample.key.clone(), sample.first().name.as_str());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    for at in 0..kinds.len() {
+        let (side, key, name) = &kinds[at];
+        if !key.is_partial() {
             continue;
         }
-        let mut fits: Vec<(Key, Key)> = Vec::new();
-        for other in samples.iter().filter(|other| other.side != this.side) {
-            let named = this.key.name.is_none() && other.key.name.is_none();
-            if other.key == this.key || !(named || other.first().name == this.first().name) {
-                continue;
-            }
-            // A workload that this side has as such is not this one.
-            if samples.iter().any(|own| own.side == this.side && own.key == other.key) {
-                continue;
-            }
-            if let Some(joined) = this.key.joined(&other.key)
-                && !fits.iter().any(|(known, _)| *known == other.key)
+        let has = |other: &Key| kinds.iter().any(|(own, key, _)| own == side && key == other);
+        let mut fits: Vec<(&Key, Key)> = Vec::new();
+        for (other_side, other, other_name) in &kinds {
+            let named = key.name.is_none() && other.name.is_none();
+            let may = other_side != side && (named || name == other_name);
+            let known = other == key || fits.iter().any(|(known, _)| *known == other);
+            // A workload that this side has as such is another one.
+            if let Some(joined) = key.joined(other).filter(|_| may && !known)
+                && !has(other)
             {
-                fits.push((other.key.clone(), joined));
+                fits.push((other, joined));
             }
         }
-        let own = this.key.clone();
-        if let [(theirs, joined)] = fits.as_slice() {
-            for sample in samples.iter_mut() {
-                if sample.key == own || sample.key == *theirs {
-                    sample.key = joined.clone();
-                }
-            }
-        }
+        let [(theirs, joined)] = fits.as_slice() else { continue };
+        let (own, theirs, joined) = (key.clone(), (*theirs).clone(), joined.clone());
+        let is_one = |key: &Key| *key == own || *key == theirs;
+        kinds.iter_mut().filter(|(_, key, _)| is_one(key)).for_each(|kind| kind.1 = joined.clone());
+        let ones = samples.iter_mut().filter(|sample| is_one(&sample.key));
+        ones.for_each(|sample| sample.key = joined.clone());
     }
 }
 
@@ -126,7 +132,9 @@ fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_
         }
     }
     if sides.iter().all(|(_, places)| places.len() < 2) {
-        return vec![(None, samples)];
+        let place = samples.first().map(|sample| sample.place.clone());
+        let same = samples.iter().all(|sample| Some(&sample.place) == place.as_ref());
+        return vec![(place.filter(|_| same), samples)];
     }
     // The row of each place of each side.
     let mut rows: Vec<Vec<String>> = sides[0].1.clone();

@@ -126,17 +126,24 @@ impl Key {
             _ => return None,
         };
         let both_tell = self.tells() && other.tells();
-        if self.direction != other.direction || (both_tell && self.shape != other.shape) {
+        if self.direction != other.direction
+            || clash(&self.bs, &other.bs)
+            || clash(&self.numjobs, &other.numjobs)
+            || clash(&self.rw, &other.rw)
+            || clash(&self.name, &other.name)
+            || (both_tell && self.shape != other.shape)
+        {
             return None;
         }
+        let (more, less) = if self.tells() { (self, other) } else { (other, self) };
         let mut joined = Self {
             direction: self.direction,
-            rw: either(&self.rw, &other.rw)?,
-            bs: either(&self.bs, &other.bs)?,
+            rw: more.rw.clone().or_else(|| less.rw.clone()),
+            bs: more.bs.or(less.bs),
             depth,
-            numjobs: either(&self.numjobs, &other.numjobs)?,
-            shape: if self.tells() { self.shape.clone() } else { other.shape.clone() },
-            name: either(&self.name, &other.name)?,
+            numjobs: more.numjobs.or(less.numjobs),
+            shape: more.shape.clone(),
+            name: more.name.clone().or_else(|| less.name.clone()),
         };
         if joined.tells() {
             joined.name = None;
@@ -160,13 +167,9 @@ impl Key {
     }
 }
 
-/// What is known of one or the other; `None` where they differ.
-fn either<T: Clone + PartialEq>(a: &Option<T>, b: &Option<T>) -> Option<Option<T>> {
-    match (a, b) {
-        (Some(a), Some(b)) if a != b => None,
-        (Some(known), _) | (None, Some(known)) => Some(Some(known.clone())),
-        (None, None) => Some(None),
-    }
+/// Both are known, and differ.
+fn clash<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if a != b)
 }
 
 /// What is known of how it was done, by fio's option names: what may differ

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Assessment, Direction, DirectionResult, EndReason, Estimate, LatencyKind, Measurement,
-    RunRecord, Spread, Validity,
+    Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, RunRecord, Spread,
+    Validity,
 };
 
 use super::point::{Key, directions, manner};
@@ -30,30 +30,43 @@ pub(super) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Everything that `record` holds.
     pub(super) fn all(side: usize, record: &'a RunRecord, judged: &Assessment) -> Vec<Self> {
-        let mut samples: Vec<Self> = Vec::new();
+        let mut singles = Vec::new();
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = judged.measurements.iter().find(|judged| judged.measurement == index);
-            for direction in directions(of) {
-                let mut sample = Self {
-                    side,
-                    record,
-                    key: Key::of(of, direction),
-                    place: place(record, of),
-                    manner: manner(of),
-                    jobs: vec![of],
-                    validity: judged.map_or(Validity::Valid, |judged| judged.validity),
-                    reasons: judged.map_or_else(Vec::new, |judged| judged.reasons.clone()),
-                };
-                if has_namesakes(record, &sample) {
-                    sample.place.push(of.name.clone());
-                }
-                match samples.iter_mut().find(|other| other.is_one_with(&sample)) {
-                    Some(other) => other.join(sample),
-                    None => samples.push(sample),
-                }
+            singles.extend(directions(of).into_iter().map(|direction| Self {
+                side,
+                record,
+                key: Key::of(of, direction),
+                place: place(record, of),
+                manner: manner(of),
+                jobs: vec![of],
+                validity: judged.map_or(Validity::Valid, |judged| judged.validity),
+                reasons: judged.map_or_else(Vec::new, |judged| judged.reasons.clone()),
+            }));
+        }
+        let has_namesakes = |one: &Self| singles.iter().any(|other| one.is_namesake(other));
+        let namesakes: Vec<bool> = singles.iter().map(has_namesakes).collect();
+        let mut samples: Vec<Self> = Vec::new();
+        for (mut single, has_namesakes) in singles.into_iter().zip(namesakes) {
+            if has_namesakes {
+                single.place.push(single.first().name.clone());
+            }
+            match samples.iter_mut().find(|other| other.is_one_with(&single)) {
+                Some(other) => other.join(single),
+                None => samples.push(single),
             }
         }
         samples
+    }
+
+    /// Jobs of other names do the same at the same place and time: they are
+    /// told apart by name.
+    fn is_namesake(&self, other: &Self) -> bool {
+        let (one, two) = (self.first(), other.first());
+        one.name != two.name
+            && at_once(one, two)
+            && self.key == other.key
+            && self.place == other.place
     }
 
     pub(super) fn first(&self) -> &'a Measurement {
@@ -80,10 +93,6 @@ impl<'a> Sample<'a> {
     /// Why it came to no result.
     pub(super) fn failure(&self) -> Option<&'a str> {
         self.jobs.iter().find_map(|job| job.failure())
-    }
-
-    pub(super) fn was_interrupted(&self) -> bool {
-        self.jobs.iter().any(|job| job.end == EndReason::Interrupted)
     }
 
     /// Whether its figures may be compared.
@@ -151,18 +160,6 @@ fn at_once(a: &Measurement, b: &Measurement) -> bool {
         _ => false,
     };
     a.phase == b.phase && !apart
-}
-
-/// Jobs of other names do the same at the same place and time: they are told
-/// apart by name.
-fn has_namesakes(record: &RunRecord, sample: &Sample<'_>) -> bool {
-    let of = sample.first();
-    record.measurements.iter().any(|other| {
-        other.name != of.name
-            && at_once(of, other)
-            && Key::of(other, sample.key.direction) == sample.key
-            && place(record, other) == sample.place
-    })
 }
 
 /// What a measurement was made on. A file that fio named after the job counts

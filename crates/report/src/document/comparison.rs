@@ -29,8 +29,8 @@ pub struct CompareDocument {
     pub not_known: Vec<NotKnown>,
     /// What came of the limits (`--fail-if`), for each row and side.
     pub limits: Vec<Limit>,
-    /// 0 nothing is beyond a limit, 1 something is, 3 a measurement that is compared failed or
-    /// was interrupted, 4 a limit cannot be judged.
+    /// 0 nothing is beyond a limit, 1 something is, 3 a run was not ended or a measurement failed,
+    /// 4 a limit cannot be judged.
     pub exit_status: u8,
 }
 
@@ -41,6 +41,8 @@ pub struct Side {
     pub label: String,
     /// Its runs.
     pub runs: Vec<Run>,
+    /// Measurements that failed or were interrupted, compared or not.
+    pub failed: usize,
     /// An earlier side with the same run, an index; null: none.
     pub same_as: Option<usize>,
 }
@@ -275,6 +277,7 @@ impl From<&judged::SideFacts> for Side {
         Self {
             label: side.label.clone(),
             runs: side.runs.iter().map(run).collect(),
+            failed: side.failed,
             same_as: side.same_as,
         }
     }

@@ -86,15 +86,23 @@ pub(super) fn difference(percent: &Estimate) -> String {
         _ => 0,
     };
     let places = decimals as usize;
+    // Without a sign where nothing is left of it.
+    let signed = |value: f64| match format!("{value:+.places$}") {
+        text if text.trim_start_matches(['+', '-', '0', '.']).is_empty() => "0".to_owned(),
+        text => text,
+    };
+    let value = signed(percent.value);
     let Spread::Confidence { low, high, .. } = percent.spread else {
-        return format!("{:+.places$} %", percent.value);
+        return format!("{value} %");
     };
     let (below, above) = (percent.value - low, high - percent.value);
+    if below.max(above) < 0.005 {
+        return format!("{value} %");
+    }
     if (above - below).abs() <= 0.25 * (high - low) {
-        let half = rounded_up(below.max(above), decimals);
-        format!("{:+.places$} ± {half} %", percent.value)
+        format!("{value} ± {} %", rounded_up(below.max(above), decimals))
     } else {
-        format!("{:+.places$} % ({low:+.places$} to {high:+.places$})", percent.value)
+        format!("{value} % ({} to {})", signed(low), signed(high))
     }
 }
 
@@ -278,6 +286,8 @@ mod tests {
         assert_eq!(of(12.3, 2.0, 24.0), "+12 ± 12 %");
         assert_eq!(of(12.3, 11.9, 24.0), "+12 % (+12 to +24)");
         assert_eq!(of(0.031, 0.02, 0.04), "+0.03 ± 0.02 %");
+        assert_eq!(of(-0.001, -0.0012, -0.0008), "0 %");
+        assert_eq!(of(0.4, -3.1, 3.9), "0 ± 4 %");
         assert_eq!(difference(&Estimate::bare(4.72)), "+4.7 %");
         assert_eq!(difference(&Estimate::bare(0.031)), "+0.03 %");
         assert_eq!(difference(&Estimate::bare(-47.2)), "-47 %");

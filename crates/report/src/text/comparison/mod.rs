@@ -4,7 +4,7 @@ mod notes;
 mod table;
 
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Ruling};
-use iodyno_model::{Bytes, Direction};
+use iodyno_model::{Bytes, Direction, RunState};
 
 use super::Style;
 use super::host::counted;
@@ -92,6 +92,13 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
             [first, ..] => Some(format!("{first} UTC")),
             [] => None,
         });
+        if side.failed > 0 {
+            let failed = counted(side.failed, "measurement");
+            items.push(format!("{failed} failed or interrupted"));
+        }
+        if side.runs.iter().any(|run| run.state != RunState::Done) {
+            items.push("not all that was to be measured was".into());
+        }
         if let Some(other) = side.same_as {
             items.push(format!("the same run as {}", names[other]));
         }
@@ -145,7 +152,7 @@ fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
     let (label, ink, words) = match exit_status {
         0 => ("PASS", Ink::Good, "nothing is beyond a limit".into()),
         1 => ("FAIL", Ink::Bad, format!("{} beyond a limit", counted(broken, "difference"))),
-        3 => ("UNJUDGED", Ink::Open, "a measurement failed or was interrupted".into()),
+        3 => ("UNJUDGED", Ink::Open, "interrupted, or a measurement failed".into()),
         _ => ("UNJUDGED", Ink::Open, "something asked could not be judged".to_owned()),
     };
     Hanging {

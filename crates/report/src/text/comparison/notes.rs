@@ -1,7 +1,7 @@
 //! What has to be known of the table, and what came of the limits.
 
 use iodyno_judge::comparison::{
-    Cell, Comparison, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
+    Cell, Comparison, Differing, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
 };
 
 use super::table::{percent, shown};
@@ -9,6 +9,10 @@ use super::{Style, hanging, workload_title};
 use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::{clean, cut, display_width};
+
+/// In how many ways the same condition may differ between rows before the rest
+/// is counted.
+const MOST_ALIKE: usize = 3;
 
 fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> {
     comparison.rows.iter().flat_map(|row| {
@@ -125,10 +129,11 @@ struct Reservation {
 fn reservations_of(cell: &Cell) -> Vec<Reservation> {
     let mut all = Vec::new();
     let mut push = |kind: &str, text| all.push(Reservation { kind: kind.to_owned(), text });
-    for (rule, why) in &cell.reasons {
+    // The worst stands first, and is what makes it that.
+    for (n, (rule, why)) in cell.reasons.iter().enumerate() {
+        let label = if n == 0 { format!("{}, ", cell.validity.label()) } else { String::new() };
         let why = clean(why);
-        let why = why.trim_end_matches('.');
-        push(rule, format!("{}, {why} [{}]", cell.validity.label(), clean(rule)));
+        push(rule, format!("{label}{} [{}]", why.trim_end_matches('.'), clean(rule)));
     }
     if let Some(how) = cell.failure.as_ref().filter(|_| cell.reasons.is_empty()) {
         push("failure", format!("failed, {}", clean(how)));
@@ -149,7 +154,19 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     }
     let leads = comparison.differing.iter().map(|one| display_width(&clean(&one.what)));
     let indent = leads.max().unwrap_or(0).min(24) + 4;
-    for one in &comparison.differing {
+    for (n, one) in comparison.differing.iter().enumerate() {
+        let alike = |other: &&Differing| other.what == one.what;
+        match comparison.differing[..n].iter().filter(alike).count() {
+            0..MOST_ALIKE => {}
+            MOST_ALIKE => {
+                let more = comparison.differing[n..].iter().filter(alike).count();
+                let lead = format!("  {}", cut(&clean(&one.what), 24));
+                let more = format!("and in {more} other ways");
+                out.push_str(&hanging(&lead, indent, Ink::Dim, style).lines(&[more]));
+                continue;
+            }
+            _ => continue,
+        }
         let mut items: Vec<String> = names
             .iter()
             .zip(&one.values)
@@ -196,35 +213,37 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     out
 }
 
+/// What is beyond a limit, and what cannot be judged: a paragraph for each
+/// limit and side, or reason.
 pub(super) fn limits(
     comparison: &Comparison,
     names: &[String],
     rulings: &[Ruling],
     style: &Style,
 ) -> String {
-    let mut out = String::new();
-    let mut passed: Vec<String> = Vec::new();
+    let mut said: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
     for ruling in rulings {
         let row = &comparison.rows[ruling.row];
-        let subject = format!("{}, {}", workload_title(&row.point), names[ruling.side]);
-        let figures = row.figures.iter().find(|one| one.quantity == ruling.limit.quantity);
-        let by = figures.and_then(|figure| figure.differences[ruling.side].as_ref());
-        match &ruling.outcome {
-            Outcome::Kept => {
-                let limit = ruling.limit.to_string();
-                if !passed.contains(&limit) {
-                    passed.push(limit);
-                }
-            }
-            Outcome::Broken => {
-                let by = by.map(percent).unwrap_or_default();
-                let text = format!("{}: {by} ({subject})", ruling.limit);
-                out.push_str(&hanging("FAIL", 6, Ink::Bad, style).lines(&[text]));
-            }
-            Outcome::CannotTell(why) => {
-                let text = format!("{}: {why} ({subject})", ruling.limit);
-                out.push_str(&hanging("UNJUDGED", 10, Ink::Open, style).lines(&[text]));
-            }
+        let title = workload_title(&row.point);
+        let figure = row.figures.iter().find(|one| one.quantity == ruling.limit.quantity);
+        let by = figure.and_then(|figure| figure.differences[ruling.side].as_ref());
+        let by = by.map(percent).unwrap_or_default();
+        let (label, ink, what, subject) = match &ruling.outcome {
+            Outcome::Kept => continue,
+            Outcome::Broken => ("FAIL", Ink::Bad, String::new(), format!("{by}  {title}")),
+            Outcome::CannotTell(why) => ("UNJUDGED", Ink::Open, format!(": {why}"), title),
+        };
+        let heading = format!("{}, {}{what}", ruling.limit, names[ruling.side]);
+        match said.iter_mut().find(|(known, _, other, _)| *known == label && *other == heading) {
+            Some((.., subjects)) => subjects.push(subject),
+            None => said.push((label, ink, heading, vec![subject])),
+        }
+    }
+    let mut out = String::new();
+    for (label, ink, heading, subjects) in said {
+        out.push_str(&hanging(label, label.len() + 2, ink, style).lines(&[heading]));
+        for subject in subjects {
+            out.push_str(&hanging("", label.len() + 2, Ink::Plain, style).lines(&[subject]));
         }
     }
     out

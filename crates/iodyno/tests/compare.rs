@@ -1,0 +1,231 @@
+//! `compare` from end to end: stored runs, fio's files, limits.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{World, status, text};
+use serde_json::Value;
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// A report as fio 3.33 writes it, as far as it is read, of 4 KiB random reads.
+fn report(job: &str, iops: f64, started_ms: u64) -> String {
+    let ios = (iops * 10.0) as u64;
+    let latency_ns = 32e9 / iops;
+    serde_json::to_string_pretty(&serde_json::json!({
+        "fio version": "fio-3.33",
+        "timestamp_ms": started_ms + 10_000,
+        "global options": { "rw": "randread", "bs": "4k", "direct": "1", "ioengine": "io_uring" },
+        "jobs": [{
+            "jobname": job,
+            "groupid": 0,
+            "error": 0,
+            "job options": { "iodepth": "32", "numjobs": "1" },
+            "job_start": started_ms,
+            "read": {
+                "io_bytes": ios * 4096,
+                "bw_bytes": (iops * 4096.0) as u64,
+                "iops": iops,
+                "runtime": 10_000,
+                "total_ios": ios,
+                "short_ios": 0,
+                "lat_ns": { "min": 1000, "max": 9_000_000, "mean": latency_ns, "stddev": 10.0, "N": ios },
+            },
+            "latency_depth": 32,
+        }],
+    }))
+    .unwrap()
+    // serde_json sorts members; fio begins with its version.
+    .replacen("{\n", "{\n  \"fio version\" : \"fio-3.33\",\n", 1)
+}
+
+/// Files `NAME1.json` … of reports with these IOPS, each two minutes behind the other.
+fn reports(world: &World, name: &str, iops: &[f64], first_ms: u64) -> String {
+    let paths = iops.iter().enumerate().map(|(n, iops)| {
+        let path = world.path(&format!("{name}{}.json", n + 1));
+        std::fs::write(&path, report(name, *iops, first_ms + n as u64 * 120_000)).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    paths.collect::<Vec<_>>().join(",")
+}
+
+fn validate(document: &Value) {
+    let path = format!("{}/../../docs/schema/iodyno.compare.1.json", env!("CARGO_MANIFEST_DIR"));
+    let validator = jsonschema::validator_for(&json(&std::fs::read(path).unwrap())).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// The figure of a metric of a row.
+fn figure<'d>(document: &'d Value, row: usize, metric: &str) -> &'d Value {
+    let figures = document["rows"][row]["figures"].as_array().unwrap();
+    figures.iter().find(|figure| figure["metric"] == metric).unwrap()
+}
+
+#[test]
+fn two_checks_stand_side_by_side() {
+    let world = World::new();
+    let (a, b) = (world.sparse("a", 1 << 30), world.sparse("b", 1 << 30));
+    for name in ["first", "second"] {
+        let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+        let checked =
+            world.run(&["check", a, b, "--generator", "simulated", "--name", name, "--quiet"]);
+        status(&checked, 4);
+    }
+    let compared = world.run(&["compare", "first", "second"]);
+    status(&compared, 0);
+    let out = text(&compared.stdout);
+    for word in ["seq-read on", "rand-read on", "latency on", "bandwidth", "p99.9", "unknown"] {
+        assert!(out.contains(word), "{word} is missing in\n{out}");
+    }
+    let document = json(&world.run(&["compare", "first", "second", "--json"]).stdout);
+    validate(&document);
+    // Two drives alone and both at once, three steps each.
+    assert_eq!(document["rows"].as_array().unwrap().len(), 9);
+    assert_eq!(document["rows"][0]["sides"][0]["validity"], "QUALIFIED");
+    assert_eq!(figure(&document, 0, "bw")["differences"][1]["real"], "spread_unknown");
+    assert_eq!(document["exit_status"], 0);
+
+    let document = json(&world.run(&["compare", "first:latency", "second", "--json"]).stdout);
+    assert_eq!(document["rows"].as_array().unwrap().len(), 3);
+    assert_eq!(document["alone"].as_array().unwrap().len(), 6);
+
+    let same = world.run(&["compare", "first", "last", "second"]);
+    assert!(text(&same.stdout).contains("the same run as last"), "{}", text(&same.stdout));
+}
+
+#[test]
+fn repeated_reports_of_fio_tell_what_is_real() {
+    let world = World::new();
+    let before = reports(&world, "before", &[100_000.0, 100_400.0, 99_700.0], 1_700_000_000_000);
+    let after = reports(&world, "after", &[92_000.0, 92_300.0, 91_800.0], 1_700_000_060_000);
+    let compared = world.run(&["compare", &before, &after, "--json"]);
+    status(&compared, 0);
+    let document = json(&compared.stdout);
+    validate(&document);
+    let difference = &figure(&document, 0, "iops")["differences"][1];
+    assert_eq!(difference["real"], "yes");
+    assert!((difference["percent"].as_f64().unwrap() + 8.0).abs() < 0.1, "{difference}");
+    assert_eq!(document["rows"][0]["sides"][1]["order"], "interleaved");
+    assert_eq!(document["rows"][0]["point"]["name"], Value::Null, "the job was renamed");
+
+    for (limit, expected) in [
+        ("iops < -5%", 1),
+        ("iops < -10%", 0),
+        ("lat > 5%", 1),
+        ("bw > 5%", 0),
+        // No percentile in these reports: it cannot be judged.
+        ("p99 > 5%", 4),
+    ] {
+        let judged = world.run(&["compare", &before, &after, "--fail-if", limit]);
+        status(&judged, expected);
+        let last = text(&judged.stdout).lines().last().unwrap().to_owned();
+        assert!(last.contains(&format!("(exit status {expected})")), "{last}");
+    }
+    let both = ["compare", &before, &after, "--fail-if", "p99 > 5%", "--fail-if", "iops < -5%"];
+    status(&world.run(&both), 1);
+
+    // One behind the other: what changed meanwhile may be it.
+    let later = reports(&world, "later", &[92_000.0, 92_300.0, 91_800.0], 1_800_000_000_000);
+    let compared = world.run(&["compare", &before, &later]);
+    assert!(text(&compared.stdout).contains("not measured in turns"), "{}", text(&compared.stdout));
+}
+
+#[test]
+fn without_repetitions_a_limit_needs_the_noise() {
+    let world = World::new();
+    let before = reports(&world, "before", &[100_000.0], 1_700_000_000_000);
+    let after = reports(&world, "after", &[93_000.0], 1_700_000_100_000);
+    let refused = world.run(&["compare", &before, &after, "--fail-if", "iops < -5%"]);
+    status(&refused, 2);
+    let error = text(&refused.stderr);
+    assert!(error.contains("--noise 3%") && error.contains("A1,A2,A3"), "{error}");
+    for (noise, expected) in [("1%", 1), ("3%", 0), ("3", 0)] {
+        let judged =
+            world.run(&["compare", &before, &after, "--fail-if", "iops < -5%", "--noise", noise]);
+        status(&judged, expected);
+    }
+    // A run that is named three times was not repeated.
+    let thrice = [before.as_str(); 3].join(",");
+    let again = [after.as_str(); 3].join(",");
+    status(&world.run(&["compare", &thrice, &again, "--fail-if", "iops < -5%"]), 2);
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_what_there_is() {
+    let world = World::new();
+    let one = reports(&world, "one", &[1000.0], 1_700_000_000_000);
+    let other = world.path("other: a,b.json");
+    let written = report("seq", 10.0, 1).replace("randread", "read");
+    std::fs::write(&other, written).unwrap();
+    let other = other.to_str().unwrap();
+    let error = |arguments: &[&str]| {
+        let output = world.run(arguments);
+        status(&output, 2);
+        assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+        text(&output.stderr)
+    };
+    // A path may hold a comma or a colon.
+    let nothing = error(&["compare", &one, other]);
+    assert!(nothing.contains("nothing in common"), "{nothing}");
+    assert!(
+        nothing.contains("one: randread 4 KiB") && nothing.contains("seq: read 4 KiB"),
+        "{nothing}"
+    );
+    let unknown = error(&["compare", &one, "no-such-run"]);
+    assert!(unknown.contains("no-such-run"), "{unknown}");
+    let named = error(&["compare", &one, &format!("{one}:tow")]);
+    assert!(named.contains("no measurement `tow`, but: one"), "{named}");
+    assert!(error(&["compare", &one, ","]).contains("names no run"));
+    let metric = error(&["compare", &one, &one, "--fail-if", "iosp < -5%"]);
+    assert!(metric.contains("did you mean `iops`?"), "{metric}");
+    assert!(error(&["compare", &one]).contains("2 values required"));
+    assert!(error(&["compare", &one, &one, "--noise=-3%"]).contains("a share such as 3%"));
+}
+
+#[test]
+fn real_jobs_are_compared_with_fios_report_of_the_same() {
+    let world = World::new();
+    let data = world.sparse("data", 1 << 20);
+    std::fs::write(&data, vec![7; 1 << 20]).unwrap();
+    let job = world.path("job.fio");
+    let options = format!(
+        "[reads]\nfilename={}\nsize=1m\nrw=randread\nbs=4k\niodepth=2\nioengine=libaio\n",
+        data.display()
+    );
+    std::fs::write(&job, options).unwrap();
+    let job = job.to_str().unwrap();
+    let (ours, fios) = (world.path("ours.json"), world.path("fio.json"));
+    let run = world.run(&["run", job, "--run-name", "ours"]);
+    status(&run, 0);
+    let fio = world
+        .with_environment(std::process::Command::new("fio"))
+        .args([job, "--output-format=json"])
+        .arg(format!("--output={}", fios.display()))
+        .status()
+        .unwrap();
+    assert!(fio.success());
+    let run =
+        world.run(&["run", job, "--output-format=json", &format!("--output={}", ours.display())]);
+    status(&run, 0);
+    let compared =
+        world.run(&["compare", "ours", fios.to_str().unwrap(), ours.to_str().unwrap(), "--json"]);
+    status(&compared, 0);
+    let document = json(&compared.stdout);
+    validate(&document);
+    assert_eq!(document["rows"].as_array().unwrap().len(), 1, "{document:#}");
+    assert!(document["rows"][0]["sides"].as_array().unwrap().iter().all(|side| !side.is_null()));
+    let generator = document["differing"].as_array().unwrap().iter();
+    let mut generator = generator.filter(|one| one["what"] == "generator");
+    assert!(generator.next().unwrap()["values"][1][0].as_str().unwrap().starts_with("fio 3"));
+    // Of the host nothing is known from a file.
+    let not_known = document["not_known"].as_array().unwrap();
+    assert!(
+        not_known.iter().any(|one| one["side"] == 1
+            && one["what"].as_array().unwrap().contains(&Value::from("host")))
+    );
+}

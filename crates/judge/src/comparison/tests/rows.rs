@@ -1,0 +1,315 @@
+//! Which measurements are the same workload, and what is said of their conditions.
+
+use iodyno_model::{
+    EndReason, Fact, LatencySummary, StatedLatencies, Validity, WrittenShare, WrittenState,
+};
+
+use super::*;
+use crate::comparison::Order;
+use crate::testing::known;
+
+/// What a condition is on each side.
+fn differs(comparison: &Comparison, what: &str) -> Option<Vec<String>> {
+    let one = comparison.differing.iter().find(|one| one.what == what)?;
+    Some(one.values.iter().map(|values| values.join("+")).collect())
+}
+
+#[test]
+fn two_checks_pair_by_step_and_drive() {
+    let a = Bench::new(2).measured().record();
+    let mut b = Bench::new(2)
+        .measured()
+        .drive(0, |drive| drive.firmware = known("F2".into()))
+        .host(|host| host.kernel.release = known("6.12".into()))
+        .record();
+    b.run.id = "other".into();
+    // The drives changed names at a reboot; their serial numbers tell.
+    for name in b.snapshots[0].blocks.iter_mut().map(|block| &mut block.name) {
+        *name = if name == "nvme0n1" { "nvme1n1".into() } else { "nvme0n1".into() };
+    }
+    for drive in &mut b.snapshots[0].drives {
+        let name = &mut drive.namespaces[0].name;
+        *name = if name == "nvme0n1" { "nvme1n1".into() } else { "nvme0n1".into() };
+    }
+    let comparison = compared(&[&a, &b]);
+    assert_eq!(comparison.rows.len(), 8);
+    assert!(comparison.alone.is_empty());
+    let place = |row: &Row| row.point.place.clone().unwrap();
+    assert_eq!(place(&comparison.rows[0]), ["S0"]);
+    assert_eq!(comparison.rows.iter().filter(|row| place(row) == ["S0", "S1"]).count(), 2);
+    assert_eq!(differs(&comparison, "firmware").unwrap(), ["F1", "F2"]);
+    let firmware = comparison.differing.iter().find(|one| one.what == "firmware").unwrap();
+    assert_eq!(firmware.rows.len(), 3, "of one drive alone");
+    // Known of one side alone: no difference.
+    assert_eq!(differs(&comparison, "kernel"), None);
+    assert!(comparison.not_known[0].what.contains(&"kernel".to_owned()));
+    assert_eq!(comparison.not_known.len(), 1);
+}
+
+#[test]
+fn other_drives_pair_by_their_order() {
+    let a = Bench::new(2).measured().record();
+    let b = Bench::new(2)
+        .measured()
+        .drive(0, |drive| drive.serial = known("X".into()))
+        .drive(1, |drive| drive.serial = known("Y".into()))
+        .record();
+    assert_eq!(compared(&[&a, &b]).rows.len(), 8);
+    // One of three is missing, and its place is left open.
+    let b = Bench::new(3).measured().record();
+    let comparison = compared(&[&a, &b]);
+    assert_eq!((comparison.rows.len(), comparison.alone.len()), (6, 7));
+}
+
+#[test]
+fn a_job_that_was_renamed_or_has_another_engine_is_the_same_workload() {
+    let a = run([job(1000.0)]);
+    let b = run([with(job(1100.0), |of| {
+        of.name = "renamed".into();
+        of.targets = vec!["/elsewhere/renamed.0.0".into()];
+        of.workload.ioengine = Some("libaio".into());
+        of.workload.options.insert("thread".into(), "1".into());
+        of.workload.options.insert("iodepth_batch".into(), "8".into());
+    })]);
+    let comparison = compared(&[&a, &b]);
+    assert!((iops(&comparison).ratio.value - 1.1).abs() < 1e-9);
+    assert_eq!(iops(&comparison).reality, Reality::SpreadUnknown);
+    assert_eq!(differs(&comparison, "job").unwrap(), ["job", "renamed"]);
+    assert_eq!(differs(&comparison, "iodepth_batch").unwrap(), ["", "8"]);
+    assert_eq!(differs(&comparison, "thread"), None);
+    assert_eq!(comparison.not_known[0].what, ["ioengine"]);
+    assert_eq!(comparison.rows[0].point.name, None);
+}
+
+#[test]
+fn what_shapes_the_load_makes_another_workload() {
+    let a = run([job(1000.0)]);
+    let changes: [fn(&mut Measurement); 6] = [
+        |of| of.workload.rw = Some("read".into()),
+        |of| of.workload.bs = Some(8192),
+        |of| of.workload.iodepth = Some(8),
+        |of| of.workload.numjobs = Some(2),
+        |of| drop(of.workload.options.insert("rate_iops".into(), "500".into())),
+        |of| of.total[0].direction = Direction::Write,
+    ];
+    for change in changes {
+        let b = run([with(job(1000.0), change)]);
+        let comparison = compared(&[&a, &b]);
+        assert!(comparison.rows.is_empty() && comparison.alone.len() == 2);
+    }
+    // A default that is written down changes nothing.
+    let b = run([with(job(1000.0), |of| {
+        of.workload.options.insert("rwmixread".into(), "50".into());
+    })]);
+    assert_eq!(compared(&[&a, &b]).rows.len(), 1);
+}
+
+#[test]
+fn what_a_run_varies_on_purpose_makes_rows() {
+    let engine =
+        |iops, engine: &str| with(job(iops), |of| of.workload.ioengine = Some(engine.into()));
+    let a = run([engine(1000.0, "libaio"), engine(2000.0, "io_uring")]);
+    let b = run([engine(2200.0, "io_uring"), engine(900.0, "libaio")]);
+    let comparison = compared(&[&a, &b]);
+    assert_eq!(comparison.rows.len(), 2);
+    for (row, ratio) in comparison.rows.iter().zip([0.9, 1.1]) {
+        assert!((difference(row, Quantity::Iops).unwrap().ratio.value - ratio).abs() < 1e-9);
+    }
+    assert_eq!(comparison.rows[0].point.workload.ioengine.as_deref(), Some("libaio"));
+}
+
+#[test]
+fn what_a_report_does_not_say_may_be_what_the_other_says() {
+    let full = run([job(1000.0), with(job(500.0), |of| of.workload.iodepth = Some(1))]);
+    // fio's JSON has no numjobs that was not asked for.
+    let json = run([with(job(1000.0), |of| of.workload.numjobs = None)]);
+    let comparison = compared(&[&full, &json]);
+    assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-9);
+    assert_eq!(comparison.not_known[0].what, ["numjobs"]);
+    // Terse output has nothing but names and figures.
+    let unknown = |name: &str, iops| {
+        with(job(iops), |of| {
+            of.name = name.into();
+            of.workload = Workload::default();
+        })
+    };
+    let terse = run([unknown("other", 1.0), unknown("job", 900.0)]);
+    let comparison = compared(&[&run([job(1000.0)]), &terse]);
+    assert!((iops(&comparison).ratio.value - 0.9).abs() < 1e-9);
+    assert_eq!(comparison.alone.len(), 1);
+    // Two that fit are one too many.
+    let comparison =
+        compared(&[&run([job(1.0), with(job(2.0), |of| of.workload.iodepth = Some(1))]), &terse]);
+    assert!(comparison.rows.is_empty());
+}
+
+#[test]
+fn jobs_at_the_same_time_are_one_repetition_and_add_up() {
+    let mut a = run([job(1000.0), with(job(3000.0), |of| of.total[0].ios = Some(3000))]);
+    a.measurements.iter_mut().for_each(|of| of.phase = 0);
+    let comparison = compared(&[&a, &run([job(4000.0)])]);
+    assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-9);
+    assert_eq!(comparison.rows[0].cells[0].as_ref().unwrap().repetitions, 1);
+    // (1000 x 4 ms + 3000 x 1.333 ms) / 4000.
+    let latency = &comparison.rows[0].figures.iter().find(|of| of.quantity == Quantity::Latency);
+    let mean = latency.unwrap().values[0].unwrap().value;
+    assert!((mean - 2e6).abs() < 1.0, "{mean}");
+    // Several reports in one file count their phases from 0, one after the other.
+    for (n, of) in a.measurements.iter_mut().enumerate() {
+        of.started_ns = Some(n as i64 * 2_000_000_000);
+    }
+    let comparison = compared(&[&a, &run([job(4000.0)])]);
+    assert_eq!(comparison.rows[0].cells[0].as_ref().unwrap().repetitions, 2);
+}
+
+#[test]
+fn jobs_of_other_names_at_the_same_time_are_told_apart() {
+    let named = |name: &str, iops| with(job(iops), |of| of.name = name.into());
+    let mut a = run([named("one", 1000.0), named("two", 2000.0)]);
+    a.measurements.iter_mut().for_each(|of| of.phase = 0);
+    let mut b = run([named("first", 1100.0), named("second", 2400.0)]);
+    b.measurements.iter_mut().for_each(|of| of.phase = 0);
+    let comparison = compared(&[&a, &b]);
+    let ratios: Vec<f64> = comparison
+        .rows
+        .iter()
+        .map(|row| difference(row, Quantity::Iops).unwrap().ratio.value)
+        .collect();
+    assert!((ratios[0] - 1.1).abs() < 1e-9 && (ratios[1] - 1.2).abs() < 1e-9, "{ratios:?}");
+}
+
+#[test]
+fn repetitions_within_a_run_count_and_copies_do_not() {
+    let a = run([job(1000.0), job(1010.0), job(990.0)]);
+    let b = run([job(1200.0), job(1210.0), job(1190.0)]);
+    let comparison = compared(&[&a, &b]);
+    assert_eq!(iops(&comparison).reality, Reality::Real);
+    assert!(comparison.has_repetitions());
+    // Imported twice, it has another id and is still the same.
+    let again = RunRecord { run: run([]).run, ..a.clone() };
+    let single = run([job(1000.0)]);
+    let comparison = compared_sides(&[vec![&a, &again, &a], vec![&single]]);
+    let cell = comparison.rows[0].cells[0].as_ref().unwrap();
+    assert_eq!((cell.repetitions, cell.copies), (3, 6));
+    assert!(!comparison.has_repetitions());
+    let comparison = compared(&[&a, &again]);
+    assert_eq!(comparison.sides[1].same_as, Some(0));
+    assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn invalid_and_failed_measurements_are_shown_and_not_compared() {
+    let unwritten = with(job(9000.0), |of| {
+        of.conditions.written = vec![WrittenShare {
+            target: "/data/file".into(),
+            samples: 64,
+            share: Estimate::bare(0.0),
+            state: WrittenState::Unwritten,
+            evidence: String::new(),
+        }];
+    });
+    let failed = with(job(1.0), |of| {
+        of.end = EndReason::Failed("EIO".into());
+        of.total.clear();
+    });
+    let valid = run([job(1000.0)]);
+    for (bad, failure) in [(unwritten.clone(), None), (failed, Some("EIO"))] {
+        let comparison = compared(&[&valid, &run([bad])]);
+        let row = &comparison.rows[0];
+        let cell = row.cells[1].as_ref().unwrap();
+        assert_eq!((cell.repetitions, cell.left_out, cell.validity), (0, 1, Validity::Invalid));
+        assert_eq!(cell.failure.as_deref(), failure);
+        assert!(!cell.reasons.is_empty());
+        assert!(row.figures.iter().all(|of| of.values[1].is_none() && of.differences[1].is_none()));
+        let expected = if failure.is_some() { 3 } else { 0 };
+        assert_eq!(comparison.exit_status(&[]) as u8, expected);
+    }
+    let some = run([job(1000.0), unwritten]);
+    let comparison = compared(&[&valid, &some]);
+    assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-9);
+    assert_eq!(comparison.rows[0].cells[1].as_ref().unwrap().left_out, 1);
+}
+
+#[test]
+fn latencies_of_different_kinds_are_not_compared() {
+    let summary = || LatencySummary {
+        percentiles: vec![(99.0, rounded(2e6, 5e3))],
+        ..LatencySummary::default()
+    };
+    let stated = |kind: fn(LatencySummary) -> StatedLatencies| {
+        run([with(job(1000.0), |of| of.total[0].stated = Some(Box::new(kind(summary()))))])
+    };
+    let total = stated(|total| StatedLatencies { total, ..StatedLatencies::default() });
+    let completion =
+        stated(|completion| StatedLatencies { completion, ..StatedLatencies::default() });
+    let p99 = |comparison: &Comparison| {
+        let mut figures = comparison.rows[0].figures.clone();
+        figures.retain(|of| of.quantity == Quantity::Percentile(99.0));
+        figures.remove(0)
+    };
+    let unlike = p99(&compared(&[&total, &completion]));
+    assert!(unlike.differences[1].is_none() && unlike.why_not.is_some());
+    let alike = p99(&compared(&[&completion, &completion]));
+    assert_eq!(alike.kind, Some(iodyno_model::LatencyKind::Completion));
+    assert_eq!(alike.differences[1].unwrap().reality, Reality::WithinRounding);
+}
+
+#[test]
+fn whether_sides_were_measured_in_turns_is_told_by_their_times() {
+    let at = |times: &[i64]| -> Vec<RunRecord> {
+        times
+            .iter()
+            .map(|t| run([with(job(1000.0 + *t as f64), |of| of.started_ns = Some(*t))]))
+            .collect()
+    };
+    let order = |a: &[i64], b: &[i64]| {
+        let (a, b) = (at(a), at(b));
+        let comparison = compared_sides(&[a.iter().collect(), b.iter().collect()]);
+        comparison.rows[0].cells[1].as_ref().unwrap().order
+    };
+    assert_eq!(order(&[1, 3, 5], &[2, 4, 6]), Order::Interleaved);
+    assert_eq!(order(&[1, 4, 5], &[2, 3, 6]), Order::Interleaved);
+    assert_eq!(order(&[1, 2, 3], &[4, 5, 6]), Order::OneAfterTheOther);
+    assert_eq!(order(&[1, 5, 6], &[2, 3, 4]), Order::OneAfterTheOther);
+    assert_eq!(order(&[1], &[2]), Order::NotAsked);
+    let unknown = repeated(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+    assert_eq!(unknown.rows[0].cells[1].as_ref().unwrap().order, Order::Unknown);
+}
+
+#[test]
+fn three_sides_and_a_workload_that_the_first_lacks() {
+    let other = |iops| with(job(iops), |of| of.workload.bs = Some(8192));
+    let (a, b, c) = (run([job(1000.0)]), run([job(1100.0), other(10.0)]), run([other(20.0)]));
+    let comparison = compared(&[&a, &b, &c]);
+    assert_eq!(comparison.rows.len(), 2);
+    let second = &comparison.rows[1];
+    assert!(second.cells[0].is_none());
+    let iops = second.figures.iter().find(|of| of.quantity == Quantity::Iops).unwrap();
+    assert!(iops.differences[1].is_none(), "it is the first that has it");
+    assert!((iops.differences[2].unwrap().ratio.value - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn host_facts_that_need_root_are_not_known_rather_than_different() {
+    let record = || {
+        Bench::new(1).measured().host(|host| {
+            host.kernel.release = known("6.1".into());
+            host.blocks[0].queue.scheduler = known("none".into());
+        })
+    };
+    let a = record().record();
+    let b = record()
+        .host(|host| host.kernel.release = Fact::NeedsRoot)
+        .host(|host| host.blocks[0].queue.scheduler = known("mq-deadline".into()))
+        .link(0, |link| link.current = known(iodyno_model::LinkState { generation: 3, width: 4 }))
+        .record();
+    let comparison = compared(&[&a, &b]);
+    assert_eq!(differs(&comparison, "scheduler").unwrap(), ["none", "mq-deadline"]);
+    assert_eq!(differs(&comparison, "link").unwrap(), ["Gen4 x4", "Gen3 x4"]);
+    assert_eq!(differs(&comparison, "kernel"), None);
+    assert_eq!(comparison.not_known.len(), 1);
+    assert_eq!(
+        (comparison.not_known[0].side, &comparison.not_known[0].what[..]),
+        (1, &["kernel".to_owned()][..])
+    );
+}

@@ -1,0 +1,148 @@
+//! Whether differences are called real that are, and those only.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Values without order, in 0 to 1 (SplitMix64; Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// `iops` with 1 % of normal noise (Box and Muller).
+    fn noisy(&mut self, iops: f64) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        iops * (0.01 * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()
+    }
+}
+
+/// How many of `rounds` comparisons of three runs a side, each of `rows`
+/// workloads, call any difference of the IOPS real.
+fn real(rounds: u64, rows: u32, ratio: f64) -> usize {
+    let any_real = |seed: &u64| {
+        let mut random = Random(*seed);
+        let mut side = |ratio: f64| -> Vec<RunRecord> {
+            let run = |_| {
+                run((0..rows).map(|depth| {
+                    let of = job(random.noisy(1000.0 * ratio));
+                    with(of, |of| of.workload.iodepth = Some(depth + 1))
+                }))
+            };
+            (0..3).map(run).collect()
+        };
+        let (a, b) = (side(1.0), side(ratio));
+        let comparison = compared_sides(&[a.iter().collect(), b.iter().collect()]);
+        let mut differences =
+            comparison.rows.iter().filter_map(|row| difference(row, Quantity::Iops));
+        assert_eq!(comparison.rows.len(), rows as usize);
+        differences.any(|one| one.reality == Reality::Real)
+    };
+    (0..rounds).filter(any_real).count()
+}
+
+#[test]
+fn without_a_difference_hardly_any_table_shows_one() {
+    assert!(real(2000, 1, 1.0) <= 100, "5 %");
+    assert!(real(400, 5, 1.0) <= 20, "5 %, whatever the number of rows");
+}
+
+#[test]
+fn a_difference_of_five_percent_is_seen_through_one_percent_of_noise() {
+    assert!(real(400, 1, 0.95) >= 360, "9 of 10");
+}
+
+#[test]
+fn below_three_repetitions_nothing_is_called_real() {
+    for (a, b) in [(&[1000.0][..], &[2000.0][..]), (&[1000.0, 1001.0, 999.0], &[2000.0, 2001.0])] {
+        let one = iops(&repeated(a, b));
+        assert_eq!((one.reality, one.p_value), (Reality::SpreadUnknown, None));
+        assert!((one.percent() - 100.0).abs() < 0.1);
+        assert_eq!(one.ratio.spread, Spread::Unknown);
+    }
+}
+
+#[test]
+fn rounding_is_no_sampling_error() {
+    // Reports that are alike in all would be copies.
+    let printed = |iops: &[f64]| {
+        let job = |(n, iops): (i64, &f64)| {
+            with(job(*iops), |of| {
+                of.started_ns = Some(n);
+                of.total[0].iops = Some(rounded(*iops, 50.0));
+            })
+        };
+        (0..).zip(iops).map(|one| run([job(one)])).collect::<Vec<_>>()
+    };
+    let compared = |a: &[f64], b: &[f64]| {
+        let (a, b) = (printed(a), printed(b));
+        iops(&compared_sides(&[a.iter().collect(), b.iter().collect()]))
+    };
+    // Printed to 100: both may be 11545.
+    let same: [f64; 3] = [11_500.0; 3];
+    let next: [f64; 3] = [11_590.0; 3];
+    let one = compared(&same, &next);
+    assert_eq!(one.reality, Reality::WithinRounding);
+    assert!(one.ratio.low() <= 1.0 && one.p_value == Some(1.0), "{one:?}");
+    assert_eq!(compared(&same[..1], &next[..1]).reality, Reality::WithinRounding);
+    let far: [f64; 3] = [12_000.0; 3];
+    assert_eq!(compared(&same, &far).reality, Reality::Real);
+    assert_eq!(compared(&same[..1], &far[..1]).reality, Reality::SpreadUnknown);
+}
+
+#[test]
+fn a_rate_of_zero_has_no_ratio() {
+    let comparison = repeated(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]);
+    assert!(difference(&comparison.rows[0], Quantity::Iops).is_none());
+}
+
+#[test]
+fn a_percentile_is_known_to_its_bin_and_needs_enough_ios() {
+    let of = |ns: u64, count: u32| {
+        run([with(job(1000.0), |of| (0..count).for_each(|_| of.total[0].latency.record(ns)))])
+    };
+    let p99 = |a: &RunRecord, b: &RunRecord| {
+        difference(&compared(&[a, b]).rows[0], Quantity::Percentile(99.0))
+    };
+    let (one, next, far) = (of(100_000, 4000), of(100_900, 4000), of(200_000, 4000));
+    assert_eq!(p99(&one, &next).unwrap().reality, Reality::WithinRounding);
+    assert_eq!(p99(&one, &far).unwrap().reality, Reality::SpreadUnknown);
+    assert_eq!(p99(&of(100_000, 2000), &far), None);
+}
+
+proptest! {
+    #[test]
+    fn turning_the_sides_round_inverts_the_ratios(
+        a in prop::collection::vec(1.0_f64..1e7, 1..6),
+        b in prop::collection::vec(1.0_f64..1e7, 1..6),
+    ) {
+        let (forth, back) = (repeated(&a, &b), repeated(&b, &a));
+        for quantity in [Quantity::Iops, Quantity::Bandwidth, Quantity::Latency] {
+            let (Some(forth), Some(back)) =
+                (difference(&forth.rows[0], quantity), difference(&back.rows[0], quantity))
+            else {
+                panic!("both sides have it");
+            };
+            prop_assert!((forth.ratio.value * back.ratio.value - 1.0).abs() < 1e-9);
+            prop_assert!((forth.ratio.low() * back.ratio.high()).ln().abs() < 1e-6);
+            prop_assert_eq!(forth.reality, back.reality);
+        }
+    }
+
+    #[test]
+    fn units_do_not_matter(
+        a in prop::collection::vec(1.0_f64..1e6, 3..6),
+        b in prop::collection::vec(1.0_f64..1e6, 3..6),
+        factor in 0.01_f64..100.0,
+    ) {
+        let scaled = |of: &[f64]| of.iter().map(|iops| iops * factor).collect::<Vec<_>>();
+        let (one, other) = (iops(&repeated(&a, &b)), iops(&repeated(&scaled(&a), &scaled(&b))));
+        prop_assert!((one.ratio.value / other.ratio.value - 1.0).abs() < 1e-9);
+        prop_assert!((one.p_value.unwrap() - other.p_value.unwrap()).abs() < 1e-6);
+    }
+}
