@@ -59,8 +59,10 @@ pub struct Ruling {
 pub enum Outcome {
     /// It is.
     Broken,
-    /// It is not, or not beyond doubt.
+    /// It is not.
     Kept,
+    /// It may be, but not beyond doubt.
+    NotShown,
     /// It cannot be judged: why.
     CannotTell(String),
 }
@@ -112,6 +114,11 @@ impl Limit {
             true => percent(ratio.high()) < self.percent - more,
             false => percent(ratio.low()) > self.percent + more,
         };
+        // What the interval leaves possible.
+        let possible = match self.below {
+            true => percent(difference.ratio.low()) < self.percent,
+            false => percent(difference.ratio.high()) > self.percent,
+        };
         let broken = match (difference.reality, noise) {
             (Reality::Real, _) => beyond(&difference.ratio, 0.0),
             (Reality::NotShown | Reality::WithinRounding, _) => false,
@@ -120,7 +127,11 @@ impl Limit {
                 return Outcome::CannotTell(format!("fewer than {REPETITIONS} repetitions a side"));
             }
         };
-        if broken { Outcome::Broken } else { Outcome::Kept }
+        match (broken, possible) {
+            (true, _) => Outcome::Broken,
+            (false, true) => Outcome::NotShown,
+            (false, false) => Outcome::Kept,
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_model::Direction;
+
 use super::point::Key;
 use super::sample::Sample;
 
@@ -13,6 +15,8 @@ pub(super) struct Group<'a> {
     /// Where, by the first side that has it; `None` where that tells nothing.
     pub(super) place: Option<Vec<String>>,
     pub(super) samples: Vec<Sample<'a>>,
+    /// Its place among others, by what is done.
+    rank: usize,
 }
 
 impl Group<'_> {
@@ -38,7 +42,8 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
         };
         for (variant, of_variant) in parted(of_key, variant) {
             for (place, samples) in by_place(of_variant) {
-                groups.push(Group { key: key.clone(), variant: variant.clone(), place, samples });
+                let (key, variant) = (key.clone(), variant.clone());
+                groups.push(Group { key, variant, place, samples, rank: 0 });
             }
         }
     }
@@ -46,7 +51,22 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
     if groups.iter().all(|group| Some(&group.place) == first.as_ref()) {
         groups.iter_mut().for_each(|group| group.place = None);
     }
+    sort(&mut groups);
     groups
+}
+
+/// Jobs in the order in which they come, those of a sweep by their sizes.
+fn sort(groups: &mut [Group<'_>]) {
+    let mut kinds: Vec<(Option<String>, Direction, Option<String>)> = Vec::new();
+    for group in groups.iter_mut() {
+        let name = group.samples.first().map(|sample| sample.first().name.clone());
+        let kind = (name, group.key.direction, group.key.rw.clone());
+        group.rank = kinds.iter().position(|known| *known == kind).unwrap_or(kinds.len());
+        if group.rank == kinds.len() {
+            kinds.push(kind);
+        }
+    }
+    groups.sort_by_key(|Group { rank, key, .. }| (*rank, key.bs, key.depth, key.numjobs));
 }
 
 /// Parts that agree in `by`, in the order of their first.

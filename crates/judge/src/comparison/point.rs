@@ -64,7 +64,7 @@ pub(super) struct Key {
 }
 
 /// How many I/Os each job had outstanding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
     Unknown,
     Fixed(u32),
@@ -73,9 +73,9 @@ pub(super) enum Depth {
 }
 
 impl Key {
-    pub(super) fn of(measurement: &Measurement, direction: Direction) -> Self {
+    /// `searched` says that the depth came of a search.
+    pub(super) fn of(measurement: &Measurement, direction: Direction, searched: bool) -> Self {
         let workload = &measurement.workload;
-        let searched = measurement.conditions.depths_tried.len() > 1;
         let mut shape: BTreeMap<String, String> = SHAPE
             .iter()
             .filter_map(|(name, default)| {

@@ -1,6 +1,6 @@
 //! One repetition of a workload: a measurement, or several that were made at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{
     Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, RunRecord, Spread,
@@ -30,13 +30,17 @@ pub(super) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Everything that `record` holds.
     pub(super) fn all(side: usize, record: &'a RunRecord, judged: &Assessment) -> Vec<Self> {
+        // What several targets at once get is what was found for each alone.
+        let searches =
+            record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
+        let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
         let mut singles = Vec::new();
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = judged.measurements.iter().find(|judged| judged.measurement == index);
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
                 record,
-                key: Key::of(of, direction),
+                key: Key::of(of, direction, searched.contains(of.name.as_str())),
                 place: place(record, of),
                 manner: manner(of),
                 jobs: vec![of],

@@ -227,6 +227,8 @@ pub enum Ruling {
     Broken,
     /// It is not.
     Kept,
+    /// It may be, but not beyond doubt.
+    NotShown,
     /// It cannot be judged.
     CannotTell,
 }
@@ -368,6 +370,7 @@ impl From<&judged::Ruling> for Limit {
         let (outcome, why) = match &ruling.outcome {
             Outcome::Broken => (Ruling::Broken, None),
             Outcome::Kept => (Ruling::Kept, None),
+            Outcome::NotShown => (Ruling::NotShown, None),
             Outcome::CannotTell(why) => (Ruling::CannotTell, Some(why.clone())),
         };
         Self { limit: ruling.limit.to_string(), row: ruling.row, side: ruling.side, outcome, why }

@@ -62,6 +62,24 @@ fn other_drives_pair_by_their_order() {
 }
 
 #[test]
+fn a_depth_that_was_searched_for_is_a_result() {
+    let found = |depth: u32| {
+        let mut record = Bench::new(2).measured().record();
+        for of in record.measurements.iter_mut().filter(|of| of.name == "rand-read") {
+            of.workload.iodepth = Some(depth);
+            if of.targets.len() == 1 {
+                of.conditions.depths_tried = vec![(depth, 1e6)];
+            }
+        }
+        record
+    };
+    let comparison = compared(&[&found(64), &found(128)]);
+    assert_eq!((comparison.rows.len(), comparison.alone.len()), (8, 0));
+    assert_eq!(differs(&comparison, "iodepth").unwrap(), ["64", "128"]);
+    assert_eq!(comparison.rows.iter().filter(|row| row.point.searched).count(), 3);
+}
+
+#[test]
 fn a_job_that_was_renamed_or_has_another_engine_is_the_same_workload() {
     let a = run([job(1000.0)]);
     let b = run([with(job(1100.0), |of| {
@@ -312,4 +330,22 @@ fn host_facts_that_need_root_are_not_known_rather_than_different() {
         (comparison.not_known[0].side, &comparison.not_known[0].what[..]),
         (1, &["kernel".to_owned()][..])
     );
+}
+
+#[test]
+fn a_sweep_is_in_the_order_of_its_sizes() {
+    let at = |depth: u32, name: &str| {
+        with(job(1000.0), |of| {
+            of.workload.iodepth = Some(depth);
+            of.workload.rw = Some(name.into());
+            of.name = name.into();
+        })
+    };
+    // As files sort by name.
+    let sweep = run([at(1, "read"), at(16, "read"), at(2, "read"), at(1, "randread")]);
+    let comparison = compared(&[&sweep, &sweep]);
+    let rows = comparison.rows.iter().map(|row| &row.point.workload);
+    let rows: Vec<_> = rows.map(|of| (of.rw.clone().unwrap(), of.iodepth.unwrap())).collect();
+    let expected = [("read", 1), ("read", 2), ("read", 16), ("randread", 1)];
+    assert_eq!(rows, expected.map(|(rw, depth)| (rw.to_owned(), depth)));
 }

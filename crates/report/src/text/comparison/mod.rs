@@ -10,7 +10,7 @@ use super::Style;
 use super::host::counted;
 use super::ink::Ink;
 use super::runs::started;
-use super::words::{Hanging, clean, display_width};
+use super::words::{Hanging, clean, cut, display_width};
 
 /// Labels up to this width head their columns; longer ones get a letter.
 const LONGEST_HEADING: usize = 20;
@@ -75,7 +75,7 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
         let mut items = Vec::new();
         let label = clean(&side.label);
         if label != *name {
-            items.push(label.clone());
+            items.push(cut(&label, style.width));
         }
         if let [run] = side.runs.as_slice() {
             let known = clean(&run.name);
@@ -150,7 +150,7 @@ pub fn workload_title(point: &Point) -> String {
 fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
     let (label, ink, words) = match exit_status {
-        0 => ("PASS", Ink::Good, "nothing is beyond a limit".into()),
+        0 => ("PASS", Ink::Good, "no limit is broken".into()),
         1 => ("FAIL", Ink::Bad, format!("{} beyond a limit", counted(broken, "difference"))),
         3 => ("UNJUDGED", Ink::Open, "interrupted, or a measurement failed".into()),
         _ => ("UNJUDGED", Ink::Open, "something asked could not be judged".to_owned()),

@@ -56,6 +56,17 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
         figures.flat_map(|figure| figure.differences.iter().flatten())
     };
     let any = |reality| differences().any(|one| one.reality == reality);
+    let tests = differences().filter(|one| one.p_value.is_some()).count();
+    if tests > 0 {
+        say(
+            "",
+            "Real: yes or no. Whether repetitions differ as much by chance: Welch's test on \
+             logarithms at 5 %, with Holm's correction for the number of rows. Intervals are \
+             95 % ones of the repetitions."
+                .into(),
+            Ink::Dim,
+        );
+    }
     if any(Reality::SpreadUnknown) {
         let sides = |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
         say(
@@ -74,17 +85,6 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
             "",
             "Real: rounding. The difference is no more than the figures were rounded by, or \
              than a histogram's bins are wide."
-                .into(),
-            Ink::Dim,
-        );
-    }
-    let tests = differences().filter(|one| one.p_value.is_some()).count();
-    if tests > 0 {
-        say(
-            "",
-            "Real: yes. Repetitions differ less by chance (Welch's test on logarithms, 5 %, \
-             Holm's correction for the number of rows). Intervals are 95 % ones of the \
-             repetitions."
                 .into(),
             Ink::Dim,
         );
@@ -231,6 +231,10 @@ pub(super) fn limits(
         let (label, ink, what, subject) = match &ruling.outcome {
             Outcome::Kept => continue,
             Outcome::Broken => ("FAIL", Ink::Bad, String::new(), format!("{by}  {title}")),
+            Outcome::NotShown => {
+                let what = ": possible, but not beyond doubt".to_owned();
+                ("OPEN", Ink::Doubt, what, format!("{by}  {title}"))
+            }
             Outcome::CannotTell(why) => ("UNJUDGED", Ink::Open, format!(": {why}"), title),
         };
         let heading = format!("{}, {}{what}", ruling.limit, names[ruling.side]);

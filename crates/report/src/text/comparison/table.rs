@@ -1,7 +1,7 @@
 //! The table: a group of lines for each workload, a column for each side.
 
 use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, Reality, Row};
-use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity};
+use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity, format_count};
 
 use super::{Style, hanging, workload_title};
 use crate::text::figure::{bare, difference, estimated, printed};
@@ -16,6 +16,9 @@ const SHOWN: [Quantity; 5] = [
     Quantity::Percentile(99.0),
     Quantity::Percentile(99.9),
 ];
+
+/// From this ratio on a difference is a factor, and no percentage.
+const MANY_TIMES: f64 = 10.0;
 
 /// How much the table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +183,17 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
     cells
 }
 
+/// The difference in percent; many times as much is said as such.
 pub(super) fn percent(of: &Difference) -> String {
+    if of.ratio.value >= MANY_TIMES {
+        let times = |ratio: f64| format_count(ratio);
+        return match of.ratio.spread {
+            Spread::Confidence { low, high, .. } => {
+                format!("x{} ({} to {})", times(of.ratio.value), times(low), times(high))
+            }
+            _ => format!("x{}", times(of.ratio.value)),
+        };
+    }
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let spread = match of.ratio.spread {
         Spread::Confidence { low, high, level } => {
