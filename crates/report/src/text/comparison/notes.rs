@@ -1,7 +1,7 @@
 //! What has to be known of the table, and what came of the limits.
 
 use iodyno_judge::comparison::{
-    Cell, Comparison, Differing, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
+    Cell, Comparison, Difference, Differing, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
 };
 
 use super::table::{percent, shown};
@@ -23,100 +23,89 @@ fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> 
 
 /// What has to be known of the table: each said once.
 pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let say = |ink, text| hanging("", 0, ink, style).lines(&[text]);
     let mut out = String::new();
-    let mut say = |lead: &str, text: String, ink: Ink| {
-        let mut one = hanging(lead, display_width(lead) + 1, ink, style);
-        if lead.is_empty() {
-            one.indent = 0;
+    for text in reservations(comparison, names) {
+        out.push_str(&hanging("*", 2, Ink::Doubt, style).lines(&[text]));
+    }
+    out.extend(words_for_real(comparison).into_iter().map(|text| say(Ink::Dim, text)));
+    for (side, name) in names.iter().enumerate() {
+        let has = |order| cells(comparison).any(|(_, at, cell)| at == side && cell.order == order);
+        if has(Order::OneAfterTheOther) {
+            let text = format!(
+                "{name}: not measured in turns with {}, so that what changed meanwhile (heat, \
+                 fill, other load) may be the difference.",
+                names[0]
+            );
+            out.push_str(&say(Ink::Doubt, text));
+        } else if has(Order::Unknown) {
+            let with = &names[0];
+            let text =
+                format!("{name}: whether it was measured in turns with {with} is not known.");
+            out.push_str(&say(Ink::Dim, text));
         }
-        out.push_str(&one.lines(&[text]));
-    };
-    // Of one rule, the first of its sentences stands for all.
-    let mut reservations: Vec<(usize, Reservation, usize)> = Vec::new();
+    }
+    let figures = comparison.rows.iter().flat_map(|row| &row.figures);
+    let mut why_not: Vec<&String> = figures.filter_map(|one| one.why_not.as_ref()).collect();
+    why_not.dedup();
+    out.extend(why_not.iter().map(|why| say(Ink::Dim, format!("Not compared: {why}."))));
+    out
+}
+
+/// The reservations of each side; of one rule, the first of its sentences
+/// stands for all.
+fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
+    let mut found: Vec<(usize, Reservation, usize)> = Vec::new();
     for (_, side, cell) in cells(comparison) {
         for one in reservations_of(cell) {
-            let same = |known: &&mut (usize, Reservation, usize)| {
-                known.0 == side && known.1.kind == one.kind
-            };
-            match reservations.iter_mut().find(same) {
+            match found.iter_mut().find(|(at, known, _)| *at == side && known.kind == one.kind) {
                 Some((.., count)) => *count += 1,
-                None => reservations.push((side, one, 1)),
+                None => found.push((side, one, 1)),
             }
         }
     }
-    for (side, one, count) in reservations {
+    let sentence = |(side, one, count): (usize, Reservation, usize)| {
         let more = match count {
             1 => String::new(),
             several => format!("; {} more like this", several - 1),
         };
-        say("*", format!("{}: {}{more}.", names[side], one.text), Ink::Doubt);
-    }
-    let differences = || {
-        let figures = comparison.rows.iter().flat_map(shown);
-        figures.flat_map(|figure| figure.differences.iter().flatten())
+        format!("{}: {}{more}.", names[side], one.text)
     };
-    let any = |reality| differences().any(|one| one.reality == reality);
-    let tests = differences().filter(|one| one.p_value.is_some()).count();
-    if tests > 0 {
-        say(
-            "",
+    found.into_iter().map(sentence).collect()
+}
+
+/// What the words of the last column mean, those that stand in it.
+fn words_for_real(comparison: &Comparison) -> Vec<String> {
+    let figures = || comparison.rows.iter().flat_map(shown);
+    let any = |is: &dyn Fn(&Difference) -> bool| {
+        figures().flat_map(|figure| figure.differences.iter().flatten()).any(is)
+    };
+    let mut words = Vec::new();
+    if any(&|one| one.p_value.is_some()) {
+        words.push(
             "Real: yes or no. Whether repetitions differ as much by chance: Welch's test on \
              logarithms at 5 %, with Holm's correction for the number of rows. Intervals are \
              95 % ones of the repetitions."
-                .into(),
-            Ink::Dim,
+                .to_owned(),
         );
     }
-    if any(Reality::SpreadUnknown) {
-        let sides = |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
-        say(
-            "",
-            format!(
-                "Real: unknown. The run-to-run spread is not known; it takes {REPETITIONS} \
-                 repetitions of each side: iodyno compare {} {}",
-                sides("A"),
-                sides("B")
-            ),
-            Ink::Dim,
-        );
+    if any(&|one| one.reality == Reality::SpreadUnknown) {
+        let side = |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
+        words.push(format!(
+            "Real: unknown. The run-to-run spread is not known; it takes {REPETITIONS} \
+             repetitions of each side: iodyno compare {} {}",
+            side("A"),
+            side("B")
+        ));
     }
-    if any(Reality::WithinRounding) {
-        say(
-            "",
+    if any(&|one| one.reality == Reality::WithinRounding) {
+        words.push(
             "Real: rounding. The difference is no more than the figures were rounded by, or \
              than a histogram's bins are wide."
-                .into(),
-            Ink::Dim,
+                .to_owned(),
         );
     }
-    for (side, name) in names.iter().enumerate() {
-        let ordered =
-            |order| cells(comparison).any(|(_, at, cell)| at == side && cell.order == order);
-        if ordered(Order::OneAfterTheOther) {
-            say(
-                "",
-                format!(
-                    "{name}: not measured in turns with {}, so that what changed meanwhile (heat, \
-                     fill, other load) may be the difference.",
-                    names[0]
-                ),
-                Ink::Doubt,
-            );
-        } else if ordered(Order::Unknown) {
-            say(
-                "",
-                format!("{name}: whether it was measured in turns with {} is not known.", names[0]),
-                Ink::Dim,
-            );
-        }
-    }
-    let why_not = comparison.rows.iter().flat_map(|row| &row.figures);
-    let mut why_not: Vec<&String> = why_not.filter_map(|figure| figure.why_not.as_ref()).collect();
-    why_not.dedup();
-    for why in why_not {
-        say("", format!("Not compared: {why}."), Ink::Dim);
-    }
-    out
+    words
 }
 
 /// What has to be known of a cell.
