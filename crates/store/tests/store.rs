@@ -226,11 +226,16 @@ fn a_store_of_each_schema_opens() {
         let copy = Store::copy_of(&path).unwrap();
         let untouched = std::fs::read(&path).unwrap() == std::fs::read(&fixture).unwrap();
         assert!(untouched, "copying {version} changed it");
+        let mut kept = measurement("rand-read", 1000.0);
+        if version == "v1.sqlite" {
+            // They were not counted yet.
+            kept.total[0].short_ios = None;
+        }
         for mut store in [copy, Store::open(&path).unwrap()] {
             let record = store.load("last").unwrap();
             assert_eq!(record.run, expected);
             assert_eq!(record.snapshots, [host(1)]);
-            assert_eq!(record.measurements, [measurement("rand-read", 1000.0)]);
+            assert_eq!(record.measurements, std::slice::from_ref(&kept));
             assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
             store.add_measurement(&expected.id, &unsaid()).unwrap();
             assert_eq!(store.load("last").unwrap().measurements[1], unsaid());
