@@ -1,6 +1,6 @@
 //! Which percentiles of a histogram may be shown, and their intervals.
 
-use iodyno_model::Histogram;
+use iodyno_model::{DirectionResult, Histogram, LatencyKind};
 
 /// Level of the intervals.
 pub(crate) const LEVEL: f64 = 0.95;
@@ -53,6 +53,15 @@ pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percen
             })
         })
         .collect()
+}
+
+/// The percentile of a result's latencies of `kind`, ns: of the bins, where
+/// enough lie beyond it, else as a report states it.
+pub(crate) fn known(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<f64> {
+    match result.bins(kind) {
+        Some(bins) => percentiles(bins, &[percent]).first().map(|shown| shown.value_ns as f64),
+        None => result.percentile_of(kind, percent).map(|stated| stated.value),
+    }
 }
 
 /// The values of the two ranks between which the quantile lies at [`LEVEL`]:

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compare;
+mod export;
 mod import;
 mod plot;
 mod report;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use compare::Compare;
+pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
 pub(crate) use report::Report;
@@ -64,7 +66,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Show the host and its drives
     List(List),
-    /// List stored runs, or remove some
+    /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run again, judged anew
     Show(Show),
@@ -124,6 +126,9 @@ pub(crate) struct Check {
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print what other tools read instead of text
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
     /// Who makes the I/O
@@ -224,6 +229,8 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
+    /// Write the results of runs for other programs
+    Export(Export),
     /// Remove runs
     Rm {
         /// Ids, names, or `last`
@@ -249,6 +256,9 @@ pub(crate) struct Show {
     /// More data sheets: a TOML file, also several times
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    /// Print what other tools read instead of text
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -60,7 +60,7 @@ pub(super) fn count(value: u128) -> Option<u64> {
 }
 
 /// A time as RFC 3339 in UTC, from ns since 1970.
-pub(super) fn rfc3339(ns: i64) -> String {
+pub(crate) fn rfc3339(ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .expect("64 bits of nanoseconds reach from 1677 to 2262, a Timestamp from -9999 to 9999")
         .to_string()

@@ -8,11 +8,13 @@ mod columns;
 mod drives;
 mod figure;
 mod findings;
+mod fleet;
 mod grid;
 mod host;
 mod ink;
 mod jobs;
 mod measurements;
+mod results;
 mod rules;
 mod runs;
 mod words;
@@ -22,14 +24,19 @@ use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 pub use columns::ColumnError;
 pub use drives::drives_table;
 pub use findings::findings_text;
+pub use fleet::fleet_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
 pub use measurements::measurements_text;
+pub use results::results_table;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 
+pub(crate) use figure::measured;
+pub(crate) use findings::severity_label;
 use ink::Ink;
 use words::Hanging;
+pub(crate) use words::clean;
 
 /// How text is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]

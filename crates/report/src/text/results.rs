@@ -1,0 +1,80 @@
+//! Measurements in a line each, for runs that have many.
+
+use iodyno_model::{Bytes, DirectionResult, Measurement, Metric, RunRecord};
+
+use super::Style;
+use super::figure::{estimated, stated};
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::clean;
+use crate::percentiles;
+
+/// A line for each direction of each measurement, in the run's order: what was
+/// done, and what came of it. Columns go by priority until it fits `style.width`.
+pub fn results_table(record: &RunRecord, style: &Style) -> String {
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("NAME", 0, false),
+        column("TARGET", 9, false),
+        column("RW", 3, false),
+        column("BS", 2, true),
+        column("DEPTH", 4, true),
+        column("JOBS", 5, true),
+        column("", 6, false),
+        column("IOPS", 1, true),
+        column("BANDWIDTH", 1, true),
+        column("MEAN LATENCY", 7, true),
+        column("99 %", 8, true),
+    ];
+    let mut rows = Vec::new();
+    for measurement in &record.measurements {
+        let failure = measurement.failure();
+        if let (Some(how), true) = (failure, measurement.total.is_empty()) {
+            let mut cells = about(measurement);
+            cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
+            cells.push(GridCell { text: clean(how), ink: Ink::Bad });
+            cells.extend((0..3).map(|_| plain(String::new())));
+            rows.push(cells);
+        }
+        for result in &measurement.total {
+            let mut cells = about(measurement);
+            cells.push(match failure {
+                Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
+                None => plain(result.direction.name().into()),
+            });
+            cells.extend(figures(result).map(plain));
+            rows.push(cells);
+        }
+    }
+    grid(&columns, &rows, style, style.wide).text
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
+}
+
+fn about(of: &Measurement) -> Vec<GridCell> {
+    let workload = &of.workload;
+    let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
+    let words = [
+        clean(&of.name),
+        of.targets.iter().map(|target| clean(target)).collect::<Vec<_>>().join(" "),
+        workload.rw.as_deref().map(clean).unwrap_or_default(),
+        workload.bs.map(|bs| Bytes(bs).binary()).unwrap_or_default(),
+        number(workload.iodepth),
+        number(workload.numjobs),
+    ];
+    words.into_iter().map(plain).collect()
+}
+
+fn figures(of: &DirectionResult) -> [String; 4] {
+    let rate = of.iops.map(|iops| estimated(Metric::Iops, &iops).replace(" IOPS", ""));
+    let mean = of.mean_latency();
+    let p99 = mean.and_then(|(kind, _)| percentiles::known(of, kind, 99.0));
+    [
+        rate.unwrap_or_default(),
+        of.bandwidth.map(|rate| estimated(Metric::Bandwidth, &rate)).unwrap_or_default(),
+        mean.map(|(_, ns)| estimated(Metric::LatencyMean, &ns)).unwrap_or_default(),
+        p99.map(|ns| stated(Metric::LatencyMean, ns)).unwrap_or_default(),
+    ]
+}
