@@ -228,13 +228,21 @@ impl Fleet {
 
     /// How many hosts they are of.
     pub fn hosts(&self) -> usize {
-        let all = self.classes.iter().flat_map(|class| &class.drives);
-        all.map(|drive| drive.host.as_str()).collect::<std::collections::BTreeSet<_>>().len()
+        let hosts = self.drives().map(|drive| drive.host.as_str());
+        hosts.collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// How many have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
-        let all = self.classes.iter().flat_map(|class| &class.drives);
-        all.filter(|drive| drive.verdict == verdict).count()
+        self.drives().filter(|drive| drive.verdict == verdict).count()
+    }
+
+    /// How many are unlike their class.
+    pub fn outliers(&self) -> usize {
+        self.drives().filter(|drive| !drive.outliers.is_empty()).count()
+    }
+
+    fn drives(&self) -> impl Iterator<Item = &FleetDrive> {
+        self.classes.iter().flat_map(|class| &class.drives)
     }
 }

@@ -29,7 +29,9 @@ impl<'a> Judged<'a> {
     /// Everything that has a verdict of its own, in the assessment's order.
     pub(crate) fn subjects(self) -> Vec<Subject<'a>> {
         let subject = |(name, verdict): &'a (String, Verdict)| {
-            let drive = self.record.host().and_then(|host| host.drive(name));
+            let host = self.record.host();
+            let of_namespace = || Some(host?.namespace(name)?.0);
+            let drive = host.and_then(|host| host.drive(name)).or_else(of_namespace);
             let names = drive.map_or_else(|| vec![name.as_str()], names);
             Subject { name, drive, verdict: *verdict, names }
         };

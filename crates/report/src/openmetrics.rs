@@ -17,7 +17,7 @@ use crate::text::severity_label;
 
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
 const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validity::Invalid];
-const QUANTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const NS_PER_S: f64 = 1e9;
 
 /// Names and values, in order.
@@ -230,11 +230,15 @@ fn measurement_labels(of: Judged<'_>, index: usize, measurement: &Measurement) -
         ("target", measurement.targets.join(":")),
     ];
     let workload = &measurement.workload;
+    // A depth that was searched for may differ the next time.
+    let is_fixed = measurement.conditions.depths_tried.is_empty();
+    let depth = workload.iodepth.filter(|_| is_fixed);
+    let jobs = workload.numjobs.filter(|_| is_fixed);
     let known = [
         ("rw", workload.rw.clone()),
         ("bs_bytes", workload.bs.map(|bs| bs.to_string())),
-        ("iodepth", workload.iodepth.map(|depth| depth.to_string())),
-        ("numjobs", workload.numjobs.map(|jobs| jobs.to_string())),
+        ("iodepth", depth.map(|depth| depth.to_string())),
+        ("numjobs", jobs.map(|jobs| jobs.to_string())),
     ];
     labels.extend(known.into_iter().filter_map(|(name, value)| Some((name, value?))));
     if let Some(drive) = drive_under(of.record, measurement) {
@@ -276,7 +280,7 @@ impl Figures {
                 "seconds",
                 "Upper end of the interval of the mean latency.",
             ),
-            family("iodyno_measurement_latency_seconds", "seconds", "Quantiles of the latency."),
+            family("iodyno_measurement_latency_seconds", "seconds", "Percentiles of the latency."),
             family("iodyno_measurement_latency_max_seconds", "seconds", "Largest latency."),
             family("iodyno_measurement_errors", "", "I/Os that failed."),
         ])
@@ -293,7 +297,7 @@ impl Figures {
             mean,
             mean_low,
             mean_high,
-            quantiles,
+            tails,
             max,
             errors,
         ] = &mut self.0;
@@ -316,11 +320,11 @@ impl Figures {
         let mut labels = labels.clone();
         labels.push(("latency", kind.name().to_owned()));
         estimate([mean, mean_low, mean_high], &labels, Some(of), NS_PER_S);
-        for percent in QUANTILES {
+        for percent in PERCENTILES {
             if let Some(ns) = percentiles::known(result, kind, percent) {
                 let mut labels = labels.clone();
-                labels.push(("quantile", format!("{}", percent / 100.0)));
-                quantiles.push(labels, ns / NS_PER_S);
+                labels.push(("percentile", percent.to_string()));
+                tails.push(labels, ns / NS_PER_S);
             }
         }
         if let Some(ns) = result.max_of(kind) {

@@ -1,5 +1,6 @@
 //! The public document read back.
 
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 mod common;
 
 use iodyno_model::{Fact, LatencyKind, RunRecord};

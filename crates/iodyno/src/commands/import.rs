@@ -42,6 +42,10 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     if let Some(name) = &arguments.name {
         found = joined(found, name)?;
     }
+    if found.is_empty() {
+        terminal::problems(context, &problems);
+        return Ok(2);
+    }
     let mut store = context.store()?;
     let mut stored: Vec<(RunRecord, Assessment)> = Vec::new();
     for Loaded { mut record, .. } in found {
@@ -183,8 +187,8 @@ fn quoted(name: &str) -> String {
 fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = run_heading(&record.run, style);
     out.push_str(&counted(record));
-    if let Some(host) = record.host() {
-        let drives = host.drives.len();
+    let drives = record.host().map_or(0, |host| host.drives.len());
+    if drives > 0 {
         out.push_str(&format!(", {drives} drive{}", if drives == 1 { "" } else { "s" }));
     }
     out.push('\n');

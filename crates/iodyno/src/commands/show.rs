@@ -114,7 +114,7 @@ fn assessed(
             let document = run_document(record, &assessment, status as u8);
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
-        Shape::Format(Format::Junit) => format!("{}\n", junit(judged)?.trim_end()),
+        Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
         Shape::Format(Format::Ocp) => ocp(judged)?,
         Shape::Format(Format::Openmetrics) => openmetrics(judged),
         Shape::Jobs => jobs_text(record, &assessment, &style),

@@ -7,8 +7,11 @@ use super::figure::{estimated, percent, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, cut};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+
+/// Columns that usually stand in front of the reason.
+const BESIDE_WHY: usize = 50;
 
 /// Drives of many hosts: how many of each verdict, then a table for each class
 /// (model, firmware, capacity), outliers first. Lines are at most
@@ -22,6 +25,9 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
         .filter(|verdict| fleet.count(*verdict) > 0)
         .map(|verdict| format!("{} {}", fleet.count(verdict), verdict.label()))
         .collect();
+    if fleet.outliers() > 0 {
+        items.push(format!("{} unlike the class", fleet.outliers()));
+    }
     if fleet.older_runs > 0 {
         let runs = counted(fleet.older_runs, "older run");
         items.push(format!("{runs} of the same hosts left out"));
@@ -71,58 +77,47 @@ fn heading(class: &FleetClass) -> String {
 fn table(class: &FleetClass, style: &Style) -> String {
     let column = |heading, priority| GridColumn { heading, priority, right: false };
     let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
-    let columns = [
-        column("HOST", 0),
-        column(name, 0),
-        column("SERIAL", 3),
-        column("VERDICT", 0),
-        column("UNLIKE ITS CLASS", 1),
-        column("FINDING", 4),
-    ];
-    let has = |any: fn(&FleetDrive) -> bool| class.drives.iter().any(any);
-    let shown = [
-        true,
-        true,
-        has(|drive| drive.serial.is_some()),
-        true,
-        has(|drive| !drive.outliers.is_empty()),
-        has(|drive| drive.finding.is_some()),
-    ];
-    let keep = |at: &usize| shown[*at];
-    let columns: Vec<GridColumn> = (0..columns.len()).filter(keep).map(|at| columns[at]).collect();
-    let rows: Vec<Vec<GridCell>> = class
-        .drives
-        .iter()
-        .map(|drive| {
-            let cells = cells(drive);
-            (0..cells.len()).filter(keep).map(|at| cells[at].clone()).collect()
-        })
-        .collect();
+    let mut columns = vec![column("HOST", 0), column(name, 0), column("VERDICT", 0)];
+    let serials = class.drives.iter().any(|drive| drive.serial.is_some());
+    if serials {
+        columns.insert(2, column("SERIAL", 1));
+    }
+    let reasons = class.drives.iter().any(|drive| why(drive).is_some());
+    if reasons {
+        columns.push(column("WHY", 0));
+    }
+    let room = if style.wide { usize::MAX } else { style.width.saturating_sub(BESIDE_WHY).max(24) };
+    let row = |drive: &FleetDrive| {
+        let verdict =
+            GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) };
+        let mut cells = vec![plain(clean(&drive.host)), plain(clean(&drive.name)), verdict];
+        if serials {
+            cells.insert(2, plain(drive.serial.as_deref().map(clean).unwrap_or_default()));
+        }
+        if reasons {
+            let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
+            let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
+            let why = why(drive).map(|why| cut(&why, room)).unwrap_or_default();
+            cells.push(GridCell { ink, ..plain(why) });
+        }
+        cells
+    };
+    let rows: Vec<Vec<GridCell>> = class.drives.iter().map(row).collect();
     grid(&columns, &rows, style, style.wide).text
 }
 
-fn cells(drive: &FleetDrive) -> [GridCell; 6] {
-    let plain = |text: String| GridCell {
-        text: if text.is_empty() { "-".into() } else { text },
-        ink: Ink::Plain,
+fn plain(text: String) -> GridCell {
+    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
+}
+
+/// What is unlike its class, else the worst that was found of it.
+fn why(drive: &FleetDrive) -> Option<String> {
+    let Some(first) = drive.outliers.first() else {
+        return drive.finding.as_deref().map(clean);
     };
-    let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
-    let unlike = drive.outliers.first().map(|first| {
-        let more = drive.outliers.len() - 1;
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        format!("{}{more}", outlier(first))
-    });
-    [
-        plain(clean(&drive.host)),
-        plain(clean(&drive.name)),
-        plain(drive.serial.as_deref().map(clean).unwrap_or_default()),
-        GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) },
-        GridCell {
-            ink: worst.map_or(Ink::Plain, Ink::of_verdict),
-            ..plain(unlike.unwrap_or_default())
-        },
-        plain(drive.finding.as_deref().map(clean).unwrap_or_default()),
-    ]
+    let more = drive.outliers.len() - 1;
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Some(format!("{}{more}", outlier(first)))
 }
 
 /// `rand-read 398k ± 1k IOPS, 41 % of the median of 8 (982k IOPS)`.
