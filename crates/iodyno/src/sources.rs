@@ -16,7 +16,7 @@ use crate::context::{Context, Usage};
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
 
-/// What a file begins with is enough to know it.
+/// What a file begins with says whether it is JSON.
 const HEAD_BYTES: u64 = 4096;
 
 /// A run, and what of its files could not be read.
@@ -70,7 +70,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
         let text = String::from_utf8_lossy(&bytes);
-        return match kind(&bytes) {
+        return match kind(&text) {
             Kind::Documents => documents(&text, "standard input"),
             _ => {
                 let imported = iodyno_fio::read::text("standard input", &text);
@@ -86,9 +86,14 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     if file.join("entries.json").is_file() {
         return of_file(file, Kind::Capture);
     }
-    let ours = ours_below(file).map_err(unreadable)?;
-    let mut imported = iodyno_fio::read::path(file).map_err(unreadable)?;
-    let is_ours = |problem: &Problem| ours.iter().any(|(own, _)| Path::new(&problem.file) == own);
+    let (ours, others) = below(file).map_err(unreadable)?;
+    // An empty folder is fio's reader's to tell.
+    let mut imported = match others || ours.is_empty() {
+        true => iodyno_fio::read::path(file).map_err(unreadable)?,
+        false => Imported::default(),
+    };
+    let is_ours =
+        |problem: &Problem| ours.iter().any(|(own, _)| Path::new(&problem.file).starts_with(own));
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
@@ -101,7 +106,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
             }),
         }
     }
-    if !imported.measurements.is_empty() || all.is_empty() || !imported.problems.is_empty() {
+    if all.is_empty() || imported != Imported::default() {
         all.insert(0, of_fio(imported, path));
     }
     Ok(all)
@@ -120,44 +125,59 @@ enum Kind {
     Fio,
 }
 
-fn kind(head: &[u8]) -> Kind {
-    let text = String::from_utf8_lossy(&head[..head.len().min(HEAD_BYTES as usize)]);
-    let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    if head.starts_with(b"SQLite format 3\0") {
+/// `text` is a file's text; its head is enough where it is not JSON.
+fn kind(text: &str) -> Kind {
+    let head = text.trim_start();
+    let holds = |words: &str| text.contains(words);
+    if text.starts_with("SQLite format 3\0") {
         Kind::Store
-    } else if dense.trim_start_matches('[').starts_with("{\"schema\":\"iodyno.") {
-        Kind::Documents
-    } else if dense.starts_with("{\"/") {
+    } else if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"/")) {
         Kind::Capture
+    } else if is_json(head) && holds("\"iodyno.") && holds("\"schema\"") {
+        Kind::Documents
     } else {
         Kind::Fio
     }
 }
 
-fn kind_of(file: &Path) -> std::io::Result<Kind> {
-    let mut head = Vec::new();
-    std::fs::File::open(file)?.take(HEAD_BYTES).read_to_end(&mut head)?;
-    Ok(kind(&head))
+fn is_json(head: &str) -> bool {
+    head.trim_start().starts_with(['{', '['])
 }
 
-/// What iodyno wrote below a folder, in order of the names. Links are not
-/// followed; what cannot be opened is fio's reader's to tell.
-fn ours_below(folder: &Path) -> std::io::Result<Vec<(PathBuf, Kind)>> {
-    let mut found = Vec::new();
+fn kind_of(file: &Path) -> std::io::Result<Kind> {
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(file)?;
+    file.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
+    // Whoever sorted a document's members put its schema at the end.
+    if is_json(&String::from_utf8_lossy(&bytes)) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(kind(&String::from_utf8_lossy(&bytes)))
+}
+
+/// What is below a folder, in order of the names: what iodyno wrote, and
+/// whether there is anything else. Links are not followed.
+fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
+    let (mut ours, mut others) = (Vec::new(), false);
     let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() && path.join("entries.json").is_file() {
-            found.push((path, Kind::Capture));
+            ours.push((path, Kind::Capture));
         } else if kind.is_dir() {
-            found.extend(ours_below(&path)?);
-        } else if kind.is_file() {
-            let kind = kind_of(&path).unwrap_or(Kind::Fio);
-            found.extend((kind != Kind::Fio).then_some((path, kind)));
+            let (inner, more) = below(&path)?;
+            ours.extend(inner);
+            others |= more;
+        } else {
+            let file = kind.is_file().then(|| kind_of(&path).ok()).flatten();
+            match file.filter(|kind| *kind != Kind::Fio) {
+                Some(kind) => ours.push((path, kind)),
+                None => others = true,
+            }
         }
     }
-    Ok(found)
+    Ok((ours, others))
 }
 
 fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
@@ -256,13 +276,11 @@ mod tests {
 
     #[test]
     fn a_file_is_known_by_how_it_begins() {
-        assert_eq!(kind(b"SQLite format 3\0\x10"), Kind::Store);
-        assert_eq!(kind(b"{\n  \"schema\": \"iodyno.run/1\""), Kind::Documents);
-        assert_eq!(kind(b"[\n {\"schema\":\"iodyno.run/2\""), Kind::Documents);
-        assert_eq!(kind(b"{\n\"/proc/cpuinfo\": "), Kind::Capture);
-        for fio in
-            [&b"{\n  \"fio version\" : \"fio-3.33\""[..], b"", b"3;fio-3.33;", b"[global]", b"\xff"]
-        {
+        assert_eq!(kind("SQLite format 3\0\x10"), Kind::Store);
+        assert_eq!(kind("{\n  \"schema\": \"iodyno.run/1\""), Kind::Documents);
+        assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
+        assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
+        for fio in ["{\n  \"fio version\" : \"fio-3.33\"", "", "3;fio-3.33;", "[global]\nrw=read"] {
             assert_eq!(kind(fio), Kind::Fio);
         }
     }

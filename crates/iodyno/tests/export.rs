@@ -12,7 +12,8 @@ fn world() -> World {
     for name in ["one", "two"] {
         let drive = world.sparse(name, 1 << 30);
         let drive = drive.to_str().unwrap();
-        let checked = world.run(&["check", drive, "--generator", "simulated", "--name", name, "-q"]);
+        let checked =
+            world.run(&["check", drive, "--generator", "simulated", "--name", name, "-q"]);
         status(&checked, 4);
     }
     world
@@ -26,7 +27,8 @@ fn json_is_the_public_document_or_an_array_of_them() {
         status(&output, 0);
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    let shown: Value = serde_json::from_slice(&world.run(&["show", "one", "--json"]).stdout).unwrap();
+    let shown: Value =
+        serde_json::from_slice(&world.run(&["show", "one", "--json"]).stdout).unwrap();
     assert_eq!(export(&["one"]), shown);
     let both = export(&["one", "two", "--format", "json"]);
     assert_eq!((&both[0], &both[1]["name"]), (&shown, &"two".into()));

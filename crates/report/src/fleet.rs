@@ -77,6 +77,9 @@ struct Figure {
     estimate: Estimate,
 }
 
+/// A drive with its figures.
+type Measured = (FleetDrive, Vec<Figure>);
+
 /// Drives of many runs. Of several runs of one host the newest counts. A
 /// figure is an outlier where three or more drives of the class (model,
 /// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
@@ -84,7 +87,7 @@ struct Figure {
 /// measurement is neither held against the others nor part of the median.
 pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
     let newest: Vec<Judged<'_>> = runs.iter().copied().filter(|of| is_newest(*of, runs)).collect();
-    let mut classes: Vec<(Option<DriveKind>, Vec<(FleetDrive, Vec<Figure>)>)> = Vec::new();
+    let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
     for of in &newest {
         for subject in of.subjects() {
             let kind = subject.drive.map(kind);
@@ -161,7 +164,7 @@ fn figures(of: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
     .collect()
 }
 
-fn class(kind: Option<DriveKind>, drives: Vec<(FleetDrive, Vec<Figure>)>) -> FleetClass {
+fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
     let alike = |figure: &Figure| -> Vec<Estimate> {
         let same = |other: &&Figure| {
             (&other.measurement, &other.workload, other.metric)

@@ -28,9 +28,10 @@ pub(super) enum Artifact {
         major: u8,
         minor: u8,
     },
-    TestRunArtifact(RunArtifact),
-    #[serde(rename_all = "camelCase")]
-    TestStepArtifact {
+    #[serde(rename = "testRunArtifact")]
+    Run(RunArtifact),
+    #[serde(rename = "testStepArtifact", rename_all = "camelCase")]
+    Step {
         test_step_id: String,
         #[serde(flatten)]
         artifact: StepArtifact,
@@ -40,7 +41,7 @@ pub(super) enum Artifact {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum RunArtifact {
-    TestRunStart(RunStart),
+    TestRunStart(Box<RunStart>),
     TestRunEnd(RunEnd),
 }
 

@@ -34,7 +34,7 @@ pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
     let start_ns = run.started_ns;
     let end_ns = run.ended_ns.unwrap_or(start_ns);
     lines.add(start_ns, Artifact::SchemaVersion { major: 2, minor: 0 })?;
-    lines.add(start_ns, Artifact::TestRunArtifact(RunArtifact::TestRunStart(run_start(of))))?;
+    lines.add(start_ns, Artifact::Run(RunArtifact::TestRunStart(Box::new(run_start(of)))))?;
     for (measurement, judged) in of.measurements() {
         measured(&mut lines, of, measurement, judged)?;
     }
@@ -49,7 +49,7 @@ pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
         ExitStatus::Usage | ExitStatus::Interrupted => (Status::Error, RunResult::NotApplicable),
     };
     let end = RunEnd { status, result };
-    lines.add(end_ns, Artifact::TestRunArtifact(RunArtifact::TestRunEnd(end)))?;
+    lines.add(end_ns, Artifact::Run(RunArtifact::TestRunEnd(end)))?;
     Ok(lines.text)
 }
 
@@ -75,7 +75,7 @@ impl Lines {
 
     fn in_step(&mut self, at_ns: i64, artifact: StepArtifact) -> serde_json::Result<()> {
         let test_step_id = self.step.to_string();
-        self.add(at_ns, Artifact::TestStepArtifact { test_step_id, artifact })
+        self.add(at_ns, Artifact::Step { test_step_id, artifact })
     }
 
     fn begin(&mut self, at_ns: i64, name: String) -> serde_json::Result<()> {
