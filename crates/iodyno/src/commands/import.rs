@@ -154,19 +154,18 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
     let texts: Vec<String> =
         stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
     terminal::print(&texts.join("\n"))?;
-    let names: Vec<&str> = stored.iter().map(|(record, _)| selector(record)).collect();
-    match names.as_slice() {
-        [] => {}
-        [one] => note(context, &format!("next: iodyno show {}", quoted(one))),
-        [one, other, ..] => note(
-            context,
-            &format!(
-                "next: iodyno show {0}, or iodyno compare {0} {1}",
-                quoted(one),
-                quoted(other)
-            ),
-        ),
+    let Some((first, _)) = stored.first() else { return Ok(()) };
+    let mut next = format!("next: iodyno show {}", quoted(selector(first)));
+    let measured: Vec<&RunRecord> = stored
+        .iter()
+        .map(|(record, _)| record)
+        .filter(|one| !one.measurements.is_empty())
+        .collect();
+    if let [one, other, ..] = measured.as_slice() {
+        let (one, other) = (quoted(selector(one)), quoted(selector(other)));
+        next.push_str(&format!(", or iodyno compare {one} {other}"));
     }
+    note(context, &next);
     Ok(())
 }
 
@@ -187,10 +186,6 @@ fn quoted(name: &str) -> String {
 fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = run_heading(&record.run, style);
     out.push_str(&counted(record));
-    let drives = record.host().map_or(0, |host| host.drives.len());
-    if drives > 0 {
-        out.push_str(&format!(", {drives} drive{}", if drives == 1 { "" } else { "s" }));
-    }
     out.push('\n');
     let table = results_table(record, style);
     let lines: Vec<&str> = table.lines().collect();
@@ -212,21 +207,24 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
 
 /// `12 measurements by fio 3.33 and fio 3.36, 2 of them failed`.
 fn counted(record: &RunRecord) -> String {
-    let count = record.measurements.len();
-    let sources: BTreeSet<&str> = record
-        .measurements
-        .iter()
-        .map(|measurement| measurement.source.as_str())
-        .filter(|source| !source.is_empty())
-        .collect();
-    let mut out = format!("{count} measurement{}", if count == 1 { "" } else { "s" });
+    let some =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let drives = record.host().map_or(0, |host| host.drives.len());
+    if record.measurements.is_empty() {
+        return format!("an inventory: {}", some(drives, "NVMe drive"));
+    }
+    let mut out = some(record.measurements.len(), "measurement");
+    let sources = record.measurements.iter().map(|one| one.source.as_str());
+    let sources: BTreeSet<&str> = sources.filter(|source| !source.is_empty()).collect();
     if !sources.is_empty() {
-        let sources: Vec<&str> = sources.into_iter().collect();
-        out.push_str(&format!(" by {}", sources.join(" and ")));
+        out.push_str(&format!(" by {}", Vec::from_iter(sources).join(" and ")));
     }
     let failed = record.measurements.iter().filter(|one| one.failure().is_some()).count();
     if failed > 0 {
         out.push_str(&format!(", {failed} of them failed"));
+    }
+    if drives > 0 {
+        out.push_str(&format!(", {}", some(drives, "NVMe drive")));
     }
     out
 }

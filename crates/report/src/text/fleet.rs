@@ -7,11 +7,11 @@ use super::figure::{estimated, percent, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean, cut};
+use super::words::{Hanging, clean, cut, display_width};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
-/// Columns that usually stand in front of the reason.
-const BESIDE_WHY: usize = 50;
+/// Columns that a reason gets at least.
+const LEAST_WHY: usize = 24;
 
 /// Drives of many hosts: how many of each verdict, then a table for each class
 /// (model, firmware, capacity), outliers first. Lines are at most
@@ -86,7 +86,6 @@ fn table(class: &FleetClass, style: &Style) -> String {
     if reasons {
         columns.push(column("WHY", 0));
     }
-    let room = if style.wide { usize::MAX } else { style.width.saturating_sub(BESIDE_WHY).max(24) };
     let row = |drive: &FleetDrive| {
         let verdict =
             GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) };
@@ -94,16 +93,27 @@ fn table(class: &FleetClass, style: &Style) -> String {
         if serials {
             cells.insert(2, plain(drive.serial.as_deref().map(clean).unwrap_or_default()));
         }
-        if reasons {
+        cells
+    };
+    let mut rows: Vec<Vec<GridCell>> = class.drives.iter().map(row).collect();
+    if reasons {
+        let room = if style.wide { usize::MAX } else { room(&rows, style.width) };
+        for (drive, cells) in class.drives.iter().zip(&mut rows) {
             let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
             let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
             let why = why(drive).map(|why| cut(&why, room)).unwrap_or_default();
             cells.push(GridCell { ink, ..plain(why) });
         }
-        cells
-    };
-    let rows: Vec<Vec<GridCell>> = class.drives.iter().map(row).collect();
+    }
     grid(&columns, &rows, style, style.wide).text
+}
+
+/// Columns that are left beside `rows`.
+fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widest = |at: usize| rows.iter().map(|row| display_width(&row[at].text) + 2).max();
+    let taken: usize = (0..columns).filter_map(widest).sum();
+    width.saturating_sub(taken).max(LEAST_WHY)
 }
 
 fn plain(text: String) -> GridCell {
@@ -120,14 +130,14 @@ fn why(drive: &FleetDrive) -> Option<String> {
     Some(format!("{}{more}", outlier(first)))
 }
 
-/// `rand-read 398k ± 1k IOPS, 41 % of the median of 8 (982k IOPS)`.
+/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`.
 fn outlier(outlier: &Outlier) -> String {
     let Outlier { measurement, metric, estimate, unlike, of } = outlier;
     format!(
-        "{} {}, {} of the median of {of} ({})",
+        "{} {} of the median of {of}: {}, not {}",
         clean(measurement),
-        estimated(*metric, estimate),
         percent(unlike.ratio),
+        estimated(*metric, estimate),
         stated(*metric, unlike.median),
     )
 }
