@@ -66,22 +66,18 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
 /// The runs that a file, a folder or standard input holds, at least one: one
 /// with all that fio printed, and each run that iodyno wrote.
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
+    let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
-        let text = String::from_utf8_lossy(&bytes);
-        return match kind(&text) {
-            Kind::Documents => documents(&text, "standard input"),
-            _ => {
-                let imported = iodyno_fio::read::text("standard input", &text);
-                Ok(vec![of_fio(imported, "standard input")])
-            }
-        };
+        return of_text(&whole(std::io::stdin().lock())?, "standard input");
     }
     let file = Path::new(path);
-    let unreadable = |error| Usage(format!("{path}: {error}"));
-    if !file.is_dir() {
+    let metadata = std::fs::metadata(file).map_err(unreadable)?;
+    if metadata.is_file() {
         return of_file(file, kind_of(file).map_err(unreadable)?);
+    }
+    if !metadata.is_dir() {
+        // A pipe can be read once.
+        return of_text(&whole(std::fs::File::open(file).map_err(unreadable)?)?, path);
     }
     if file.join("entries.json").is_file() {
         return of_file(file, Kind::Capture);
@@ -106,10 +102,27 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
             }),
         }
     }
-    if all.is_empty() || imported != Imported::default() {
-        all.insert(0, of_fio(imported, path));
+    match all.first_mut() {
+        Some(first) if imported.measurements.is_empty() => first.problems = imported.problems,
+        _ => all.insert(0, of_fio(imported, path)),
     }
     Ok(all)
+}
+
+fn whole(mut from: impl Read) -> Result<String> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).context("cannot be read")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
+    match kind(text) {
+        Kind::Documents => documents(text, name),
+        Kind::Store | Kind::Capture => {
+            Err(Usage(format!("{name}: stores and captures are read from files")).into())
+        }
+        Kind::Fio => Ok(vec![of_fio(iodyno_fio::read::text(name, text), name)]),
+    }
 }
 
 /// What a file is, by how it begins.

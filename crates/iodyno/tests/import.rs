@@ -85,21 +85,24 @@ fn names_are_the_users_or_get_a_number() {
 }
 
 #[test]
-fn standard_input_is_read() {
+fn pipes_are_read() {
     let world = World::new();
     let report = std::fs::read(fio(&world, "x.json")).unwrap();
-    let mut child = world
-        .command()
-        .args(["import", "-", "--name", "piped", "--json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(&report).unwrap();
-    let output = child.wait_with_output().unwrap();
-    status(&output, 0);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&document["schema"], &document["name"]), (&"iodyno.run/1".into(), &"piped".into()));
+    for (path, name) in [("-", "dash"), ("/dev/stdin", "pipe")] {
+        let mut child = world
+            .command()
+            .args(["import", path, "--name", name, "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&report).unwrap();
+        let output = child.wait_with_output().unwrap();
+        status(&output, 0);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["schema"], "iodyno.run/1");
+        assert_eq!(document["name"], name);
+    }
 }
 
 #[test]
