@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use iodyno_judge::{drive_under, exit_status};
-use iodyno_model::{DirectionResult, Drive, Estimate, Measurement, Validity, Verdict};
+use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, Validity, Verdict};
 
 use crate::judged::Judged;
 use crate::percentiles;
@@ -316,19 +316,22 @@ impl Figures {
         if let Some(count) = result.errors {
             errors.push(labels.clone(), count as f64);
         }
-        let Some((kind, of)) = result.mean_latency() else { return };
-        let mut labels = labels.clone();
-        labels.push(("latency", kind.name().to_owned()));
-        estimate([mean, mean_low, mean_high], &labels, Some(of), NS_PER_S);
+        let of_kind = |kind: LatencyKind| -> Labels {
+            let label = ("latency", kind.name().to_owned());
+            labels.iter().cloned().chain([label]).collect()
+        };
+        if let Some((kind, of)) = result.mean_latency() {
+            estimate([mean, mean_low, mean_high], &of_kind(kind), Some(of), NS_PER_S);
+            if let Some(ns) = result.max_of(kind) {
+                max.push(of_kind(kind), ns.value / NS_PER_S);
+            }
+        }
         for percent in PERCENTILES {
-            if let Some(ns) = percentiles::known(result, kind, percent) {
-                let mut labels = labels.clone();
+            if let Some((kind, ns)) = percentiles::known(result, percent) {
+                let mut labels = of_kind(kind);
                 labels.push(("percentile", percent.to_string()));
                 tails.push(labels, ns / NS_PER_S);
             }
-        }
-        if let Some(ns) = result.max_of(kind) {
-            max.push(labels, ns.value / NS_PER_S);
         }
     }
 }

@@ -55,13 +55,20 @@ pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percen
         .collect()
 }
 
-/// The percentile of a result's latencies of `kind`, ns: of the bins, where
-/// enough lie beyond it, else as a report states it.
-pub(crate) fn known(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<f64> {
-    match result.bins(kind) {
+/// The percentile of a result's latencies, ns, and what they are: of the bins,
+/// where enough lie beyond it, else as a report states it. fio states those of
+/// completions only, beside the mean of the whole.
+pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKind, f64)> {
+    let kinds = [LatencyKind::Total, LatencyKind::Completion];
+    let states = |kind: LatencyKind| {
+        result.stated.as_ref().is_some_and(|stated| !stated.of(kind).percentiles.is_empty())
+    };
+    let kind = kinds.into_iter().find(|kind| result.bins(*kind).is_some() || states(*kind))?;
+    let value = match result.bins(kind) {
         Some(bins) => percentiles(bins, &[percent]).first().map(|shown| shown.value_ns as f64),
         None => result.percentile_of(kind, percent).map(|stated| stated.value),
-    }
+    };
+    Some((kind, value?))
 }
 
 /// The values of the two ranks between which the quantile lies at [`LEVEL`]:

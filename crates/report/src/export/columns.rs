@@ -60,11 +60,12 @@ pub(super) const COLUMNS: &[(&str, Get)] = &[
     ("latency_mean_ns", Number(|row| Some(mean(row)?.1.value))),
     ("latency_mean_low_ns", Number(|row| low(Some(mean(row)?.1)))),
     ("latency_mean_high_ns", Number(|row| high(Some(mean(row)?.1)))),
+    ("latency_max_ns", Number(|row| Some(row.result?.max_of(mean(row)?.0)?.value))),
+    ("percentile_kind", Text(percentile_kind)),
     ("latency_p50_ns", Number(|row| percentile(row, 50.0))),
     ("latency_p90_ns", Number(|row| percentile(row, 90.0))),
     ("latency_p99_ns", Number(|row| percentile(row, 99.0))),
     ("latency_p99_9_ns", Number(|row| percentile(row, 99.9))),
-    ("latency_max_ns", Number(|row| Some(row.result?.max_of(kind(row)?)?.value))),
     ("validity", Text(|row| Some(row.judged?.validity.label().into()))),
     ("reservations", Text(reservations)),
     ("verdict", Text(|row| Some(verdict(row)?.0.label().into()))),
@@ -117,14 +118,12 @@ fn mean(row: &Row<'_>) -> Option<(LatencyKind, Estimate)> {
     row.result?.mean_latency()
 }
 
-/// The kind that the row's latencies are of.
-fn kind(row: &Row<'_>) -> Option<LatencyKind> {
-    let result = row.result?;
-    mean(row).map(|(kind, _)| kind).or_else(|| Some(result.percentile(50.0)?.0))
+fn percentile_kind(row: &Row<'_>) -> Option<String> {
+    Some(percentiles::known(row.result?, 50.0)?.0.name().into())
 }
 
 fn percentile(row: &Row<'_>, percent: f64) -> Option<f64> {
-    percentiles::known(row.result?, kind(row)?, percent)
+    Some(percentiles::known(row.result?, percent)?.1)
 }
 
 fn reservations(row: &Row<'_>) -> Option<String> {

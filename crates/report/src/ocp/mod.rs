@@ -218,13 +218,14 @@ fn figures(
     push("bandwidth", "B/s", result.bandwidth);
     push("errors", "1", result.errors.map(|errors| Estimate::bare(errors as f64)));
     if let Some((kind, mean)) = result.mean_latency() {
-        let name = kind.name();
-        push(&format!("{name} latency mean"), "ns", Some(mean));
-        for percent in [50.0, 90.0, 99.0, 99.9] {
-            let ns = percentiles::known(result, kind, percent).map(Estimate::bare);
-            push(&format!("{name} latency {percent} %"), "ns", ns);
+        push(&format!("{} latency mean", kind.name()), "ns", Some(mean));
+        push(&format!("{} latency max", kind.name()), "ns", result.max_of(kind));
+    }
+    for percent in [50.0, 90.0, 99.0, 99.9] {
+        if let Some((kind, ns)) = percentiles::known(result, percent) {
+            let name = format!("{} latency {percent} %", kind.name());
+            push(&name, "ns", Some(Estimate::bare(ns)));
         }
-        push(&format!("{name} latency max"), "ns", result.max_of(kind));
     }
     let measurement = |(name, unit, estimate): (String, &'static str, Estimate)| {
         let mut metadata = metadata.clone();

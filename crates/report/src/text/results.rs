@@ -70,11 +70,16 @@ fn about(of: &Measurement) -> Vec<GridCell> {
 fn figures(of: &DirectionResult) -> [String; 4] {
     let rate = of.iops.map(|iops| estimated(Metric::Iops, &iops).replace(" IOPS", ""));
     let mean = of.mean_latency();
-    let p99 = mean.and_then(|(kind, _)| percentiles::known(of, kind, 99.0));
+    // fio states percentiles of completions, and the mean of the whole.
+    let p99 = percentiles::known(of, 99.0).map(|(kind, ns)| {
+        let figure = stated(Metric::LatencyMean, ns);
+        let same = mean.is_none_or(|(of, _)| of == kind);
+        if same { figure } else { format!("{figure} ({})", kind.fio_name()) }
+    });
     [
         rate.unwrap_or_default(),
         of.bandwidth.map(|rate| estimated(Metric::Bandwidth, &rate)).unwrap_or_default(),
         mean.map(|(_, ns)| estimated(Metric::LatencyMean, &ns)).unwrap_or_default(),
-        p99.map(|ns| stated(Metric::LatencyMean, ns)).unwrap_or_default(),
+        p99.unwrap_or_default(),
     ]
 }
