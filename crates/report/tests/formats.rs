@@ -109,6 +109,31 @@ fn junit_fails_what_fails_and_skips_what_was_not_judged() {
     assert!(broken.contains("<error message=\"EIO at 4096\"/>"), "{broken}");
 }
 
+#[test]
+fn junit_names_every_case_once() {
+    let mut run = runs().remove(0);
+    for (n, measurement) in run.0.measurements.iter_mut().take(3).enumerate() {
+        measurement.name = "FIOJOB".into();
+        measurement.workload.bs = Some(if n == 0 { 4096 } else { 65536 });
+        measurement.workload.options.insert("runtime".into(), "3".into());
+        measurement.workload.rw = Some("read".into());
+        measurement.workload.iodepth = Some(1);
+        measurement.workload.numjobs = Some(1);
+    }
+    let xml = String::from_utf8(junit(judged(&run)).expect("memory")).expect("UTF-8");
+    let mut names: Vec<&str> =
+        xml.lines().filter(|line| line.contains("<testcase ")).map(str::trim).collect();
+    names = names.iter().map(|line| line.split(" time=").next().expect("a part")).collect();
+    for name in ["bs=4k iodepth=1 numjobs=1\"", "bs=64k iodepth=1 numjobs=1\"", "numjobs=1 #2\""] {
+        let named = |line: &&&str| line.contains("name=\"FIOJOB rw=read ") && line.contains(name);
+        assert_eq!(names.iter().filter(named).count(), 1, "{name}: {names:#?}");
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
 /// The schemas of a folder, by `$id`.
 struct Published(HashMap<String, Value>);
 

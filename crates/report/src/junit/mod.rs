@@ -8,9 +8,11 @@
 
 mod xml;
 
+use std::collections::BTreeMap;
+
 use iodyno_model::{
     Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, RuleOutcome, RuleReport,
-    Severity, Verdict,
+    RunRecord, Severity, Verdict, Workload,
 };
 
 use crate::document::estimate::rfc3339;
@@ -42,7 +44,8 @@ pub fn junit(of: Judged<'_>) -> std::io::Result<Vec<u8>> {
         let mut own = subjects.iter().position(|subject| subject.is_among(&measurement.targets));
         own = own.filter(|_| measurement.targets.len() == 1);
         let class = own.map_or(MACHINE, |own| subjects[own].name);
-        let case = measured_case(class, measurement, judged);
+        let name = unique_name(of.record, measurement);
+        let case = measured_case(class, &name, measurement, judged);
         own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
     }
     for skipped in &run.skipped {
@@ -89,12 +92,41 @@ fn case(class: &str, name: &str, status: Status) -> Case {
     Case { class: class.into(), name: name.into(), time_s: None, status, out: String::new() }
 }
 
+/// What a point of a sweep differs in: `rw=randread bs=4k iodepth=64 numjobs=1`.
+fn points(of: &Measurement) -> String {
+    Workload { options: BTreeMap::new(), ..of.workload.clone() }.label()
+}
+
+/// The measurement's name; tools take cases of one name for the same case, so
+/// those of a sweep have what they differ in behind it, repetitions a number.
+fn unique_name(record: &RunRecord, of: &Measurement) -> String {
+    let name = if of.targets.len() == 1 { of.name.clone() } else { of.title() };
+    let name = name.trim().to_owned();
+    let same: Vec<&Measurement> = record
+        .measurements
+        .iter()
+        .filter(|other| (&other.name, &other.targets) == (&of.name, &of.targets))
+        .collect();
+    if same.len() < 2 {
+        return name;
+    }
+    let named = format!("{name} {}", points(of));
+    let equal = same.iter().filter(|other| points(other) == points(of));
+    let before = equal.take_while(|other| !std::ptr::eq(**other, of)).count();
+    if before > 0 { format!("{named} #{}", before + 1) } else { named.trim_end().to_owned() }
+}
+
 /// A measurement by the verdicts on its metrics.
-fn measured_case(class: &str, of: &Measurement, judged: Option<&JudgedMeasurement>) -> Case {
+fn measured_case(
+    class: &str,
+    name: &str,
+    of: &Measurement,
+    judged: Option<&JudgedMeasurement>,
+) -> Case {
     let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
     let words: Vec<String> = metrics.iter().map(words).collect();
     let words = words.join("; ");
-    let mut out = vec![of.workload.label()];
+    let mut out = vec![points(of)];
     let status = match (of.failure(), metrics.iter().map(|metric| metric.verdict).max()) {
         (Some(how), _) => Status::Error(how.into()),
         (_, None) => Status::Skipped("nothing to judge it by".into()),
@@ -110,12 +142,11 @@ fn measured_case(class: &str, of: &Measurement, judged: Option<&JudgedMeasuremen
         let reasons = judged.reasons.iter();
         out.extend(reasons.map(|(rule, what)| format!("{validity} {rule}: {what}")));
     }
-    let name = if of.targets.len() == 1 { of.name.clone() } else { of.title() };
     let took_ns = of.duration_ns.map(|ns| ns.saturating_add(of.warmup_ns));
     Case {
         time_s: took_ns.map(|ns| ns as f64 / 1e9),
         out: out.join("\n"),
-        ..case(class, &name, status)
+        ..case(class, name, status)
     }
 }
 

@@ -154,7 +154,7 @@ fn measured(
     let took_ns = measurement.duration_ns.unwrap_or(0).saturating_add(measurement.warmup_ns);
     let end_ns = start_ns.saturating_add_unsigned(took_ns);
     let drive = drive_under(of.record, measurement).map(|drive| drive.name.clone());
-    lines.begin(start_ns, measurement.title())?;
+    lines.begin(start_ns, measurement.title().trim().to_owned())?;
     if let Some(how) = measurement.failure() {
         let error = RunError { symptom: "measurement-failed", message: how.to_owned() };
         lines.in_step(end_ns, StepArtifact::Error(error))?;
