@@ -6,25 +6,32 @@ use super::Style;
 use super::figure::{estimated, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::words::clean;
+use super::words::{clean, cut};
 use crate::percentiles;
 
+const UNKNOWN: &str = "-";
+
+/// Columns that the reason of a failure takes at most, in the place of the IOPS.
+const LONGEST_FAILURE: usize = 24;
+
 /// A line for each direction of each measurement, in the run's order: what was
-/// done, and what came of it. Columns go by priority until it fits `style.width`.
+/// done, and what came of it. A column of which nothing is known is left out;
+/// the others go by priority until it fits `style.width`.
 pub fn results_table(record: &RunRecord, style: &Style) -> String {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     let columns = [
         column("NAME", 0, false),
-        column("TARGET", 9, false),
+        column("TARGET", 8, false),
         column("RW", 3, false),
         column("BS", 2, true),
         column("DEPTH", 4, true),
         column("JOBS", 5, true),
-        column("", 6, false),
+        // Direction, or FAILED: that has to stay.
+        column("", 0, false),
         column("IOPS", 1, true),
         column("BANDWIDTH", 1, true),
-        column("MEAN LATENCY", 7, true),
-        column("99 %", 8, true),
+        column("MEAN LATENCY", 6, true),
+        column("99 %", 7, true),
     ];
     let mut rows = Vec::new();
     for measurement in &record.measurements {
@@ -32,7 +39,7 @@ pub fn results_table(record: &RunRecord, style: &Style) -> String {
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
             let mut cells = about(measurement);
             cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
-            cells.push(GridCell { text: clean(how), ink: Ink::Bad });
+            cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
             cells.extend((0..3).map(|_| plain(String::new())));
             rows.push(cells);
         }
@@ -46,11 +53,16 @@ pub fn results_table(record: &RunRecord, style: &Style) -> String {
             rows.push(cells);
         }
     }
+    let is_known = |at: &usize| *at == 0 || rows.iter().any(|row| row[*at].text != UNKNOWN);
+    let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
+    let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at]).collect();
+    let rows: Vec<Vec<GridCell>> =
+        rows.iter().map(|row| known.iter().map(|at| row[*at].clone()).collect()).collect();
     grid(&columns, &rows, style, style.wide).text
 }
 
 fn plain(text: String) -> GridCell {
-    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
+    GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
 }
 
 fn about(of: &Measurement) -> Vec<GridCell> {
