@@ -11,6 +11,9 @@ use crate::percentiles;
 
 const UNKNOWN: &str = "-";
 
+/// Columns that a name takes at most, unless the table may be wide.
+const LONGEST_NAME: usize = 24;
+
 /// Columns that the reason of a failure takes at most, in the place of the IOPS.
 const LONGEST_FAILURE: usize = 24;
 
@@ -37,14 +40,14 @@ pub fn results_table(record: &RunRecord, style: &Style) -> String {
     for measurement in &record.measurements {
         let failure = measurement.failure();
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
-            let mut cells = about(measurement);
+            let mut cells = about(measurement, style);
             cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
             cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
             cells.extend((0..3).map(|_| plain(String::new())));
             rows.push(cells);
         }
         for result in &measurement.total {
-            let mut cells = about(measurement);
+            let mut cells = about(measurement, style);
             cells.push(match failure {
                 Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
                 None => plain(result.direction.name().into()),
@@ -65,11 +68,11 @@ fn plain(text: String) -> GridCell {
     GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
 }
 
-fn about(of: &Measurement) -> Vec<GridCell> {
+fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
     let workload = &of.workload;
     let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
     let words = [
-        clean(&of.name),
+        cut(&clean(&of.name), if style.wide { usize::MAX } else { LONGEST_NAME }),
         of.targets.iter().map(|target| clean(target)).collect::<Vec<_>>().join(" "),
         workload.rw.as_deref().map(clean).unwrap_or_default(),
         workload.bs.map(|bs| Bytes(bs).binary()).unwrap_or_default(),
