@@ -1,14 +1,23 @@
 //! What a word on the command line means: a run of the store, or a file or
 //! folder with what others printed.
 
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_fio::read::{Imported, Problem};
-use iodyno_model::{Origin, Run, RunRecord, RunState};
-use iodyno_store::StoreError;
+use iodyno_host::{Captured, Depth};
+use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState};
+use iodyno_report::document::read::read_runs;
+use iodyno_store::{Store, StoreError};
 
 use crate::context::{Context, Usage};
+
+/// Standard input, where a path is expected.
+const STANDARD_INPUT: &str = "-";
+
+/// What a file begins with says whether it is JSON.
+const HEAD_BYTES: u64 = 4096;
 
 /// A run, and what of its files could not be read.
 pub(crate) struct Loaded {
@@ -39,32 +48,256 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     }
 }
 
-/// What a file or folder holds, as a run.
+/// The one run that a file or folder holds.
 pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
-    let Imported { measurements, problems } = iodyno_fio::read::path(Path::new(path))
-        .map_err(|error| Usage(format!("{path}: {error}")))?;
-    let base = Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut all = read_all(path)?;
+    let count = all.len();
+    match (all.pop(), count) {
+        (Some(mut one), 1) => {
+            if let Some(name) = name {
+                name.clone_into(&mut one.record.run.name);
+            }
+            Ok(one)
+        }
+        _ => Err(Usage(format!(
+            "{path} holds {count} runs: `iodyno import {path}`, then name one of them"
+        ))
+        .into()),
+    }
+}
+
+/// The runs that a file, a folder or standard input holds, at least one: one
+/// with all that fio printed, and each run that iodyno wrote.
+pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
+    let unreadable = |error| Usage(format!("{path}: {error}"));
+    if path == STANDARD_INPUT {
+        return of_text(&whole(std::io::stdin().lock())?, "standard input");
+    }
+    let file = Path::new(path);
+    let metadata = std::fs::metadata(file).map_err(unreadable)?;
+    if metadata.is_file() {
+        return of_file(file, kind_of(file).map_err(unreadable)?);
+    }
+    if !metadata.is_dir() {
+        // A pipe can be read once.
+        return of_text(&whole(std::fs::File::open(file).map_err(unreadable)?)?, path);
+    }
+    if file.join("entries.json").is_file() {
+        return of_file(file, Kind::Capture);
+    }
+    let (ours, others) = below(file).map_err(unreadable)?;
+    // An empty folder is fio's reader's to tell.
+    let mut imported = match others || ours.is_empty() {
+        true => iodyno_fio::read::path(file).map_err(unreadable)?,
+        false => Imported::default(),
+    };
+    let is_ours =
+        |problem: &Problem| ours.iter().any(|(own, _)| Path::new(&problem.file).starts_with(own));
+    imported.problems.retain(|problem| !is_ours(problem));
+    let mut all = Vec::new();
+    for (own, kind) in ours {
+        match of_file(&own, kind) {
+            Ok(runs) => all.extend(runs),
+            Err(error) => imported.problems.push(Problem {
+                file: own.display().to_string(),
+                line: None,
+                what: format!("{error:#}"),
+            }),
+        }
+    }
+    match all.first_mut() {
+        Some(first) if imported.measurements.is_empty() => first.problems = imported.problems,
+        _ => all.insert(0, of_fio(imported, path)),
+    }
+    Ok(all)
+}
+
+fn whole(mut from: impl Read) -> Result<String> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).context("cannot be read")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
+    match kind(text) {
+        Kind::Documents => documents(text, name),
+        Kind::Store | Kind::Capture => {
+            Err(Usage(format!("{name}: stores and captures are read from files")).into())
+        }
+        Kind::Fio => Ok(vec![of_fio(iodyno_fio::read::text(name, text), name)]),
+    }
+}
+
+/// What a file is, by how it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Our public document, or an array of them.
+    Documents,
+    /// A store.
+    Store,
+    /// A captured machine.
+    Capture,
+    /// Anything else: whatever fio finds in it.
+    Fio,
+}
+
+/// `text` is a file's text; its head is enough where it is not JSON.
+fn kind(text: &str) -> Kind {
+    let head = text.trim_start();
+    let holds = |words: &str| text.contains(words);
+    if text.starts_with("SQLite format 3\0") {
+        Kind::Store
+    } else if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"/")) {
+        Kind::Capture
+    } else if is_json(head) && holds("\"iodyno.") && holds("\"schema\"") {
+        Kind::Documents
+    } else {
+        Kind::Fio
+    }
+}
+
+fn is_json(head: &str) -> bool {
+    head.trim_start().starts_with(['{', '['])
+}
+
+fn kind_of(file: &Path) -> std::io::Result<Kind> {
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(file)?;
+    file.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
+    // Whoever sorted a document's members put its schema at the end.
+    if is_json(&String::from_utf8_lossy(&bytes)) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(kind(&String::from_utf8_lossy(&bytes)))
+}
+
+/// What is below a folder, in order of the names: what iodyno wrote, and
+/// whether there is anything else. Links are not followed.
+fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
+    let (mut ours, mut others) = (Vec::new(), false);
+    let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() && path.join("entries.json").is_file() {
+            ours.push((path, Kind::Capture));
+        } else if kind.is_dir() {
+            let (inner, more) = below(&path)?;
+            ours.extend(inner);
+            others |= more;
+        } else {
+            let file = kind.is_file().then(|| kind_of(&path).ok()).flatten();
+            match file.filter(|kind| *kind != Kind::Fio) {
+                Some(kind) => ours.push((path, kind)),
+                None => others = true,
+            }
+        }
+    }
+    Ok((ours, others))
+}
+
+fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
+    let name = file.display().to_string();
+    match kind {
+        Kind::Documents => documents(&crate::context::read(file)?, &name),
+        Kind::Store => {
+            let store = Store::copy_of(file)?;
+            let mut runs = store.runs()?;
+            runs.reverse();
+            if runs.is_empty() {
+                return Err(Usage(format!("{name} is a store without runs")).into());
+            }
+            let all = runs.iter().map(|run| Ok(elsewhere(store.load(&run.id)?, &name)));
+            all.collect()
+        }
+        Kind::Capture => {
+            let host = iodyno_host::snapshot(&Captured::open(file)?, Depth::Full);
+            Ok(vec![of_capture(host, file)])
+        }
+        Kind::Fio => {
+            let imported =
+                iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
+            Ok(vec![of_fio(imported, &name)])
+        }
+    }
+}
+
+fn documents(text: &str, name: &str) -> Result<Vec<Loaded>> {
+    let records = read_runs(text).map_err(|error| Usage(format!("{name}: {error}")))?;
+    Ok(records.into_iter().map(|record| elsewhere(record, name)).collect())
+}
+
+/// A run that was measured elsewhere, as `file` has it.
+fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
+    let run = &mut record.run;
+    if run.origin == Origin::Measured {
+        run.origin = Origin::Imported(file.to_owned());
+    }
+    // Whoever worked on it does not do so here.
+    if run.state == RunState::Running {
+        run.state = RunState::Interrupted;
+    }
+    Loaded { record, problems: Vec::new() }
+}
+
+/// An inventory, to be judged as `check --no-load` does.
+fn of_capture(host: Host, file: &Path) -> Loaded {
+    let run = Run {
+        plan_name: "capture".into(),
+        ended_ns: Some(host.taken_ns),
+        ..run(&file.display().to_string(), Some(host.taken_ns))
+    };
+    let record = RunRecord { run, snapshots: vec![host], measurements: Vec::new() };
+    Loaded { record, problems: Vec::new() }
+}
+
+fn of_fio(imported: Imported, path: &str) -> Loaded {
+    let Imported { measurements, problems } = imported;
     let mut targets: Vec<String> =
         measurements.iter().flat_map(|one| one.targets.clone()).collect();
     targets.sort();
     targets.dedup();
+    let started_ns = measurements.iter().filter_map(|one| one.started_ns).min();
+    let end = |one: &Measurement| one.started_ns?.checked_add_unsigned(one.duration_ns?);
     let run = Run {
+        ended_ns: measurements.iter().filter_map(end).max(),
+        targets,
+        ..run(path, started_ns)
+    };
+    Loaded { record: RunRecord { run, snapshots: Vec::new(), measurements }, problems }
+}
+
+/// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.
+fn run(path: &str, started_ns: Option<i64>) -> Run {
+    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy());
+    Run {
         id: iodyno_store::new_id(),
-        name: name.map(str::to_owned).or(base).unwrap_or_default(),
+        name: stem.unwrap_or_default().chars().filter(|c| !c.is_control()).collect(),
         command: String::new(),
         state: RunState::Done,
-        started_ns: measurements
-            .iter()
-            .filter_map(|one| one.started_ns)
-            .min()
-            .unwrap_or_else(iodyno_campaign::now_ns),
+        started_ns: started_ns.unwrap_or_else(iodyno_campaign::now_ns),
         ended_ns: None,
         writer: env!("CARGO_PKG_VERSION").into(),
         plan_name: "import".into(),
         plan: String::new(),
         origin: Origin::Imported(path.to_owned()),
-        targets,
+        targets: Vec::new(),
         skipped: Vec::new(),
-    };
-    Ok(Loaded { record: RunRecord { run, snapshots: Vec::new(), measurements }, problems })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, kind};
+
+    #[test]
+    fn a_file_is_known_by_how_it_begins() {
+        assert_eq!(kind("SQLite format 3\0\x10"), Kind::Store);
+        assert_eq!(kind("{\n  \"schema\": \"iodyno.run/1\""), Kind::Documents);
+        assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
+        assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
+        for fio in ["{\n  \"fio version\" : \"fio-3.33\"", "", "3;fio-3.33;", "[global]\nrw=read"] {
+            assert_eq!(kind(fio), Kind::Fio);
+        }
+    }
 }

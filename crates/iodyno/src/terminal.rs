@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
+use iodyno_fio::read::Problem;
 use iodyno_model::{Drive, Fact, Host};
 use iodyno_report::text::Style;
 use iodyno_target::{TargetError, as_root};
@@ -11,13 +12,40 @@ use iodyno_target::{TargetError, as_root};
 use crate::arguments::{Table, When};
 use crate::context::Context;
 
+/// Of what cannot be read, so much is told.
+const PROBLEMS: usize = 20;
+
 /// Width that text gets where there is no terminal.
 const PLAIN_WIDTH: usize = 100;
 
 /// Writes `text` to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
+    write(text.as_bytes())
+}
+
+/// Writes bytes to standard output.
+pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
+    out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Says what could not be read, and where: the first of them.
+pub(crate) fn problems(context: &Context, problems: &[Problem]) {
+    if context.quiet {
+        return;
+    }
+    for problem in problems.iter().take(PROBLEMS) {
+        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+        note(&clean(&format!("{}{line}: {}", problem.file, problem.what)));
+    }
+    if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
+        note(&format!("and {more} more that could not be read"));
+    }
 }
 
 /// Writes `line` to standard error, broken between words where that is a

@@ -22,7 +22,7 @@ pub(crate) const UNLIKE_WARN: f64 = 0.10;
 /// … and more than this is wrong.
 pub(crate) const UNLIKE_FAIL: f64 = 0.25;
 /// Drives that make peers, the judged one included.
-pub(crate) const PEERS: usize = 3;
+pub const PEERS: usize = 3;
 
 /// A measurement's figure beside one yardstick.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,13 +199,40 @@ fn against_peers(
     if drives.len() < PEERS {
         return None;
     }
-    // Its own figure counts too: of three, one that is far too fast must not
-    // make the other two look slow.
+    let (reference, held) = against_median(metric, estimate, &all)?;
+    Some((reference, all.len() as u32, held))
+}
+
+/// A figure against the median of `all`, its own included: of three, one that
+/// is far too fast must not make the other two look slow.
+fn against_median(metric: Metric, estimate: Estimate, all: &[Estimate]) -> Option<(f64, Held)> {
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
     let reference = of_all(|estimate| estimate.value)?;
     let bounds = (of_all(Estimate::low)?, of_all(Estimate::high)?);
     let held = unlike(metric, estimate, reference, bounds, "the peers' median")?;
-    Some((reference, all.len() as u32, held))
+    Some((reference, held))
+}
+
+/// A drive's figure beside those of its equals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unlike {
+    /// Median of all, in the metric's unit.
+    pub median: f64,
+    /// The figure over the median.
+    pub ratio: f64,
+    /// WARN: more than 10 % worse than the median with disjoint intervals;
+    /// FAIL: more than 25 %, latencies never.
+    pub verdict: Verdict,
+}
+
+/// A figure beside those of equal drives, `all`, its own included, by the rule
+/// of `unlike-peers`; `None` where they are too few (see [`PEERS`]).
+pub fn unlike_median(metric: Metric, estimate: Estimate, all: &[Estimate]) -> Option<Unlike> {
+    if all.len() < PEERS {
+        return None;
+    }
+    let (median, held) = against_median(metric, estimate, all)?;
+    Some(Unlike { median, ratio: held.ratio, verdict: held.verdict })
 }
 
 /// Below (latencies: above) a reference by more than 10 % with disjoint

@@ -30,8 +30,10 @@ mod testing;
 
 pub use assess::{RULESET, assess};
 pub use claims::ClaimBook;
+pub use compare::{PEERS, Unlike, unlike_median};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
 pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
+pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, rules};

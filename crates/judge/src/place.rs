@@ -1,6 +1,6 @@
 //! Where a target is: on which drive, and whether anything lies between.
 
-use iodyno_model::{BlockKind, Bytes, Drive, Host, LinkState, Measurement};
+use iodyno_model::{BlockKind, Bytes, Drive, Host, LinkState, Measurement, RunRecord};
 
 /// A target's place in the host.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +44,13 @@ pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) 
     Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
 }
 
+/// The one drive under a measurement's one target; `None` where there are
+/// several, none, or it is not known.
+pub fn drive_under<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Drive> {
+    let [target] = of.targets.as_slice() else { return None };
+    place(record.host(), of, target).drive
+}
+
 /// The capacities by which a drive may be sold: its own, and its namespaces' sum.
 pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
     let namespaces: u64 = drive
@@ -61,7 +68,7 @@ pub(crate) fn own_link(host: &Host, drive: &Drive) -> Option<LinkState> {
 }
 
 /// Names under which findings speak of a drive.
-pub(crate) fn names(drive: &Drive) -> Vec<&str> {
+pub fn names(drive: &Drive) -> Vec<&str> {
     let namespaces = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
     let address = drive.address.get().map(String::as_str);
     std::iter::once(drive.name.as_str()).chain(namespaces).chain(address).collect()

@@ -21,7 +21,23 @@ pub enum Fact<T> {
     Unreadable(String),
 }
 
+const NEEDS_ROOT: &str = "needs root";
+const ABSENT: &str = "not offered by this machine";
+const NOT_ASKED: &str = "not asked for, so as not to disturb a measurement";
+const UNREADABLE: &str = "unreadable: ";
+
 impl<T> Fact<T> {
+    /// The unknown fact of which [`Self::why_unknown`] says `why`; other words
+    /// are taken for what made it unreadable.
+    pub fn unknown(why: &str) -> Self {
+        match why {
+            NEEDS_ROOT => Self::NeedsRoot,
+            ABSENT => Self::Absent,
+            NOT_ASKED => Self::NotAsked,
+            other => Self::Unreadable(other.strip_prefix(UNREADABLE).unwrap_or(other).into()),
+        }
+    }
+
     /// The value, where it is known.
     pub fn get(&self) -> Option<&T> {
         match self {
@@ -42,10 +58,10 @@ impl<T> Fact<T> {
     pub fn why_unknown(&self) -> Option<String> {
         match self {
             Self::Read(_) | Self::Stated(_) => None,
-            Self::NeedsRoot => Some("needs root".into()),
-            Self::Absent => Some("not offered by this machine".into()),
-            Self::NotAsked => Some("not asked for, so as not to disturb a measurement".into()),
-            Self::Unreadable(what) => Some(format!("unreadable: {what}")),
+            Self::NeedsRoot => Some(NEEDS_ROOT.into()),
+            Self::Absent => Some(ABSENT.into()),
+            Self::NotAsked => Some(NOT_ASKED.into()),
+            Self::Unreadable(what) => Some(format!("{UNREADABLE}{what}")),
         }
     }
 

@@ -1,14 +1,22 @@
-//! The public document and its schema, and terminal text.
+//! What others read: the public document and its schema, terminal text, and
+//! the formats of other tools (CSV, Parquet, JUnit, OCP, OpenMetrics).
 //!
 //! Everything here is a pure function of a run and what it was judged to mean;
 //! the binary prints.
 
 pub mod document;
+pub mod export;
+pub mod fleet;
+mod judged;
+pub mod junit;
 mod layers;
+pub mod ocp;
+pub mod openmetrics;
 mod percentiles;
 pub mod text;
 
 pub use document::{compare_document, list_document, rules_document, run_document, runs_document};
+pub use judged::Judged;
 pub use text::{
     ColumnError, Style, comparison_text, drives_table, findings_text, host_text, list_text,
     measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,

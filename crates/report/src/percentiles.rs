@@ -84,6 +84,12 @@ fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<P
     })
 }
 
+/// The percentile of a result's latencies, ns, and what they are.
+pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKind, f64)> {
+    let (kind, shown) = percentiles_of(result, &[percent]);
+    shown.first().map(|shown| (kind, shown.value_ns as f64))
+}
+
 /// The values of the two ranks between which the quantile lies at [`LEVEL`]:
 /// lower end of the lower one's bin, upper end of the upper one's.
 fn bounds(histogram: &Histogram, q: f64) -> Option<(u64, u64)> {

@@ -5,12 +5,12 @@ mod common;
 use std::path::PathBuf;
 
 use iodyno_model::{
-    BlockKind, Estimate, Evidence, Fact, Finding, LinkState, RuleReport, Run, RunState, Severity,
-    Temperature, Use, Verdict,
+    BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, RuleReport, Run, RunState,
+    Severity, Temperature, Use, Verdict,
 };
 use iodyno_report::text::{
-    Style, drives_table, host_text, list_text, measurements_text, rules_text, run_heading,
-    run_text, runs_table, verdict_text,
+    Style, drives_table, host_text, list_text, measurements_text, results_table, rules_text,
+    run_heading, run_text, runs_table, verdict_text,
 };
 
 fn style(width: usize) -> Style {
@@ -410,4 +410,27 @@ fn the_verdict_on_a_file_stands_at_the_one_drive_under_it() {
     let on_mirror = verdicts("md0");
     assert_eq!(on_mirror[..4], ["nvme0 -", "nvme1 -", "nvme2 -", "nvme3 -"]);
     assert_eq!(on_mirror[4], "md0 WARN");
+}
+
+#[test]
+fn results_are_a_line_each_and_leave_out_what_nobody_knows() {
+    let mut record = common::record();
+    let table = results_table(&record, None, &style(160));
+    assert_eq!(table.lines().count(), 1 + record.measurements.len());
+    assert!(table.lines().next().is_some_and(|heading| heading.contains("JOBS")), "{table}");
+    for measurement in &mut record.measurements {
+        measurement.workload.numjobs = None;
+    }
+    record.measurements[0].workload.iodepth = None;
+    record.measurements[1].end = EndReason::Failed("EIO at \u{1b}[31m4096".into());
+    record.measurements[1].total.clear();
+    for width in [40, 80, 100, 160] {
+        let table = results_table(&record, None, &style(width));
+        assert!(!table.contains("JOBS") && !table.contains('\u{1b}'), "{table}");
+        assert!(table.lines().all(|line| columns(line) <= width), "{width}:\n{table}");
+    }
+    let table = results_table(&record, None, &style(160));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[1].contains(" - "), "one of several is unknown: {table}");
+    assert!(lines[2].contains("FAILED") && lines[2].contains("EIO at"), "{table}");
 }

@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::StoreError;
 use crate::migrations;
+
+/// Pages that are copied at a time.
+const COPIED_PAGES: i32 = 1024;
 
 /// The store.
 #[derive(Debug)]
@@ -70,6 +74,26 @@ impl Store {
             return Self::open(path);
         }
         Ok(store)
+    }
+
+    /// A copy of the store in memory, brought up to date there: another host's
+    /// file stays as it is.
+    ///
+    /// # Errors
+    /// As of [`Self::open_existing_readonly`].
+    pub fn copy_of(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.into() });
+        }
+        let file = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        file.refuse_foreign()?;
+        let mut copy = Self::connect(Path::new(":memory:"), OpenFlags::default())?;
+        let copied = Backup::new(&file.connection, &mut copy.connection)
+            .and_then(|backup| backup.run_to_completion(COPIED_PAGES, Duration::ZERO, None));
+        copied.map_err(|error| file.explain(error))?;
+        copy.path = path.into();
+        copy.prepare().map_err(|error| copy.explain(error))?;
+        Ok(copy)
     }
 
     /// A store that is gone with the process.

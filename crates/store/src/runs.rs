@@ -59,6 +59,32 @@ impl Store {
         }
     }
 
+    /// Adds a run with all that was recorded of it, or nothing of it.
+    ///
+    /// # Errors
+    /// As of [`Self::create_run`], or a run of this id is there already.
+    pub fn add_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+        self.execute("BEGIN IMMEDIATE", params![])?;
+        let added = self.add_parts(record).and_then(|()| self.execute("COMMIT", params![]));
+        if added.is_err() && !self.connection.is_autocommit() {
+            // What went wrong before is what the caller has to know.
+            let _ = self.execute("ROLLBACK", params![]);
+        }
+        added
+    }
+
+    fn add_parts(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+        let id = &record.run.id;
+        self.create_run(&record.run)?;
+        for host in &record.snapshots {
+            self.add_snapshot(id, host)?;
+        }
+        for measurement in &record.measurements {
+            self.add_measurement(id, measurement)?;
+        }
+        Ok(())
+    }
+
     /// Replaces what is known of a run.
     ///
     /// # Errors
@@ -146,7 +172,8 @@ impl Store {
         measurement: &Measurement,
         body: &str,
     ) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction()?;
+        // Within a transaction as well as on its own.
+        let transaction = self.connection.savepoint()?;
         let ordinal: i64 = transaction.query_row(
             "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
              SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7

@@ -7,7 +7,10 @@ mod common;
 use std::path::Path;
 
 use common::{host, measurement, run};
-use iodyno_model::{Assessment, Run, RunState, Verdict};
+use iodyno_model::{
+    Assessment, Direction, DirectionResult, Estimate, Measurement, Run, RunRecord, RunState,
+    Verdict,
+};
 use iodyno_store::{JournalEntry, Store, StoreError, new_id};
 use rusqlite::Connection;
 
@@ -195,36 +198,79 @@ fn a_damaged_body_is_named() {
     assert!(matches!(damaged, StoreError::Damaged { what: "a snapshot", .. }), "{damaged:?}");
 }
 
-/// Schema 1, as its first version wrote it. `IODYNO_BLESS=1` writes it anew,
-/// which is right until that version is released and wrong ever after.
+/// A store of each schema, as its first version wrote it. `IODYNO_BLESS=1`
+/// writes that of the newest anew, which is right until that version is
+/// released and wrong ever after.
 #[test]
-fn a_store_of_schema_1_opens() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1.sqlite");
+fn a_store_of_each_schema_opens() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
-    let mut measured = measurement("rand-read", 1000.0);
-    // Its version did not count them.
-    measured.total[0].short_ios = None;
     if std::env::var_os("IODYNO_BLESS").is_some() {
+        let fixture = fixtures.join("v2.sqlite");
         let _ = std::fs::remove_file(&fixture);
         let mut store = Store::open(&fixture).unwrap();
         store.create_run(&expected).unwrap();
         store.add_snapshot(&expected.id, &host(1)).unwrap();
-        store.add_measurement(&expected.id, &measured).unwrap();
+        store.add_measurement(&expected.id, &measurement("rand-read", 1000.0)).unwrap();
         store.journal_add(&expected.id, &scratch("/a")).unwrap();
         drop(store);
         let compact = "PRAGMA page_size = 1024; VACUUM";
         Connection::open(&fixture).unwrap().execute_batch(compact).unwrap();
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.sqlite");
-    std::fs::copy(&fixture, &path).unwrap();
-    let store = Store::open(&path).unwrap();
-    let record = store.load("last").unwrap();
-    assert_eq!(record.run, expected);
-    assert_eq!(record.snapshots, [host(1)]);
-    assert_eq!(record.measurements, [measured]);
-    assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
+    for version in ["v1.sqlite", "v2.sqlite"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let fixture = fixtures.join(version);
+        std::fs::copy(&fixture, &path).unwrap();
+        let copy = Store::copy_of(&path).unwrap();
+        let untouched = std::fs::read(&path).unwrap() == std::fs::read(&fixture).unwrap();
+        assert!(untouched, "copying {version} changed it");
+        let mut kept = measurement("rand-read", 1000.0);
+        if version == "v1.sqlite" {
+            // They were not counted yet.
+            kept.total[0].short_ios = None;
+        }
+        for mut store in [copy, Store::open(&path).unwrap()] {
+            let record = store.load("last").unwrap();
+            assert_eq!(record.run, expected);
+            assert_eq!(record.snapshots, [host(1)]);
+            assert_eq!(record.measurements, std::slice::from_ref(&kept));
+            assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
+            store.add_measurement(&expected.id, &unsaid()).unwrap();
+            assert_eq!(store.load("last").unwrap().measurements[1], unsaid());
+        }
+    }
+}
+
+/// What a report may leave unsaid.
+fn unsaid() -> Measurement {
+    Measurement {
+        started_ns: None,
+        duration_ns: None,
+        total: vec![DirectionResult::unknown(Direction::Write)],
+        ..measurement("unsaid", 1.0)
+    }
+}
+
+#[test]
+fn a_whole_record_is_added_or_nothing_of_it() {
+    let mut store = Store::in_memory().unwrap();
+    let mut record = RunRecord {
+        run: finished("whole", 1),
+        snapshots: vec![host(1), host(2)],
+        measurements: vec![measurement("a", 1.0), unsaid()],
+    };
+    store.add_record(&record).unwrap();
+    assert_eq!(store.load("whole").unwrap(), record);
+    assert!(matches!(store.add_record(&record), Err(StoreError::NameTaken(_))));
+    record.run = finished("broken", 2);
+    record.measurements[1].conditions.depth_reached = Some(f64::NAN);
+    record.measurements[1].total[0].iops = Some(Estimate::bare(f64::NAN));
+    assert!(matches!(store.add_record(&record), Err(StoreError::Unstorable { .. })));
+    assert_eq!(store.runs().unwrap().len(), 1);
+    // The store goes on.
+    store.create_run(&finished("next", 3)).unwrap();
 }
 
 #[test]

@@ -3,11 +3,15 @@
 use clap::Args;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status: 0 all was read, 2 a path of which nothing could be read, 3 a measurement in it
+failed, 4 something of it could not be read.")]
 pub(crate) struct Import {
-    /// Files and folders (- for standard input)
-    #[arg(required = true)]
+    /// Files and folders with what fio printed or logged, our own --json, stores of other hosts,
+    /// what `iodyno capture` wrote (- for standard input)
+    #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// Name of the run
+    /// All in one run of this name [default: a run for each path, named after it]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }

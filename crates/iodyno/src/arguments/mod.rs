@@ -2,6 +2,7 @@
 
 mod carrying;
 mod compare;
+mod export;
 mod import;
 mod plot;
 mod report;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use carrying::{Carrying, RunGenerator};
 pub(crate) use compare::Compare;
+pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
 pub(crate) use report::Report;
@@ -72,7 +74,7 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Show the host and its drives
     List(List),
-    /// List stored runs, or remove some
+    /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run again, judged anew
     Show(Show),
@@ -132,6 +134,9 @@ pub(crate) struct Check {
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print what other tools read instead of text
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
     /// Who makes the I/O
@@ -208,6 +213,8 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
+    /// Write the results of runs for other programs
+    Export(Export),
     /// Remove runs
     Rm {
         /// Ids, names, or `last`
@@ -233,6 +240,9 @@ pub(crate) struct Show {
     /// More data sheets: a TOML file, also several times
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    /// Print what other tools read instead of text
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             expect: expect.as_ref(),
             accept_unjudged: arguments.accept_unjudged,
             table: &arguments.table,
-            as_jobs: false,
+            shape: show::Shape::of(arguments.format),
         },
     )?;
     terminal::advise_root(context, &setup.host);

@@ -1,10 +1,230 @@
-//! `iodyno import`.
+//! `iodyno import`: stores what others printed and what iodyno wrote elsewhere.
+
+use std::collections::BTreeSet;
 
 use anyhow::Result;
+use iodyno_fio::read::Problem;
+use iodyno_judge::exit_status;
+use iodyno_model::{Assessment, RunRecord};
+use iodyno_report::Judged;
+use iodyno_report::text::{Style, results_table, run_heading, verdict_text};
+use iodyno_store::{Store, StoreError};
 
-use crate::arguments::Import;
+use crate::arguments::{Import, Table};
+use crate::commands::export::{documents, judged_anew};
 use crate::context::{Context, Usage};
+use crate::sources::{Loaded, read_all};
+use crate::terminal;
 
-pub(crate) fn run(_context: &Context, _arguments: &Import) -> Result<u8> {
-    Err(Usage("not built yet".into()).into())
+/// Results that are printed of a run; `show` prints all.
+const SHOWN: usize = 24;
+
+pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
+    let claims = context.claims(&[])?;
+    let mut found: Vec<Loaded> = Vec::new();
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut nothing = 0;
+    for path in &arguments.paths {
+        let (mut runs, error) = match read_all(path) {
+            Ok(runs) => (runs, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        runs.iter_mut().for_each(|one| problems.append(&mut one.problems));
+        runs.retain(|one| !is_empty(&one.record));
+        if runs.is_empty() {
+            nothing += 1;
+        }
+        if let Some(error) = error {
+            terminal::complain(&error);
+        }
+        found.extend(runs);
+    }
+    if let Some(name) = &arguments.name {
+        found = joined(found, name)?;
+    }
+    if found.is_empty() {
+        terminal::problems(context, &problems);
+        return Ok(2);
+    }
+    let mut store = context.store()?;
+    let mut stored: Vec<(RunRecord, Assessment)> = Vec::new();
+    for Loaded { mut record, .. } in found {
+        if let Some(there) = present(&store, &record)? {
+            note(context, &format!("run {there} is in the store already: left as it is"));
+            continue;
+        }
+        if arguments.name.is_none() {
+            let free = free_name(&store, &record)?;
+            if free != record.run.name {
+                note(context, &format!("the name `{}` is taken: named `{free}`", record.run.name));
+                record.run.name = free;
+            }
+        }
+        store.add_record(&record)?;
+        let assessment = judged_anew(&record, &claims);
+        store.put_assessment(&record.run.id, &assessment)?;
+        stored.push((record, assessment));
+    }
+    print(context, &stored)?;
+    terminal::problems(context, &problems);
+    let failed = stored.iter().any(|(record, _)| {
+        record.measurements.iter().any(|measurement| measurement.failure().is_some())
+    });
+    Ok(match (nothing, failed, problems.is_empty()) {
+        (1.., ..) => 2,
+        (_, true, _) => 3,
+        (_, _, false) => 4,
+        _ => 0,
+    })
+}
+
+fn note(context: &Context, line: &str) {
+    if !context.quiet {
+        terminal::note(line);
+    }
+}
+
+/// Whether a run holds nothing: neither a measurement nor a machine.
+fn is_empty(record: &RunRecord) -> bool {
+    record.measurements.is_empty() && record.snapshots.is_empty()
+}
+
+/// All that fio printed as one run. Runs of iodyno's stay apart: each is of a
+/// machine and a time of its own.
+fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
+    let ours = found.iter().filter(|one| one.record.run.plan_name != "import").count();
+    if ours > 0 && found.len() > 1 {
+        let text = "--name makes one run of what fio printed; there are runs of iodyno's among \
+                    these, which keep their names: import them apart";
+        return Err(Usage(text.into()).into());
+    }
+    let mut all = found.into_iter();
+    let Some(mut whole) = all.next() else { return Ok(Vec::new()) };
+    name.clone_into(&mut whole.record.run.name);
+    let mut targets: BTreeSet<String> = whole.record.run.targets.iter().cloned().collect();
+    for next in all {
+        let run = &mut whole.record.run;
+        run.started_ns = run.started_ns.min(next.record.run.started_ns);
+        run.ended_ns = run.ended_ns.max(next.record.run.ended_ns);
+        targets.extend(next.record.run.targets);
+        // What stood in different files did not run at the same time, as far as is known.
+        let behind = whole.record.measurements.iter().map(|one| one.phase + 1).max().unwrap_or(0);
+        let moved = next.record.measurements.into_iter().map(|mut one| {
+            one.phase += behind;
+            one
+        });
+        whole.record.measurements.extend(moved);
+    }
+    whole.record.run.targets = targets.into_iter().collect();
+    Ok(vec![whole])
+}
+
+/// The run's name in the store, where it is there.
+fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
+    match store.find(&record.run.id) {
+        Ok(run) if run.id == record.run.id => {
+            Ok(Some(if run.name.is_empty() { run.id } else { run.name }))
+        }
+        Ok(_) | Err(StoreError::NoSuchRun(_) | StoreError::Ambiguous { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The run's name, with a number behind it where another has it. Nobody chose
+/// it, so it is no mistake that it is taken.
+fn free_name(store: &Store, record: &RunRecord) -> Result<String> {
+    let name = &record.run.name;
+    let mut taken: BTreeSet<String> = store.runs()?.into_iter().map(|run| run.name).collect();
+    taken.insert("last".into());
+    if name.is_empty() || !taken.contains(name) {
+        return Ok(name.clone());
+    }
+    let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
+    let free = numbered.into_iter().find(|name| !taken.contains(name));
+    Ok(free.unwrap_or_default())
+}
+
+fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
+    if context.json {
+        let judged: Vec<Judged<'_>> =
+            stored.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
+        return terminal::print(&documents(&judged)?);
+    }
+    let style = terminal::style(context, &Table { wide: false, columns: None });
+    let texts: Vec<String> =
+        stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
+    terminal::print(&texts.join("\n"))?;
+    let Some((first, _)) = stored.first() else { return Ok(()) };
+    let mut next = format!("next: iodyno show {}", quoted(selector(first)));
+    let measured: Vec<&RunRecord> = stored
+        .iter()
+        .map(|(record, _)| record)
+        .filter(|one| !one.measurements.is_empty())
+        .collect();
+    if let [one, other, ..] = measured.as_slice() {
+        let (one, other) = (quoted(selector(one)), quoted(selector(other)));
+        next.push_str(&format!(", or iodyno compare {one} {other}"));
+    }
+    note(context, &next);
+    Ok(())
+}
+
+fn selector(record: &RunRecord) -> &str {
+    if record.run.name.is_empty() { &record.run.id } else { &record.run.name }
+}
+
+/// A name as a shell takes it for one word.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:+@%".contains(c);
+    if name.chars().all(plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
+}
+
+/// A run: what it is, and a line for each result; of iodyno's own runs the verdict.
+fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+    let mut out = run_heading(&record.run, style);
+    out.push_str(&counted(record));
+    out.push('\n');
+    let table = results_table(record, None, style);
+    let lines: Vec<&str> = table.lines().collect();
+    if !record.measurements.is_empty() {
+        for line in lines.iter().take(1 + SHOWN) {
+            out.push_str(&format!("{line}\n"));
+        }
+        if let Some(more) = lines.len().checked_sub(1 + SHOWN).filter(|more| *more > 0) {
+            out.push_str(&format!("and {more} more: iodyno show {}\n", quoted(selector(record))));
+        }
+    }
+    // Nobody asked whether what fio printed is as it should be.
+    if record.host().is_some() {
+        let status = exit_status(record, assessment, false);
+        out.push_str(&verdict_text(assessment, status as u8, style));
+    }
+    out
+}
+
+/// `12 measurements by fio 3.33 and fio 3.36, 2 of them failed`.
+fn counted(record: &RunRecord) -> String {
+    let some =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let drives = record.host().map_or(0, |host| host.drives.len());
+    if record.measurements.is_empty() {
+        return format!("an inventory: {}", some(drives, "NVMe drive"));
+    }
+    let mut out = some(record.measurements.len(), "measurement");
+    let sources = record.measurements.iter().map(|one| one.source.as_str());
+    let sources: BTreeSet<&str> = sources.filter(|source| !source.is_empty()).collect();
+    if !sources.is_empty() {
+        out.push_str(&format!(" by {}", Vec::from_iter(sources).join(" and ")));
+    }
+    let failed = record.measurements.iter().filter(|one| one.failure().is_some()).count();
+    if failed > 0 {
+        out.push_str(&format!(", {failed} of them failed"));
+    }
+    if drives > 0 {
+        out.push_str(&format!(", {}", some(drives, "NVMe drive")));
+    }
+    out
 }

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod clean_up;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;

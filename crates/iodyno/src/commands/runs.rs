@@ -1,15 +1,17 @@
-//! `iodyno runs`: lists stored runs, or removes some.
+//! `iodyno runs`: lists stored runs, exports or removes some.
 
 use anyhow::Result;
 use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
+use crate::commands::export;
 use crate::context::Context;
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
         None => list(context)?,
+        Some(RunsAction::Export(arguments)) => export::run(context, arguments)?,
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
             // All are looked up before any is removed: a typing mistake removes nothing.

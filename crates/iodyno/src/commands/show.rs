@@ -2,10 +2,16 @@
 
 use anyhow::Result;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, RunRecord};
+use iodyno_model::{Assessment, RunRecord, RunState};
+use iodyno_report::Judged;
+use iodyno_report::document::run_document;
+use iodyno_report::junit::junit;
+use iodyno_report::ocp::ocp;
+use iodyno_report::openmetrics::openmetrics;
+use iodyno_report::text::{jobs_text, results_table, run_text};
 use iodyno_store::Store;
 
-use crate::arguments::{Show, Table};
+use crate::arguments::{Format, Show, Table};
 use crate::commands::check::load;
 use crate::context::Context;
 use crate::terminal;
@@ -17,8 +23,27 @@ pub(crate) struct Judging<'a> {
     pub(crate) expect: Option<&'a Expectation>,
     pub(crate) accept_unjudged: bool,
     pub(crate) table: &'a Table,
+    pub(crate) shape: Shape,
+}
+
+/// What is printed unless JSON is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Drives, measurements, findings.
+    Text,
     /// Jobs in a few lines each, as `run` shows them.
-    pub(crate) as_jobs: bool,
+    Jobs,
+    /// Measurements in a line each, as `sweep` shows them.
+    Results,
+    /// What another tool reads.
+    Format(Format),
+}
+
+impl Shape {
+    /// Text, unless a format is asked for.
+    pub(crate) fn of(format: Option<Format>) -> Self {
+        format.map_or(Self::Text, Self::Format)
+    }
 }
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
@@ -35,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             expect: None,
             accept_unjudged: false,
             table: &arguments.table,
-            as_jobs: false,
+            shape: Shape::of(arguments.format),
         },
     )
     .map(|(_, status)| status)
@@ -84,15 +109,26 @@ fn assessed(
     };
     let assessment = assess(&question);
     let status = exit_status(record, &assessment, judging.accept_unjudged);
-    let text = if context.json {
-        let document = iodyno_report::document::run_document(record, &assessment, status as u8);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
-    } else {
-        let style = terminal::style(context, judging.table);
-        match judging.as_jobs {
-            true => iodyno_report::text::jobs_text(record, &assessment, &style),
-            false => iodyno_report::text::run_text(record, &assessment, status as u8, &style)?,
+    let judged = Judged { record, assessment: &assessment };
+    let style = terminal::style(context, judging.table);
+    let text = match judging.shape {
+        _ if context.json => {
+            let document = run_document(record, &assessment, status as u8);
+            format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
+        Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
+        Shape::Format(Format::Ocp) => ocp(judged)?,
+        Shape::Format(Format::Openmetrics) => openmetrics(judged),
+        Shape::Results => {
+            let next = match record.run.state {
+                RunState::Done => "iodyno show last says all of it",
+                _ => "iodyno resume goes on",
+            };
+            let table = results_table(record, Some(&assessment), &style);
+            format!("{table}\nKept as {}: {next}\n", record.run.id)
+        }
+        Shape::Jobs => jobs_text(record, &assessment, &style),
+        Shape::Text => run_text(record, &assessment, status as u8, &style)?,
     };
     Ok((assessment, text, status as u8))
 }

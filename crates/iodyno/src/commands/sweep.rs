@@ -7,16 +7,16 @@ use anyhow::Result;
 use iodyno_campaign::{Early, Options, Order, Plan, Point, Resumed, Study, differences};
 use iodyno_fio::FioGenerator;
 use iodyno_host::Depth;
-use iodyno_judge::{ClaimBook, Question, assess, exit_status};
+use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{RunRecord, RunState, format_duration_ns};
+use iodyno_model::{RunRecord, format_duration_ns};
 use iodyno_native::NativeGenerator;
-use iodyno_report::text::points_table;
 use iodyno_store::Store;
 
 use crate::arguments::{Carrying, Resume, RunGenerator, Sweep, SweepOrder};
 use crate::commands::check::load;
 use crate::commands::setup::Setup;
+use crate::commands::show::{Judging, Shape, judge_and_print};
 use crate::context::{Context, Usage, read};
 use crate::progress::Display;
 use crate::terminal;
@@ -241,22 +241,13 @@ fn print(
     record: &RunRecord,
     carrying: &Carrying,
 ) -> Result<u8> {
-    let question = Question { record, claims, baseline: None, expect: None };
-    let assessment = assess(&question);
-    store.put_assessment(&record.run.id, &assessment)?;
-    let status = exit_status(record, &assessment, true) as u8;
-    if context.json {
-        let document = iodyno_report::document::run_document(record, &assessment, status);
-        terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-        return Ok(status);
-    }
-    let style = terminal::style(context, &carrying.table);
-    let mut text = points_table(record, &assessment, &style);
-    let next = match record.run.state {
-        RunState::Done => "iodyno show last says all of it",
-        _ => "iodyno resume goes on",
+    let judging = Judging {
+        claims,
+        baseline: None,
+        expect: None,
+        accept_unjudged: true,
+        table: &carrying.table,
+        shape: Shape::Results,
     };
-    let _ = writeln!(text, "\nKept as {}: {next}", record.run.id);
-    terminal::print(&text)?;
-    Ok(status)
+    judge_and_print(context, store, record, &judging)
 }

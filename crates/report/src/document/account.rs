@@ -2,12 +2,12 @@
 
 use iodyno_model as model;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::measurement::Latency;
 
 /// What a job, or all clones of one, did besides moving data.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// From its start to its end, ramp included, ns.
     pub elapsed_ns: u64,
@@ -34,7 +34,7 @@ pub struct Account {
 }
 
 /// I/Os that failed in one way.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// Errno.
     pub errno: i32,

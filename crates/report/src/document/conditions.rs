@@ -2,12 +2,12 @@
 
 use iodyno_model as model;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, finite};
 
 /// What a measurement was taken under; what is not known is null.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// Why this I/O engine.
     pub engine_reason: Option<String>,
@@ -46,7 +46,7 @@ pub struct Conditions {
 }
 
 /// One depth of the search for the depth that suffices.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DepthTried {
     /// Outstanding I/Os.
     pub depth: u32,
@@ -55,7 +55,7 @@ pub struct DepthTried {
 }
 
 /// A range of offsets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
     /// First byte.
     pub offset_bytes: u64,
@@ -64,7 +64,7 @@ pub struct Range {
 }
 
 /// Which share of a target's blocks was ever written.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
     /// Target.
     pub target: String,
@@ -79,7 +79,7 @@ pub struct Written {
 }
 
 /// Whether blocks were ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WrittenState {
     /// All measured blocks hold data.
@@ -93,7 +93,7 @@ pub enum WrittenState {
 }
 
 /// CPU time of the submitting threads.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// User time over run time, 1 = one CPU.
     pub user: Option<f64>,

@@ -2,13 +2,13 @@
 
 use iodyno_model as model;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, count, finite};
 
 /// A drive: one NVMe controller and its namespaces. A fact that is unknown is
 /// null, and `unknown` says why.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drive {
     /// Controller, `nvme0`.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Drive {
 }
 
 /// The SMART / Health log (NVMe log page 02h).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// Critical warning bits: 0 spare, 1 temperature, 2 reliability, 3 read only, 4 backup, 5 PMR.
     pub critical_warning: u8,
@@ -91,7 +91,7 @@ pub struct Health {
 }
 
 /// A namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Namespace {
     /// Block device, `nvme0n1`.
     pub name: String,
@@ -118,7 +118,7 @@ pub struct Namespace {
 }
 
 /// An LBA format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LbaFormat {
     /// Data bytes of a logical block.
     pub data_bytes: u32,

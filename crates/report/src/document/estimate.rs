@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use iodyno_model as model;
 use iodyno_model::Fact;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A value with its spread, in SI base units (per second, bytes per second, ns).
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -23,7 +23,7 @@ pub struct Estimate {
 }
 
 /// What kind of interval it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
     /// A confidence interval.
@@ -60,14 +60,14 @@ pub(super) fn count(value: u128) -> Option<u64> {
 }
 
 /// A time as RFC 3339 in UTC, from ns since 1970.
-pub(super) fn rfc3339(ns: i64) -> String {
+pub(crate) fn rfc3339(ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .expect("64 bits of nanoseconds reach from 1677 to 2262, a Timestamp from -9999 to 9999")
         .to_string()
 }
 
 /// Why facts of an object are null: name of the field, reason.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Unknown(pub BTreeMap<String, String>);
 

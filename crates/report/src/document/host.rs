@@ -2,12 +2,12 @@
 
 use iodyno_model as model;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, rfc3339};
 
 /// The machine. A fact that is unknown is null, and `unknown` says why.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// When it was read, RFC 3339.
     pub taken: String,
@@ -65,7 +65,7 @@ pub struct Host {
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNode {
     /// Number.
     pub id: u32,
@@ -74,7 +74,7 @@ pub struct NumaNode {
 }
 
 /// A driver of storage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
     /// Module name.
     pub name: String,
@@ -85,7 +85,7 @@ pub struct Driver {
 }
 
 /// A RAID card or host bus adapter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Card {
     /// PCI address.
     pub address: String,
@@ -109,7 +109,7 @@ pub struct Card {
 }
 
 /// A PCI function of class NVMe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NvmeFunction {
     /// PCI address.
     pub address: String,
@@ -122,7 +122,7 @@ pub struct NvmeFunction {
 }
 
 /// A PCIe slot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slot {
     /// The platform's name of it.
     pub name: String,
@@ -138,7 +138,7 @@ pub struct Slot {
 }
 
 /// A block device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Kernel name.
     pub name: String,
@@ -171,7 +171,7 @@ pub struct Block {
 }
 
 /// A PCIe link between a port (towards the CPU) and a device (towards the drive).
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// PCI address of its device end, by which drives and cards name it.
     pub name: String,
@@ -193,7 +193,7 @@ pub struct Link {
 }
 
 /// Generation and width of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkState {
     /// PCIe generation (1 = 2.5 GT/s … 6 = 64 GT/s).
     pub generation: u8,
@@ -202,7 +202,7 @@ pub struct LinkState {
 }
 
 /// One end of a link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkEnd {
     /// PCI address.
     pub address: String,

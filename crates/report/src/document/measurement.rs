@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model as model;
 use iodyno_model::{Direction, EndReason, JudgedMeasurement, LatencyKind};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::account::Account;
 use super::conditions::{Conditions, CpuUse};
@@ -14,7 +14,7 @@ use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
 use crate::percentiles::{ALL, LEVEL, percentiles};
 
 /// One workload on its targets within one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// Name of the step: `seq-read`, `rand-read`, `latency`.
     pub name: String,
@@ -69,7 +69,7 @@ pub struct Measurement {
 }
 
 /// Why a measurement ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The time that was fixed for it was over.
@@ -87,7 +87,7 @@ pub enum End {
 }
 
 /// Results of one target of several, or of one clone of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Target; of a clone with several files, joined by `:`.
     pub target: String,
@@ -108,7 +108,7 @@ pub struct Part {
 }
 
 /// Results of one direction in the measured window. Null is what is not known.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
     /// I/Os completed.
     pub ios: Option<u64>,
@@ -133,7 +133,7 @@ pub struct DirectionResult {
 }
 
 /// Latencies by kind.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// Until the submitting system call returned (fio's slat); absent where
     /// it was not stamped for itself.
@@ -148,7 +148,7 @@ pub struct Latencies {
 }
 
 /// A distribution of latencies, ns.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Smallest, ns.
     pub min_ns: Option<u64>,
@@ -167,7 +167,7 @@ pub struct Latency {
 }
 
 /// The interval of a percentile.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileInterval {
     /// Key in `percentiles`.
     pub percentile: String,
@@ -314,7 +314,10 @@ impl Latency {
                     percentile: percent.to_string(),
                     low_ns: low.round() as u64,
                     high_ns: high.round() as u64,
-                    level: None,
+                    level: match value.spread {
+                        model::Spread::Confidence { level, .. } => finite(level),
+                        _ => None,
+                    },
                 }
             }));
         }

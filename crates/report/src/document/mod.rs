@@ -9,6 +9,7 @@ pub mod drive;
 pub mod estimate;
 pub mod host;
 pub mod measurement;
+pub mod read;
 mod run;
 pub mod verdict;
 

@@ -3,7 +3,7 @@
 use iodyno_model as model;
 use iodyno_model::{Assessment, RunRecord};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::estimate::rfc3339;
@@ -13,7 +13,7 @@ use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
 
 /// A run with all that was measured and judged: `iodyno.run/1`. SI base units
 /// (bytes, ns, per second); what is unknown is null or absent, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// `iodyno.run/1`.
     pub schema: String,
@@ -63,7 +63,7 @@ pub struct RunDocument {
 }
 
 /// How far a run got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It is going on, or was killed.
@@ -77,7 +77,7 @@ pub enum State {
 }
 
 /// Where a run came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// How it came to be.
     pub kind: OriginKind,
@@ -86,7 +86,7 @@ pub struct Origin {
 }
 
 /// How a run came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginKind {
     /// Measured on a machine.
@@ -98,7 +98,7 @@ pub enum OriginKind {
 }
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Its name.
     pub name: String,
@@ -107,7 +107,7 @@ pub struct Plan {
 }
 
 /// Something that was asked for and not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// Target.
     pub target: String,
@@ -120,7 +120,7 @@ pub struct Skipped {
 }
 
 /// The drives of a machine: `iodyno.list/1`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListDocument {
     /// `iodyno.list/1`.
     pub schema: String,
@@ -133,7 +133,7 @@ pub struct ListDocument {
 }
 
 /// The runs of a store, newest first: `iodyno.runs/1`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunsDocument {
     /// `iodyno.runs/1`.
     pub schema: String,
@@ -142,7 +142,7 @@ pub struct RunsDocument {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// UUIDv7.
     pub id: String,
@@ -167,7 +167,7 @@ pub struct RunSummary {
 }
 
 /// The rules: `iodyno.rules/1`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RulesDocument {
     /// `iodyno.rules/1`.
     pub schema: String,
@@ -176,7 +176,7 @@ pub struct RulesDocument {
 }
 
 /// A rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// Id.
     pub id: String,

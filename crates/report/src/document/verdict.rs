@@ -3,12 +3,12 @@
 use iodyno_model as model;
 use iodyno_model::{MetricJudgement, RuleOutcome};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, finite};
 
 /// Whether a measurement says what it seems to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Validity {
     /// It does.
@@ -20,7 +20,7 @@ pub enum Validity {
 }
 
 /// Whether something is as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
     /// As it should be.
@@ -34,7 +34,7 @@ pub enum Verdict {
 }
 
 /// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Severity {
     /// Worth knowing.
@@ -46,7 +46,7 @@ pub enum Severity {
 }
 
 /// What is judged of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Bytes per second; more is better.
@@ -58,7 +58,7 @@ pub enum Metric {
 }
 
 /// A reservation about a measurement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// Id of the rule that says so.
     pub rule: String,
@@ -67,7 +67,7 @@ pub struct Reason {
 }
 
 /// What a data sheet states.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What it is a figure of.
     pub metric: Metric,
@@ -85,7 +85,7 @@ pub struct Claim {
 }
 
 /// What a claim's figure is a figure of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// This very capacity.
@@ -97,7 +97,7 @@ pub enum Scope {
 }
 
 /// An upper bound.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
     /// What it bounds.
     pub metric: Metric,
@@ -108,7 +108,7 @@ pub struct Ceiling {
 }
 
 /// The verdict on one metric.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricVerdict {
     /// What is judged.
     pub metric: Metric,
@@ -127,7 +127,7 @@ pub struct MetricVerdict {
 }
 
 /// What a rule found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
@@ -146,7 +146,7 @@ pub struct Finding {
 }
 
 /// A figure that a finding stands on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// What it is.
     pub what: String,
@@ -155,7 +155,7 @@ pub struct Evidence {
 }
 
 /// What came of applying a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleReport {
     /// Id of the rule.
     pub id: String,
@@ -166,7 +166,7 @@ pub struct RuleReport {
 }
 
 /// What came of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It looked and found nothing.
@@ -180,7 +180,7 @@ pub enum Outcome {
 }
 
 /// What a rule could not tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CannotTell {
     /// Of what; null: of everything.
     pub subject: Option<String>,
@@ -189,7 +189,7 @@ pub struct CannotTell {
 }
 
 /// The verdict on a drive or target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
     /// Its name.
     pub name: String,

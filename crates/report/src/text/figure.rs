@@ -43,7 +43,7 @@ impl Unit {
 
 /// A measured metric with its interval: `6853 ± 12 MB/s (6536 MiB/s)`,
 /// `982k ± 3k IOPS`, `71.3 ± 0.2 us`.
-pub(super) fn measured(metric: Metric, estimate: &Estimate) -> String {
+pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
     let text = estimated(metric, estimate);
     if metric == Metric::Bandwidth {
         format!("{text} ({})", without_interval(estimate, Unit::new(MIB, "", "MiB/s")))

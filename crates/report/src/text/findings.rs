@@ -24,7 +24,7 @@ pub fn findings_text(assessment: &Assessment, style: &Style) -> String {
 }
 
 /// A severity as it is printed, four columns wide.
-pub(super) fn severity_label(severity: Severity) -> &'static str {
+pub(crate) fn severity_label(severity: Severity) -> &'static str {
     match severity {
         Severity::Info => "INFO",
         Severity::Warn => "WARN",

@@ -9,12 +9,13 @@ mod comparison;
 mod drives;
 mod figure;
 mod findings;
+mod fleet;
 mod grid;
 mod host;
 mod ink;
 mod jobs;
 mod measurements;
-mod points;
+mod results;
 mod rules;
 mod runs;
 mod words;
@@ -25,15 +26,19 @@ pub use columns::ColumnError;
 pub use comparison::{comparison_text, workload_title};
 pub use drives::drives_table;
 pub use findings::findings_text;
+pub use fleet::fleet_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
 pub use measurements::measurements_text;
-pub use points::points_table;
+pub use results::results_table;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 
+pub(crate) use figure::measured;
+pub(crate) use findings::severity_label;
 use ink::Ink;
 use words::Hanging;
+pub(crate) use words::clean;
 
 /// How text is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -108,7 +108,7 @@ pub(super) fn started(run: &Run) -> String {
 
 fn took(run: &Run) -> String {
     let took = run.ended_ns.map(|end| end.saturating_sub(run.started_ns));
-    took.filter(|ns| *ns >= 0).map(|ns| format_duration_ns(ns as f64)).unwrap_or_default()
+    took.filter(|ns| *ns > 0).map(|ns| format_duration_ns(ns as f64)).unwrap_or_default()
 }
 
 fn targets(run: &Run) -> String {

@@ -15,7 +15,7 @@ use iodyno_model::{Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
-use crate::commands::show::{Judging, judge, judge_and_print};
+use crate::commands::show::{Judging, Shape, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 
@@ -41,7 +41,7 @@ pub(super) fn print(
         // Jobs ask for I/O, not for a judgement.
         accept_unjudged: true,
         table: judged.table,
-        as_jobs: true,
+        shape: Shape::Jobs,
     };
     if invocation.output_formats.is_empty() && !invocation.append_terse {
         if let Some(path) = &invocation.output {

@@ -1,0 +1,42 @@
+//! `iodyno runs export`, and the formats of other tools.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Runs (ids, names, `last`), files or folders
+    #[arg(required = true)]
+    pub(crate) runs: Vec<String>,
+    /// What is written
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) format: ExportFormat,
+    /// Where to [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The public document of a run, or an array of them
+    Json,
+    /// A row for each direction of each measurement
+    Csv,
+    /// The same rows
+    Parquet,
+}
+
+/// What other tools read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// JUnit XML, for continuous integration
+    Junit,
+    /// OCP Test & Validation JSON lines
+    Ocp,
+    /// Gauges for node_exporter's textfile collector
+    Openmetrics,
+}

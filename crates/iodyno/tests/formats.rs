@@ -1,0 +1,35 @@
+//! `--format` of `check` and `show`. What the formats hold is tested where
+//! they are made; here, that the commands print them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{World, status, text};
+
+#[test]
+fn check_and_show_print_what_other_tools_read() {
+    let world = World::new();
+    let drive = world.sparse("drive", 1 << 30);
+    let drive = drive.to_str().unwrap();
+    let check = ["check", drive, "--generator", "simulated", "--name", "run", "-q"];
+    let begins = [
+        ("junit", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"iodyno run\""),
+        ("ocp", "{\"sequenceNumber\":0,"),
+        ("openmetrics", "# HELP iodyno_run_info "),
+    ];
+    for (format, begin) in begins {
+        // The exit status is the same whatever is printed.
+        let checked = world.run(&[&check[..], &["--format", format]].concat());
+        status(&checked, 4);
+        let out = text(&checked.stdout);
+        assert!(out.starts_with(begin), "{out}");
+        let shown = world.run(&["show", "run", "--format", format]);
+        status(&shown, 4);
+        assert_eq!(text(&shown.stdout), out);
+        status(&world.run(&["runs", "rm", "run"]), 0);
+    }
+    let both = world.run(&["show", "--format", "ocp", "--json"]);
+    status(&both, 2);
+    assert!(text(&both.stderr).contains("cannot be used with"), "{}", text(&both.stderr));
+}

@@ -1,0 +1,215 @@
+//! `import`: what fio printed, what iodyno wrote elsewhere.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{World, status, text};
+use serde_json::Value;
+
+/// fio's own report of a small job, as JSON, in the file `name`.
+fn fio(world: &World, name: &str) -> String {
+    let path = world.path(name);
+    let output = Command::new("fio")
+        .current_dir(world.directory("fio"))
+        .args(["--name=first", "--rw=read", "--bs=16k", "--filename=data", "--size=1m"])
+        .args(["--name=second", "--stonewall", "--rw=randread", "--bs=4k", "--filename=data"])
+        .args(["--size=1m", "--output-format=json+", "--eta=never"])
+        .output()
+        .expect("these tests need fio: make deps");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    std::fs::write(&path, output.stdout).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn json(world: &World, arguments: &[&str]) -> Value {
+    serde_json::from_slice(&world.run(arguments).stdout).unwrap()
+}
+
+/// A run of a simulated drive in the store `store`.
+fn simulated(world: &World, store: &Path, name: &str) {
+    let drive = world.sparse("drive", 1 << 30);
+    let store = store.to_str().unwrap();
+    let arguments = ["--store", store, "check", "--generator", "simulated", "--name", name, "-q"];
+    status(&world.command().args(arguments).arg(drive).output().unwrap(), 4);
+}
+
+#[test]
+fn a_report_becomes_a_run_that_can_be_shown() {
+    let world = World::new();
+    let report = fio(&world, "database.json");
+    let imported = world.run(&["import", &report]);
+    status(&imported, 0);
+    let out = text(&imported.stdout);
+    assert!(out.starts_with("Run database · "), "{out}");
+    assert!(out.contains("2 measurements by fio 3."), "{out}");
+    assert!(out.contains("first") && out.contains("16 KiB") && out.contains("randread"), "{out}");
+    let said = text(&imported.stderr);
+    assert!(said.contains("next: iodyno show database"), "{said}");
+    let document = json(&world, &["show", "database", "--json"]);
+    assert_eq!(document["origin"]["kind"], "imported");
+    assert_eq!(document["origin"]["from"], report);
+    assert_eq!(document["measurements"].as_array().unwrap().len(), 2);
+    assert_eq!(document["measurements"][0]["workload"]["bs"], "16384");
+    assert_eq!(document["measurements"][0]["read"]["bytes"], 1 << 20);
+    assert_eq!(document["host"], Value::Null);
+}
+
+#[test]
+fn names_are_the_users_or_get_a_number() {
+    let world = World::new();
+    let report = fio(&world, "a.json");
+    let other = fio(&world, "b.json");
+    let twice = world.run(&["import", &report, &report]);
+    status(&twice, 0);
+    assert!(text(&twice.stderr).contains("the name `a` is taken: named `a-2`"));
+    let both = world.run(&["import", "--name", "P4510 single", &report, &other]);
+    status(&both, 0);
+    assert!(text(&both.stderr).contains("next: iodyno show 'P4510 single'"));
+    let document = json(&world, &["show", "P4510 single", "--json"]);
+    let phases: Vec<i64> = document["measurements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["phase"].as_i64().unwrap())
+        .collect();
+    assert_eq!(phases, [0, 1, 2, 3], "two files did not run at the same time");
+    let again = world.run(&["import", "--name", "P4510 single", &report]);
+    status(&again, 2);
+    assert!(text(&again.stderr).contains("choose another --name"), "{}", text(&again.stderr));
+    assert_eq!(json(&world, &["runs", "--json"])["runs"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn pipes_are_read() {
+    let world = World::new();
+    let report = std::fs::read(fio(&world, "x.json")).unwrap();
+    for (path, name) in [("-", "dash"), ("/dev/stdin", "pipe")] {
+        let mut child = world
+            .command()
+            .args(["import", path, "--name", name, "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&report).unwrap();
+        let output = child.wait_with_output().unwrap();
+        status(&output, 0);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["schema"], "iodyno.run/1");
+        assert_eq!(document["name"], name);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_is_imported() {
+    let world = World::new();
+    let report = fio(&world, "good.json");
+    let nothing = world.path("nothing.txt");
+    std::fs::write(&nothing, "a letter\n\u{1b}[31mto nobody\n").unwrap();
+    let output = world.run(&["import", nothing.to_str().unwrap(), "/no/such/file", &report]);
+    status(&output, 2);
+    let said = text(&output.stderr);
+    assert!(said.contains("/no/such/file"), "{said}");
+    assert!(said.contains("nothing.txt"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
+    assert_eq!(json(&world, &["show", "good", "--json"])["name"], "good");
+    let none = world.run(&["import", nothing.to_str().unwrap()]);
+    status(&none, 2);
+    assert!(none.stdout.is_empty());
+}
+
+#[test]
+fn a_failed_measurement_is_imported_as_failed() {
+    let world = World::new();
+    let path = fio(&world, "broken.json");
+    let report = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, report.replacen("\"error\" : 0", "\"error\" : 28", 1)).unwrap();
+    let output = world.run(&["import", &path]);
+    status(&output, 3);
+    let out = text(&output.stdout);
+    assert!(out.contains("1 of them failed") && out.contains("FAILED"), "{out}");
+    let document = json(&world, &["show", "broken", "--json"]);
+    assert_eq!(document["measurements"][0]["end"], "failed");
+}
+
+#[test]
+fn another_hosts_store_is_copied_with_its_ids_and_left_as_it_is() {
+    let world = World::new();
+    let theirs = world.path("theirs.sqlite");
+    simulated(&world, &theirs, "monday");
+    let before = std::fs::read(&theirs).unwrap();
+    let imported = world.run(&["import", theirs.to_str().unwrap()]);
+    status(&imported, 0);
+    assert!(text(&imported.stdout).contains("UNJUDGED"), "{}", text(&imported.stdout));
+    assert_eq!(std::fs::read(&theirs).unwrap(), before);
+    let of = |store: &Path| {
+        json(&world, &["--store", store.to_str().unwrap(), "show", "monday", "--json"])
+    };
+    assert_eq!(of(&theirs), of(&world.path("store.sqlite")));
+    let again = world.run(&["import", theirs.to_str().unwrap()]);
+    status(&again, 0);
+    assert!(text(&again.stderr).contains("run monday is in the store already"));
+}
+
+#[test]
+fn our_document_is_read_back_with_its_figures() {
+    let world = World::new();
+    let theirs = world.path("theirs.sqlite");
+    simulated(&world, &theirs, "tuesday");
+    let there = json(&world, &["--store", theirs.to_str().unwrap(), "show", "tuesday", "--json"]);
+    std::fs::write(world.path("tuesday.json"), there.to_string()).unwrap();
+    status(&world.run(&["import", world.path("tuesday.json").to_str().unwrap()]), 0);
+    let here = json(&world, &["show", "tuesday", "--json"]);
+    for member in ["id", "name", "started", "command", "measurements", "host", "verdict"] {
+        assert_eq!(here[member], there[member], "{member}");
+    }
+    let damaged = world.path("damaged.json");
+    let printed = world.run(&["show", "tuesday", "--json"]).stdout;
+    std::fs::write(&damaged, &printed[..2000]).unwrap();
+    let output = world.run(&["import", damaged.to_str().unwrap()]);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("damaged.json: it is not JSON"));
+}
+
+#[test]
+fn a_captured_machine_is_judged_like_check_without_load() {
+    let world = World::new();
+    for capture in ["rack7", "rack8.json"] {
+        let path = world.path(capture);
+        let path = path.to_str().unwrap();
+        status(&world.run(&["capture", path]), 0);
+        let imported = world.run(&["import", path]);
+        let said = text(&imported.stdout);
+        status(&imported, 0);
+        let name = Path::new(capture).file_stem().unwrap().to_str().unwrap();
+        assert!(said.starts_with(&format!("Run {name} · ")), "{said}");
+        let shown = json(&world, &["show", name, "--json"]);
+        let checked = json(&world, &["--sysroot", path, "check", "--no-load", "--json"]);
+        for member in ["drives", "links", "findings", "rules", "subjects", "verdict"] {
+            assert_eq!(shown[member], checked[member], "{member}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_gives_every_run_of_ours_and_one_of_fios() {
+    let world = World::new();
+    let theirs = world.path("theirs.sqlite");
+    simulated(&world, &theirs, "wednesday");
+    let folder = world.directory("all");
+    let shown = ["--store", theirs.to_str().unwrap(), "show", "wednesday", "--json"];
+    std::fs::write(folder.join("wednesday.json"), world.run(&shown).stdout).unwrap();
+    status(&world.run(&["capture", folder.join("host").to_str().unwrap()]), 0);
+    let output = world.run(&["import", folder.to_str().unwrap()]);
+    status(&output, 0);
+    let runs = json(&world, &["runs", "--json"]);
+    let mut names: Vec<&str> =
+        runs["runs"].as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["host", "wednesday"]);
+}

@@ -1,0 +1,114 @@
+//! The public document read back: another host's run as a run of ours.
+//!
+//! What a document does not hold stays unknown: series, bins of latencies (its
+//! percentiles are stated ones), snapshots but the first, and what judging
+//! gave: a run is judged anew wherever it is read.
+
+mod host;
+mod measurement;
+
+use iodyno_model as model;
+use iodyno_model::{Origin, Run, RunRecord, RunState};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::run::{OriginKind, RunDocument, State};
+
+/// The schema that is read.
+pub const RUN_SCHEMA: &str = "iodyno.run/1";
+
+/// Why a text is no document of runs.
+#[derive(Debug, Error)]
+pub enum DocumentError {
+    /// It is damaged, or something else.
+    #[error("it is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// JSON of ours, but no run, or a later one.
+    #[error("its schema is {0:?}: {RUN_SCHEMA:?} was expected (`--json` of check, run and show)")]
+    Schema(String),
+    /// It says the schema and does not hold to it.
+    #[error("it is no {RUN_SCHEMA}: {0}")]
+    Member(serde_json::Error),
+    /// A time that is none.
+    #[error("{0:?} is no time (RFC 3339 was expected)")]
+    Time(String),
+}
+
+/// The runs of a text that holds one document, or an array of them as
+/// `runs export` writes it.
+///
+/// # Errors
+/// It is not JSON, or a document of something else.
+pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
+    let value: Value = serde_json::from_str(text).map_err(DocumentError::NotJson)?;
+    match value {
+        Value::Array(all) => all.into_iter().map(run).collect(),
+        one => Ok(vec![run(one)?]),
+    }
+}
+
+fn run(value: Value) -> Result<RunRecord, DocumentError> {
+    let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
+    if schema != RUN_SCHEMA {
+        return Err(DocumentError::Schema(schema.into()));
+    }
+    let document: RunDocument = serde_json::from_value(value).map_err(DocumentError::Member)?;
+    record(&document)
+}
+
+fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
+    let snapshots: Vec<model::Host> = document
+        .host
+        .as_ref()
+        .map(|of| host::host(of, document))
+        .transpose()?
+        .into_iter()
+        .collect();
+    let first = (!snapshots.is_empty()).then_some(0);
+    let measurements = document.measurements.iter().map(|one| measurement::measurement(one, first));
+    Ok(RunRecord {
+        run: Run {
+            id: document.id.clone(),
+            name: document.name.clone(),
+            command: document.command.clone(),
+            state: match document.state {
+                State::Running => RunState::Running,
+                State::Done => RunState::Done,
+                State::Interrupted => RunState::Interrupted,
+                State::Failed => RunState::Failed,
+            },
+            started_ns: time_ns(&document.started)?,
+            ended_ns: document.ended.as_deref().map(time_ns).transpose()?,
+            writer: document.writer.clone(),
+            plan_name: document.plan.name.clone(),
+            plan: document.plan.toml.clone(),
+            origin: match document.origin.kind {
+                OriginKind::Measured => Origin::Measured,
+                OriginKind::Simulated => Origin::Simulated,
+                OriginKind::Imported => {
+                    Origin::Imported(document.origin.from.clone().unwrap_or_default())
+                }
+            },
+            targets: document.targets.clone(),
+            skipped: document
+                .skipped
+                .iter()
+                .map(|skipped| model::Skipped {
+                    target: skipped.target.clone(),
+                    step: skipped.step.clone(),
+                    why: skipped.why.clone(),
+                    next: skipped.next.clone(),
+                })
+                .collect(),
+        },
+        snapshots,
+        measurements: measurements.collect::<Result<_, _>>()?,
+    })
+}
+
+/// ns since 1970 UTC, from RFC 3339.
+fn time_ns(text: &str) -> Result<i64, DocumentError> {
+    let time: Option<jiff::Timestamp> = text.parse().ok();
+    time.and_then(|time| i64::try_from(time.as_nanosecond()).ok())
+        .ok_or_else(|| DocumentError::Time(text.into()))
+}

@@ -1,0 +1,140 @@
+//! The columns. Their meaning stands in docs/export.md.
+
+use iodyno_judge::drive_under;
+use iodyno_model::{Drive, EndReason, Estimate, Fact, LatencyKind, Spread, Verdict};
+
+use super::Row;
+use crate::document::estimate::rfc3339;
+use crate::percentiles;
+
+/// How a column's value is had; `None` is what is not known.
+pub(super) enum Get {
+    /// Words.
+    Text(fn(&Row<'_>) -> Option<String>),
+    /// A count.
+    Integer(fn(&Row<'_>) -> Option<u64>),
+    /// A figure.
+    Number(fn(&Row<'_>) -> Option<f64>),
+}
+
+use Get::{Integer, Number, Text};
+
+/// The columns, in order.
+pub(super) const COLUMNS: &[(&str, Get)] = &[
+    ("run_id", Text(|row| Some(row.of.record.run.id.clone()))),
+    ("run_name", Text(|row| Some(row.of.record.run.name.clone()).filter(|name| !name.is_empty()))),
+    ("run_started", Text(|row| Some(rfc3339(row.of.record.run.started_ns)))),
+    ("host", Text(|row| row.of.hostname().map(str::to_owned))),
+    ("kernel", Text(|row| row.of.record.host()?.kernel.release.value())),
+    ("drive_model", Text(|row| of_drive(row, |drive| &drive.model))),
+    ("drive_serial", Text(|row| of_drive(row, |drive| &drive.serial))),
+    ("drive_firmware", Text(|row| of_drive(row, |drive| &drive.firmware))),
+    ("measurement", Text(|row| Some(row.measurement.name.clone()))),
+    ("phase", Integer(|row| Some(row.measurement.phase.into()))),
+    ("targets", Text(|row| Some(row.measurement.targets.join(":")))),
+    ("source", Text(|row| Some(row.measurement.source.clone()))),
+    ("started", Text(|row| row.measurement.started_ns.map(rfc3339))),
+    ("duration_ns", Integer(|row| row.measurement.duration_ns)),
+    ("end", Text(|row| Some(end(&row.measurement.end).into()))),
+    ("failure", Text(|row| row.measurement.failure().map(str::to_owned))),
+    ("rw", Text(|row| row.measurement.workload.rw.clone())),
+    ("bs_bytes", Integer(|row| row.measurement.workload.bs)),
+    ("iodepth", Integer(|row| row.measurement.workload.iodepth.map(u64::from))),
+    ("numjobs", Integer(|row| row.measurement.workload.numjobs.map(u64::from))),
+    ("ioengine", Text(|row| row.measurement.workload.ioengine.clone())),
+    ("direct", Integer(|row| row.measurement.workload.direct.map(u64::from))),
+    ("size_bytes", Integer(|row| row.measurement.workload.size)),
+    ("options", Text(options)),
+    ("direction", Text(|row| Some(row.result?.direction.name().into()))),
+    ("ios", Integer(|row| row.result?.ios)),
+    ("bytes", Integer(|row| row.result?.bytes)),
+    ("errors", Integer(|row| row.result?.errors)),
+    ("iops", Number(|row| Some(row.result?.iops?.value))),
+    ("iops_low", Number(|row| low(row.result?.iops))),
+    ("iops_high", Number(|row| high(row.result?.iops))),
+    ("bandwidth_bytes_per_s", Number(|row| Some(row.result?.bandwidth?.value))),
+    ("bandwidth_low_bytes_per_s", Number(|row| low(row.result?.bandwidth))),
+    ("bandwidth_high_bytes_per_s", Number(|row| high(row.result?.bandwidth))),
+    ("interval", Text(interval)),
+    ("latency_kind", Text(|row| Some(mean(row)?.0.name().into()))),
+    ("latency_mean_ns", Number(|row| Some(mean(row)?.1.value))),
+    ("latency_mean_low_ns", Number(|row| low(Some(mean(row)?.1)))),
+    ("latency_mean_high_ns", Number(|row| high(Some(mean(row)?.1)))),
+    ("latency_max_ns", Number(|row| Some(row.result?.max_of(mean(row)?.0)?.value))),
+    ("percentile_kind", Text(percentile_kind)),
+    ("latency_p50_ns", Number(|row| percentile(row, 50.0))),
+    ("latency_p90_ns", Number(|row| percentile(row, 90.0))),
+    ("latency_p99_ns", Number(|row| percentile(row, 99.0))),
+    ("latency_p99_9_ns", Number(|row| percentile(row, 99.9))),
+    ("validity", Text(|row| Some(row.judged?.validity.label().into()))),
+    ("reservations", Text(reservations)),
+    ("verdict", Text(|row| Some(verdict(row)?.0.label().into()))),
+    ("verdict_reason", Text(|row| Some(verdict(row)?.1.into()))),
+];
+
+fn of_drive(row: &Row<'_>, fact: fn(&Drive) -> &Fact<String>) -> Option<String> {
+    fact(drive_under(row.of.record, row.measurement)?).value()
+}
+
+fn end(end: &EndReason) -> &'static str {
+    match end {
+        EndReason::Time => "time",
+        EndReason::Precision => "precision",
+        EndReason::MaxTime => "max_time",
+        EndReason::Done => "done",
+        EndReason::Interrupted => "interrupted",
+        EndReason::Failed(_) => "failed",
+    }
+}
+
+/// The options without a column of their own, as a command line of fio takes them.
+fn options(row: &Row<'_>) -> Option<String> {
+    let options = &row.measurement.workload.options;
+    let words: Vec<String> =
+        options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn low(of: Option<Estimate>) -> Option<f64> {
+    Some(of?.bounds()?.0)
+}
+
+fn high(of: Option<Estimate>) -> Option<f64> {
+    Some(of?.bounds()?.1)
+}
+
+/// What kind of intervals the row has.
+fn interval(row: &Row<'_>) -> Option<String> {
+    let result = row.result?;
+    let all = [result.iops, result.bandwidth, result.latency_mean];
+    all.into_iter().flatten().find_map(|estimate| match estimate.spread {
+        Spread::Confidence { level, .. } => Some(format!("confidence {level}")),
+        Spread::Rounding { .. } => Some("rounding".into()),
+        Spread::Unknown => None,
+    })
+}
+
+fn mean(row: &Row<'_>) -> Option<(LatencyKind, Estimate)> {
+    row.result?.mean_latency()
+}
+
+fn percentile_kind(row: &Row<'_>) -> Option<String> {
+    Some(percentiles::known(row.result?, 50.0)?.0.name().into())
+}
+
+fn percentile(row: &Row<'_>, percent: f64) -> Option<f64> {
+    Some(percentiles::known(row.result?, percent)?.1)
+}
+
+fn reservations(row: &Row<'_>) -> Option<String> {
+    let reasons = &row.judged?.reasons;
+    let sentences: Vec<String> =
+        reasons.iter().map(|(rule, what)| format!("{rule}: {what}")).collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
+}
+
+/// The worst verdict of the measurement's metrics, and what it stands on.
+fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a str)> {
+    let worst = row.judged?.metrics.iter().max_by_key(|metric| metric.verdict)?;
+    Some((worst.verdict, &worst.reason))
+}

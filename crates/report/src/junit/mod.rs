@@ -1,0 +1,203 @@
+//! JUnit XML, for continuous integration.
+//!
+//! A suite for each drive or target: what was measured on it, and the rules
+//! that found something about it or could not tell. A suite `machine`: every
+//! other rule, and what was measured on several at once. A FAIL is a failure,
+//! what could not be judged is skipped, and a WARN passes with its words in
+//! `system-out`: JUnit has nothing between.
+
+mod xml;
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{
+    Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, RuleOutcome, RuleReport,
+    RunRecord, Severity, Verdict, Workload,
+};
+
+use crate::document::estimate::rfc3339;
+use crate::judged::{Judged, Subject};
+use crate::text::{measured, severity_label};
+use xml::{Case, Status, Suite};
+
+/// Name of the suite of what is about no drive or target alone.
+const MACHINE: &str = "machine";
+
+/// The report, as Jenkins, GitLab and others read it. Characters that XML does
+/// not allow are left out.
+///
+/// # Errors
+/// None that is known: it is written to memory.
+pub fn junit(of: Judged<'_>) -> std::io::Result<Vec<u8>> {
+    let run = &of.record.run;
+    let subjects = of.subjects();
+    let mut suites: Vec<Suite> = subjects.iter().map(suite).collect();
+    let mut machine = Suite { name: MACHINE.into(), ..Suite::default() };
+    machine.properties = vec![
+        ("run", run.id.clone()),
+        ("started", rfc3339(run.started_ns)),
+        ("ruleset", of.assessment.ruleset.clone()),
+        ("verdict", of.assessment.verdict.label().into()),
+    ];
+    machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
+    for (measurement, judged) in of.measurements() {
+        let mut own = subjects.iter().position(|subject| subject.is_among(&measurement.targets));
+        own = own.filter(|_| measurement.targets.len() == 1);
+        let class = own.map_or(MACHINE, |own| subjects[own].name);
+        let name = unique_name(of.record, measurement);
+        let case = measured_case(class, &name, measurement, judged);
+        own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
+    }
+    for skipped in &run.skipped {
+        let own = subjects.iter().position(|one| one.names.contains(&skipped.target.as_str()));
+        let step = skipped.step.as_deref().unwrap_or("measurements");
+        let message = format!("{}; {}", skipped.why, skipped.next);
+        let name = own.map_or_else(|| format!("{step} {}", skipped.target), |_| step.to_owned());
+        let class = own.map_or(MACHINE, |own| subjects[own].name);
+        let case = case(class, &name, Status::Skipped(message));
+        own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
+    }
+    for rule in &of.assessment.rules {
+        let found = of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule);
+        let found: Vec<&Finding> = found.collect();
+        let mut placed = false;
+        for (subject, suite) in subjects.iter().zip(&mut suites) {
+            if let Some(case) = rule_case(subject, rule, &found) {
+                suite.cases.push(case);
+                placed = true;
+            }
+        }
+        let elsewhere = |finding: &&&Finding| {
+            !subjects.iter().any(|subject| subject.is_among(&finding.subjects))
+        };
+        let rest: Vec<&Finding> = found.iter().filter(elsewhere).copied().collect();
+        machine.cases.extend(whole_case(rule, &rest, placed));
+    }
+    suites.push(machine);
+    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    xml::document(&format!("iodyno {name}"), &suites)
+}
+
+fn suite(subject: &Subject<'_>) -> Suite {
+    let facts = subject.drive.map(|drive| {
+        [("model", &drive.model), ("serial", &drive.serial), ("firmware", &drive.firmware)]
+    });
+    let known = facts.into_iter().flatten().filter_map(|(name, fact)| Some((name, fact.value()?)));
+    let mut properties: Vec<(&'static str, String)> = known.collect();
+    properties.push(("verdict", subject.verdict.label().into()));
+    Suite { name: subject.name.into(), properties, cases: Vec::new() }
+}
+
+fn case(class: &str, name: &str, status: Status) -> Case {
+    Case { class: class.into(), name: name.into(), time_s: None, status, out: String::new() }
+}
+
+/// What a point of a sweep differs in: `rw=randread bs=4k iodepth=64 numjobs=1`.
+fn points(of: &Measurement) -> String {
+    Workload { options: BTreeMap::new(), ..of.workload.clone() }.label()
+}
+
+/// The measurement's name; tools take cases of one name for the same case, so
+/// those of a sweep have what they differ in behind it, repetitions a number.
+fn unique_name(record: &RunRecord, of: &Measurement) -> String {
+    let name = if of.targets.len() == 1 { of.name.clone() } else { of.title() };
+    let name = name.trim().to_owned();
+    let same: Vec<&Measurement> = record
+        .measurements
+        .iter()
+        .filter(|other| (&other.name, &other.targets) == (&of.name, &of.targets))
+        .collect();
+    if same.len() < 2 {
+        return name;
+    }
+    let named = format!("{name} {}", points(of));
+    let equal = same.iter().filter(|other| points(other) == points(of));
+    let before = equal.take_while(|other| !std::ptr::eq(**other, of)).count();
+    if before > 0 { format!("{named} #{}", before + 1) } else { named.trim_end().to_owned() }
+}
+
+/// A measurement by the verdicts on its metrics.
+fn measured_case(
+    class: &str,
+    name: &str,
+    of: &Measurement,
+    judged: Option<&JudgedMeasurement>,
+) -> Case {
+    let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
+    let words: Vec<String> = metrics.iter().map(words).collect();
+    let words = words.join("; ");
+    let mut out = vec![points(of)];
+    let status = match (of.failure(), metrics.iter().map(|metric| metric.verdict).max()) {
+        (Some(how), _) => Status::Error(how.into()),
+        (_, None) => Status::Skipped("nothing to judge it by".into()),
+        (_, Some(Verdict::Unjudged)) => Status::Skipped(words),
+        (_, Some(Verdict::Fail)) => Status::Failure("measured".into(), words, String::new()),
+        (_, Some(Verdict::Pass | Verdict::Warn)) => {
+            out.insert(0, words);
+            Status::Passed
+        }
+    };
+    if let Some(judged) = judged {
+        let validity = judged.validity.label();
+        let reasons = judged.reasons.iter();
+        out.extend(reasons.map(|(rule, what)| format!("{validity} {rule}: {what}")));
+    }
+    let took_ns = of.duration_ns.map(|ns| ns.saturating_add(of.warmup_ns));
+    Case {
+        time_s: took_ns.map(|ns| ns as f64 / 1e9),
+        out: out.join("\n"),
+        ..case(class, name, status)
+    }
+}
+
+/// `PASS 6853 ± 13 MB/s (6536 MiB/s), 99 % of the claim`.
+fn words(metric: &MetricJudgement) -> String {
+    let what = if metric.metric == Metric::LatencyMean { "mean " } else { "" };
+    let figure = measured(metric.metric, &metric.estimate);
+    format!("{} {what}{figure}, {}", metric.verdict.label(), metric.reason)
+}
+
+/// What a rule says of `subject`; `None`: nothing of it alone.
+fn rule_case(subject: &Subject<'_>, rule: &RuleReport, found: &[&Finding]) -> Option<Case> {
+    let own: Vec<&Finding> =
+        found.iter().filter(|finding| subject.is_among(&finding.subjects)).copied().collect();
+    if !own.is_empty() {
+        return Some(found_case(subject.name, &rule.rule, &own));
+    }
+    let missing = rule.cannot_tell.iter().find(|(of, _)| subject.names.contains(&of.as_str()));
+    let (_, missing) = missing?;
+    Some(case(subject.name, &rule.rule, Status::Skipped(missing.clone())))
+}
+
+/// What a rule says of the machine; `None`: nothing, as it has said it elsewhere.
+fn whole_case(rule: &RuleReport, rest: &[&Finding], placed: bool) -> Option<Case> {
+    if !rest.is_empty() {
+        return Some(found_case(MACHINE, &rule.rule, rest));
+    }
+    let status = match &rule.outcome {
+        RuleOutcome::NotApplicable => return None,
+        RuleOutcome::CannotTell(missing) => Status::Skipped(missing.clone()),
+        _ if placed => return None,
+        RuleOutcome::Clear | RuleOutcome::Findings(_) => Status::Passed,
+    };
+    Some(case(MACHINE, &rule.rule, status))
+}
+
+fn found_case(class: &str, rule: &str, found: &[&Finding]) -> Case {
+    let text: Vec<String> = found.iter().map(|finding| finding_words(finding)).collect();
+    let text = text.join("\n");
+    if !found.iter().any(|finding| finding.severity == Severity::Fail) {
+        return Case { out: text, ..case(class, rule, Status::Passed) };
+    }
+    let what: Vec<&str> = found.iter().map(|finding| finding.what.as_str()).collect();
+    case(class, rule, Status::Failure(rule.into(), what.join(" "), text))
+}
+
+fn finding_words(finding: &Finding) -> String {
+    let mut lines = vec![format!("{} {}", severity_label(finding.severity), finding.what)];
+    let evidence = finding.evidence.iter();
+    lines.extend(evidence.map(|evidence| format!("  {}: {}", evidence.what, evidence.value)));
+    lines.push(format!("why: {}", finding.why));
+    lines.push(format!("next: {}", finding.next));
+    lines.join("\n")
+}

@@ -1,0 +1,143 @@
+//! The table of many hosts' drives.
+
+use iodyno_model::Verdict;
+
+use super::Style;
+use super::figure::{estimated, percent, stated};
+use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{Hanging, clean, cut, display_width};
+use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+
+/// Columns that a reason gets at least.
+const LEAST_WHY: usize = 24;
+
+/// Drives of many hosts: how many of each verdict, then a table for each class
+/// (model, firmware, capacity), outliers first. Lines are at most
+/// `style.width` long.
+pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
+    if fleet.is_empty() {
+        return "No drives and no targets in these runs.\n".into();
+    }
+    let mut items: Vec<String> = [Verdict::Fail, Verdict::Warn, Verdict::Unjudged, Verdict::Pass]
+        .into_iter()
+        .filter(|verdict| fleet.count(*verdict) > 0)
+        .map(|verdict| format!("{} {}", fleet.count(verdict), verdict.label()))
+        .collect();
+    if fleet.outliers() > 0 {
+        items.push(format!("{} unlike the class", fleet.outliers()));
+    }
+    if fleet.older_runs > 0 {
+        let runs = counted(fleet.older_runs, "older run");
+        items.push(format!("{runs} of the same hosts left out"));
+    }
+    let drives = fleet.classes.iter().all(|class| class.kind.is_some());
+    let what = if drives { "drive" } else { "drive or target" };
+    let what = match (fleet.len(), drives) {
+        (1, _) | (_, true) => counted(fleet.len(), what),
+        (n, false) => format!("{n} drives and targets"),
+    };
+    items.insert(0, format!("{what} on {}", counted(fleet.hosts(), "host")));
+    let mut out = line(style, Ink::Bold, &items);
+    for class in &fleet.classes {
+        out.push('\n');
+        out.push_str(&line(style, Ink::Bold, &[heading(class)]));
+        out.push_str(&table(class, style));
+    }
+    out
+}
+
+fn line(style: &Style, ink: Ink, items: &[String]) -> String {
+    let hanging = Hanging {
+        lead: String::new(),
+        lead_width: 0,
+        indent: 0,
+        width: style.width,
+        separator: " · ",
+        ink,
+        color: style.color,
+    };
+    hanging.lines(items)
+}
+
+/// `SAMSUNG MZQL23T8HCLS-00A07, GDC5602Q, 3.84 TB: 8 drives`.
+fn heading(class: &FleetClass) -> String {
+    let Some(DriveKind { model, firmware, capacity }) = &class.kind else {
+        return format!("Other targets: {}", class.drives.len());
+    };
+    let words = [
+        model.as_deref().map_or_else(|| "unknown model".into(), clean),
+        firmware.as_deref().map_or_else(|| "unknown firmware".into(), clean),
+        capacity.map_or_else(|| "unknown capacity".into(), |bytes| bytes.decimal()),
+    ];
+    format!("{}: {}", words.join(", "), counted(class.drives.len(), "drive"))
+}
+
+fn table(class: &FleetClass, style: &Style) -> String {
+    let column = |heading, priority| GridColumn { heading, priority, right: false };
+    let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
+    let mut columns = vec![column("HOST", 0), column(name, 0), column("VERDICT", 0)];
+    let serials = class.drives.iter().any(|drive| drive.serial.is_some());
+    if serials {
+        columns.insert(2, column("SERIAL", 1));
+    }
+    let reasons = class.drives.iter().any(|drive| why(drive).is_some());
+    if reasons {
+        columns.push(column("WHY", 0));
+    }
+    let row = |drive: &FleetDrive| {
+        let verdict =
+            GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) };
+        let mut cells = vec![plain(clean(&drive.host)), plain(clean(&drive.name)), verdict];
+        if serials {
+            cells.insert(2, plain(drive.serial.as_deref().map(clean).unwrap_or_default()));
+        }
+        cells
+    };
+    let mut rows: Vec<Vec<GridCell>> = class.drives.iter().map(row).collect();
+    if reasons {
+        let room = if style.wide { usize::MAX } else { room(&rows, style.width) };
+        for (drive, cells) in class.drives.iter().zip(&mut rows) {
+            let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
+            let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
+            let why = why(drive).map(|why| cut(&why, room)).unwrap_or_default();
+            cells.push(GridCell { ink, ..plain(why) });
+        }
+    }
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// Columns that are left beside `rows`.
+fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widest = |at: usize| rows.iter().map(|row| display_width(&row[at].text) + 2).max();
+    let taken: usize = (0..columns).filter_map(widest).sum();
+    width.saturating_sub(taken).max(LEAST_WHY)
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
+}
+
+/// What is unlike its class, else the worst that was found of it.
+fn why(drive: &FleetDrive) -> Option<String> {
+    let Some(first) = drive.outliers.first() else {
+        return drive.finding.as_deref().map(clean);
+    };
+    let more = drive.outliers.len() - 1;
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Some(format!("{}{more}", outlier(first)))
+}
+
+/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`.
+fn outlier(outlier: &Outlier) -> String {
+    let Outlier { measurement, metric, estimate, unlike, of } = outlier;
+    format!(
+        "{} {} of the median of {of}: {}, not {}",
+        clean(measurement),
+        percent(unlike.ratio),
+        estimated(*metric, estimate),
+        stated(*metric, unlike.median),
+    )
+}

@@ -1,0 +1,123 @@
+//! Measurements in a line each, for runs that have many.
+
+use iodyno_model::{Assessment, Bytes, DirectionResult, Measurement, Metric, RunRecord, Validity};
+
+use super::Style;
+use super::figure::{estimated, stated};
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::{clean, cut};
+use crate::percentiles;
+
+const UNKNOWN: &str = "-";
+
+/// Columns that a name may say, and how.
+const SAID: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
+
+/// Columns that a name takes at most, unless the table may be wide.
+const LONGEST_NAME: usize = 48;
+
+/// Columns that the reason of a failure takes at most, in the place of the IOPS.
+const LONGEST_FAILURE: usize = 24;
+
+/// A line for each direction of each measurement, in the run's order: what was
+/// done, what came of it, and its validity where it was judged. A column of
+/// which nothing is known is left out, and one that every name says (as those
+/// of a sweep's points do); the others go by priority until it fits `style.width`.
+pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style: &Style) -> String {
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("NAME", 0, false),
+        column("TARGET", 8, false),
+        column("RW", 3, false),
+        column("BS", 2, true),
+        column("DEPTH", 4, true),
+        column("JOBS", 5, true),
+        // Direction, or FAILED: that has to stay.
+        column("", 0, false),
+        column("IOPS", 1, true),
+        column("BANDWIDTH", 1, true),
+        column("MEAN LATENCY", 6, true),
+        column("99 %", 7, true),
+        column("VALIDITY", 1, false),
+    ];
+    let mut rows = Vec::new();
+    for (n, measurement) in record.measurements.iter().enumerate() {
+        let failure = measurement.failure();
+        let judged = assessment
+            .and_then(|all| all.measurements.iter().find(|judged| judged.measurement == n));
+        if let (Some(how), true) = (failure, measurement.total.is_empty()) {
+            let mut cells = about(measurement, style);
+            cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
+            cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
+            cells.extend((0..4).map(|_| plain(String::new())));
+            rows.push(cells);
+        }
+        for result in &measurement.total {
+            let mut cells = about(measurement, style);
+            cells.push(match failure {
+                Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
+                None => plain(result.direction.name().into()),
+            });
+            cells.extend(figures(result).map(plain));
+            cells.push(validity(judged.map(|judged| judged.validity)));
+            rows.push(cells);
+        }
+    }
+    let names = || record.measurements.iter().map(|measurement| measurement.name.as_str());
+    let is_said = |at: &usize| {
+        let option = SAID.iter().find(|(column, _)| column == at);
+        option.is_some_and(|(_, option)| names().all(|name| name.contains(option)))
+    };
+    let is_known =
+        |at: &usize| *at == 0 || (rows.iter().any(|row| row[*at].text != UNKNOWN) && !is_said(at));
+    let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
+    let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at]).collect();
+    let rows: Vec<Vec<GridCell>> =
+        rows.iter().map(|row| known.iter().map(|at| row[*at].clone()).collect()).collect();
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// What is no reservation takes no room.
+fn validity(validity: Option<Validity>) -> GridCell {
+    match validity {
+        Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
+        Some(Validity::Qualified) => GridCell { text: "qualified".into(), ink: Ink::Doubt },
+        Some(Validity::Valid) | None => plain(String::new()),
+    }
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
+}
+
+fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
+    let workload = &of.workload;
+    let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
+    let words = [
+        cut(&clean(&of.name), if style.wide { usize::MAX } else { LONGEST_NAME }),
+        of.targets.iter().map(|target| clean(target)).collect::<Vec<_>>().join(" "),
+        workload.rw.as_deref().map(clean).unwrap_or_default(),
+        workload.bs.map(|bs| Bytes(bs).binary()).unwrap_or_default(),
+        number(workload.iodepth),
+        number(workload.numjobs),
+    ];
+    words.into_iter().map(plain).collect()
+}
+
+fn figures(of: &DirectionResult) -> [String; 4] {
+    let rate = of.iops.map(|iops| estimated(Metric::Iops, &iops).replace(" IOPS", ""));
+    let mean = of.mean_latency();
+    // fio states percentiles of completions, and the mean of the whole.
+    let p99 = percentiles::known(of, 99.0).map(|(kind, ns)| {
+        let figure = stated(Metric::LatencyMean, ns);
+        let same = mean.is_none_or(|(of, _)| of == kind);
+        if same { figure } else { format!("{figure} ({})", kind.fio_name()) }
+    });
+    [
+        rate.unwrap_or_default(),
+        of.bandwidth.map(|rate| estimated(Metric::Bandwidth, &rate)).unwrap_or_default(),
+        mean.map(|(_, ns)| estimated(Metric::LatencyMean, &ns)).unwrap_or_default(),
+        p99.unwrap_or_default(),
+    ]
+}

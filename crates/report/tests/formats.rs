@@ -1,0 +1,338 @@
+//! What other tools read: JUnit, OCP, OpenMetrics, CSV and Parquet.
+
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
+mod common;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use iodyno_model::{Assessment, EndReason, Estimate, Fact, RunRecord, RunState, Validity, Verdict};
+use iodyno_report::Judged;
+use iodyno_report::export::{column_names, write_csv, write_parquet};
+use iodyno_report::junit::junit;
+use iodyno_report::ocp::ocp;
+use iodyno_report::openmetrics::openmetrics;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+
+fn schema(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name)
+}
+
+/// Runs that differ in what formats stumble over: the server, a virtual
+/// machine, one without a host, with hostile names, and one that broke.
+fn runs() -> Vec<(RunRecord, Assessment)> {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    let server = (record, assessment);
+    let mut nameless = server.clone();
+    nameless.0.snapshots.clear();
+    nameless.0.run.name.clear();
+    nameless.0.run.ended_ns = None;
+    nameless.0.measurements[0].started_ns = None;
+    nameless.0.measurements[0].duration_ns = None;
+    let mut hostile = server.clone();
+    let bad = "\u{1b}[31m<a b=\"c\">&amp;]]>\\\n\u{0}\u{fffe},=1+1";
+    hostile.0.run.name = bad.into();
+    hostile.0.snapshots[0].hostname = Fact::Read(bad.into());
+    hostile.0.snapshots[0].drives[0].model = Fact::Read(bad.into());
+    hostile.0.measurements[0].name = bad.into();
+    hostile.1.findings[0].what = bad.into();
+    hostile.1.measurements[0].metrics[0].reason = bad.into();
+    hostile.1.measurements[0].metrics[0].verdict = Verdict::Fail;
+    let mut broken = server.clone();
+    broken.0.run.state = RunState::Failed;
+    broken.0.measurements[0].end = EndReason::Failed("EIO at 4096".into());
+    broken.0.measurements[0].total.clear();
+    broken.0.measurements[3].total[0].iops = Some(Estimate::bare(f64::NAN));
+    broken.0.measurements[3].total[0].ios = None;
+    broken.1.measurements[0].metrics.clear();
+    vec![server, common::virtual_machine(), nameless, hostile, broken]
+}
+
+fn judged((record, assessment): &(RunRecord, Assessment)) -> Judged<'_> {
+    Judged { record, assessment }
+}
+
+/// Holds XML to the schema by xmllint.
+fn assert_junit(xml: &[u8]) {
+    use std::io::Write as _;
+    let mut lint = Command::new("xmllint")
+        .args(["--noout", "--nonet", "--schema"])
+        .arg(schema("junit-10.xsd"))
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("these tests need xmllint (Debian: libxml2-utils): make deps");
+    lint.stdin.take().expect("it is piped").write_all(xml).expect("xmllint reads");
+    let output = lint.wait_with_output().expect("xmllint ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(xml));
+}
+
+#[test]
+fn junit_holds_to_the_schema() {
+    for run in runs() {
+        assert_junit(&junit(judged(&run)).expect("memory"));
+    }
+}
+
+#[test]
+fn junit_fails_what_fails_and_skips_what_was_not_judged() {
+    let runs = runs();
+    let xml = String::from_utf8(junit(judged(&runs[0])).expect("memory")).expect("UTF-8");
+    let suite = |name: &str| {
+        let from = xml.find(&format!("<testsuite name=\"{name}\"")).expect(name);
+        &xml[from..from + xml[from..].find("</testsuite>").expect("an end")]
+    };
+    let degraded = suite("nvme2n1");
+    assert!(degraded.contains("<failure type=\"link-degraded\""), "{degraded}");
+    assert!(degraded.contains("carries: 1746 MB/s instead of 7094 MB/s"), "{degraded}");
+    assert!(degraded.contains("next: Reseat the drive"), "{degraded}");
+    assert!(degraded.contains("INVALID blocks-not-written"), "{degraded}");
+    // A WARN passes, and says so.
+    assert!(degraded.contains("WARN Almost no block"), "{degraded}");
+    let fine = suite("nvme0n1");
+    assert!(!fine.contains("<failure"), "{fine}");
+    assert!(fine.contains("PASS 6853 ± 13 MB/s (6536 MiB/s), 99 % of the claim"), "{fine}");
+    assert!(fine.contains("name=\"serial\" value=\"S64HNE0R500123\""), "{fine}");
+    let busy = suite("nvme3n1");
+    assert!(busy.contains("<skipped message=\"it serves others"), "{busy}");
+    let machine = suite("machine");
+    assert!(machine.contains("seq-read nvme0n1 nvme1n1 nvme2n1"), "{machine}");
+    assert!(!machine.contains("unlike-baseline"), "not applicable is no case: {machine}");
+    let broken = String::from_utf8(junit(judged(&runs[4])).expect("memory")).expect("UTF-8");
+    assert!(broken.contains("<error message=\"EIO at 4096\"/>"), "{broken}");
+}
+
+#[test]
+fn junit_names_every_case_once() {
+    let mut run = runs().remove(0);
+    for (n, measurement) in run.0.measurements.iter_mut().take(3).enumerate() {
+        measurement.name = "FIOJOB".into();
+        measurement.workload.bs = Some(if n == 0 { 4096 } else { 65536 });
+        measurement.workload.options.insert("runtime".into(), "3".into());
+        measurement.workload.rw = Some("read".into());
+        measurement.workload.iodepth = Some(1);
+        measurement.workload.numjobs = Some(1);
+    }
+    let xml = String::from_utf8(junit(judged(&run)).expect("memory")).expect("UTF-8");
+    let mut names: Vec<&str> =
+        xml.lines().filter(|line| line.contains("<testcase ")).map(str::trim).collect();
+    names = names.iter().map(|line| line.split(" time=").next().expect("a part")).collect();
+    for name in ["bs=4k iodepth=1 numjobs=1\"", "bs=64k iodepth=1 numjobs=1\"", "numjobs=1 #2\""] {
+        let named = |line: &&&str| line.contains("name=\"FIOJOB rw=read ") && line.contains(name);
+        assert_eq!(names.iter().filter(named).count(), 1, "{name}: {names:#?}");
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+/// The schemas of a folder, by `$id`.
+struct Published(HashMap<String, Value>);
+
+impl jsonschema::Retrieve for Published {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        self.0.get(uri.as_str()).cloned().ok_or_else(|| format!("there is no {uri}").into())
+    }
+}
+
+/// Our schema, and the published one where it is.
+fn validators() -> Vec<jsonschema::Validator> {
+    let read = |path: &Path| -> Value {
+        let text = std::fs::read_to_string(path).expect("a schema");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let mut all = vec![jsonschema::validator_for(&read(&schema("ocp.json"))).expect("a schema")];
+    if let Some(folder) = std::env::var_os("IODYNO_OCP_SPEC") {
+        let entries = std::fs::read_dir(&folder).expect("IODYNO_OCP_SPEC names a folder");
+        let files = entries.map(|entry| entry.expect("an entry").path());
+        let files = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let by_id = |path: PathBuf| {
+            let value = read(&path);
+            (value["$id"].as_str().expect("an $id").to_owned(), value)
+        };
+        let published = Published(files.map(by_id).collect());
+        let root = read(&Path::new(&folder).join("root.json"));
+        let options = jsonschema::options().with_retriever(published);
+        all.push(options.build(&root).expect("the published schema"));
+    }
+    all
+}
+
+#[test]
+fn ocp_holds_to_the_schema() {
+    let validators = validators();
+    for run in runs() {
+        let text = ocp(judged(&run)).expect("memory");
+        for (number, line) in text.lines().enumerate() {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            assert_eq!(line["sequenceNumber"], number);
+            for validator in &validators {
+                let errors: Vec<String> =
+                    validator.iter_errors(&line).map(|error| error.to_string()).collect();
+                assert!(errors.is_empty(), "{line}: {errors:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ocp_tells_the_run_in_order() {
+    let lines = |run: &(RunRecord, Assessment)| -> Vec<Value> {
+        let text = ocp(judged(run)).expect("memory");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let runs = runs();
+    let server = lines(&runs[0]);
+    let times: Vec<&str> = server.iter().map(|line| line["timestamp"].as_str().unwrap()).collect();
+    let parsed: Vec<jiff::Timestamp> = times.iter().map(|time| time.parse().unwrap()).collect();
+    assert!(parsed.is_sorted());
+    let mut open = None;
+    for line in &server {
+        let step = &line["testStepArtifact"];
+        if step.is_null() {
+            assert!(open.is_none(), "every step ends: {line}");
+        } else if step["testStepStart"].is_object() {
+            assert!(open.replace(step["testStepId"].clone()).is_none(), "one at a time: {line}");
+        } else {
+            assert_eq!(open.as_ref(), Some(&step["testStepId"]));
+            open.take_if(|_| step["testStepEnd"].is_object());
+        }
+    }
+    let end = |lines: &[Value]| lines.last().unwrap()["testRunArtifact"]["testRunEnd"].clone();
+    assert_eq!(end(&server), serde_json::json!({"status": "COMPLETE", "result": "FAIL"}));
+    let failed = lines(&runs[4]);
+    assert_eq!(end(&failed), serde_json::json!({"status": "ERROR", "result": "NOT_APPLICABLE"}));
+    let diagnosis = |verdict: &str| {
+        let all = server.iter().map(|line| &line["testStepArtifact"]["diagnosis"]);
+        all.clone().find(|one| one["verdict"] == verdict).expect(verdict).clone()
+    };
+    assert_eq!(diagnosis("link-degraded-fail")["type"], "FAIL");
+    assert_eq!(diagnosis("link-degraded-fail")["hardwareInfoId"], "nvme2n1");
+    assert_eq!(diagnosis("bandwidth-pass")["type"], "PASS");
+    assert_eq!(diagnosis("unlike-peers-cannot-tell")["type"], "UNKNOWN");
+}
+
+#[test]
+fn openmetrics_is_read_by_a_parser_of_prometheus() {
+    for run in runs() {
+        let text = openmetrics(judged(&run));
+        assert!(text.ends_with("# EOF\n"));
+        let lines = text.lines().map(|line| Ok(line.to_owned()));
+        let scrape = prometheus_parse::Scrape::parse(lines).expect("the text format");
+        let samples = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(scrape.samples.len(), samples, "every line is a sample");
+        let mut series: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+        series.retain(|line| !line.starts_with('#'));
+        let count = series.len();
+        series.sort_unstable();
+        series.dedup();
+        assert_eq!(series.len(), count, "no series stands there twice");
+        assert!(!text.contains("NaN") && !text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
+fn openmetrics_leaves_out_the_figures_of_what_is_invalid() {
+    let run = runs().remove(0);
+    let text = openmetrics(judged(&run));
+    let of = |name: &str, target: &str| {
+        let begin = format!("{name}{{");
+        let target = format!("target=\"{target}\"");
+        text.lines().filter(|line| line.starts_with(&begin) && line.contains(&target)).count()
+    };
+    assert_eq!(run.1.measurements[6].validity, Validity::Invalid);
+    assert_eq!(of("iodyno_measurement_iops", "nvme2n1"), 0);
+    assert_eq!(of("iodyno_measurement_validity", "nvme2n1"), 2 * 3);
+    assert_eq!(of("iodyno_measurement_iops", "nvme0n1"), 3);
+    assert!(text.contains(
+        "iodyno_drive_verdict{drive=\"nvme2\",model=\"SAMSUNG MZQL23T8HCLS-00A07\",\
+         serial=\"S64HNE0R500131\",firmware=\"GDC5902Q\",verdict=\"FAIL\"} 1\n"
+    ));
+    assert!(text.contains("# UNIT iodyno_measurement_latency_mean_seconds seconds\n"));
+}
+
+fn csv_of(runs: &[(RunRecord, Assessment)]) -> Vec<HashMap<String, String>> {
+    let judged: Vec<Judged<'_>> = runs.iter().map(judged).collect();
+    let mut bytes = Vec::new();
+    write_csv(&judged, &mut bytes).expect("memory");
+    csv::Reader::from_reader(bytes.as_slice()).deserialize().map(|row| row.expect("CSV")).collect()
+}
+
+#[test]
+fn csv_has_a_row_for_each_direction() {
+    let all = runs();
+    let rows = csv_of(&all);
+    let expected: usize = all.iter().map(|(record, _)| record.measurements.len()).sum();
+    assert_eq!(rows.len(), expected, "they all only read; the one that failed has a row, too");
+    let first = &rows[0];
+    assert_eq!(first["run_name"], "db17-after-firmware");
+    assert_eq!(first["drive_serial"], "S64HNE0R500123");
+    assert_eq!(
+        (&*first["rw"], &*first["bs_bytes"], &*first["direction"]),
+        ("read", "262144", "read")
+    );
+    let figure = |name: &str| first[name].parse::<f64>().expect(name);
+    assert!(figure("iops_low") < figure("iops") && figure("iops") < figure("iops_high"));
+    assert_eq!(first["interval"], "confidence 0.95");
+    assert_eq!((&*first["validity"], &*first["verdict"]), ("VALID", "PASS"));
+    assert_eq!(rows[6]["validity"], "INVALID");
+    assert!(rows[6]["reservations"].starts_with("blocks-not-written: "));
+    let failed = rows.iter().find(|row| row["end"] == "failed").expect("one failed");
+    assert_eq!(
+        (&*failed["failure"], &*failed["iops"], &*failed["errors"]),
+        ("EIO at 4096", "", "")
+    );
+    assert!(rows.iter().flat_map(HashMap::values).all(|cell| !cell.contains('\u{1b}')));
+}
+
+#[test]
+fn parquet_holds_what_csv_holds() {
+    let all = runs();
+    let judged: Vec<Judged<'_>> = all.iter().map(judged).collect();
+    let mut bytes = Vec::new();
+    write_parquet(&judged, &mut bytes).expect("memory");
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("Parquet");
+    let csv = csv_of(&all);
+    let mut count = 0;
+    for (row, expected) in reader.get_row_iter(None).expect("rows").zip(&csv) {
+        let row = row.expect("a row");
+        let names: Vec<&str> = row.get_column_iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, column_names().collect::<Vec<_>>());
+        for (name, field) in row.get_column_iter() {
+            let text = match field {
+                Field::Null => String::new(),
+                Field::Str(text) => text.chars().filter(|c| !c.is_control()).collect(),
+                Field::Long(count) => count.to_string(),
+                Field::Double(figure) => figure.to_string(),
+                other => panic!("{name}: {other:?}"),
+            };
+            let expected: String = expected[name].chars().filter(|c| *c != ' ').collect();
+            assert_eq!(text.replace(' ', ""), expected, "{name}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, csv.len());
+}
+
+#[test]
+fn nothing_to_export_is_a_table_without_rows() {
+    let mut bytes = Vec::new();
+    write_csv(&[], &mut bytes).expect("memory");
+    assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
+    let mut bytes = Vec::new();
+    write_parquet(&[], &mut bytes).expect("memory");
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("Parquet");
+    assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+}

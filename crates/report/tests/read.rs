@@ -1,0 +1,152 @@
+//! The public document read back.
+
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
+mod common;
+
+use std::sync::LazyLock;
+
+use iodyno_judge::{ClaimBook, Question, assess};
+use iodyno_model::{Fact, LatencyKind, RunRecord};
+use iodyno_report::document::read::{DocumentError, read_runs};
+use iodyno_report::document::run_document;
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn document(record: &RunRecord) -> Value {
+    let assessment = common::assessment(record);
+    serde_json::to_value(run_document(record, &assessment, 1)).expect("plain data")
+}
+
+fn read(document: &Value) -> RunRecord {
+    read_runs(&document.to_string()).expect("our own document").remove(0)
+}
+
+/// What a document cannot hold of Identify pages.
+fn without_pages(mut document: Value) -> Value {
+    for drive in document["drives"].as_array_mut().into_iter().flatten() {
+        drive["nvme_version"] = Value::Null;
+        drive["unknown"] = Value::Null;
+        for namespace in drive["namespaces"].as_array_mut().into_iter().flatten() {
+            for page in ["lba_format", "best_lba_format", "used_bytes", "deallocated_reads_as"] {
+                namespace[page] = Value::Null;
+            }
+            namespace["unknown"] = Value::Null;
+        }
+    }
+    document
+}
+
+#[test]
+fn a_document_read_back_makes_the_same_document() {
+    let record = common::record();
+    let written = document(&record);
+    let again = read(&written);
+    assert_eq!(again.run, record.run);
+    assert_eq!(again.measurements.len(), record.measurements.len());
+    assert_eq!(without_pages(document(&again)), without_pages(written));
+}
+
+#[test]
+fn a_machine_of_which_nothing_is_known_stays_unknown() {
+    let mut record = common::record();
+    record.snapshots = vec![common::without_facts(common::host())];
+    let written = document(&record);
+    let again = read(&written);
+    assert_eq!(document(&again), written, "every reason too");
+    assert_eq!(again.snapshots[0].drives[0].health, Fact::NeedsRoot);
+    record.snapshots.clear();
+    assert!(read(&document(&record)).snapshots.is_empty());
+}
+
+#[test]
+fn percentiles_are_stated_and_not_bins() {
+    let record = read(&document(&common::record()));
+    let result = &record.measurements[2].total[0];
+    assert!(result.bins(LatencyKind::Total).is_none());
+    let (kind, p99) = result.percentile(99.0).expect("the document has it");
+    assert_eq!(kind, LatencyKind::Total);
+    assert!(p99.low() < p99.high() && p99.low() <= p99.value && p99.value <= p99.high());
+}
+
+#[test]
+fn several_stand_in_an_array() {
+    let one = document(&common::record());
+    let both = read_runs(&Value::Array(vec![one.clone(), one]).to_string()).expect("two");
+    assert_eq!(both.len(), 2);
+}
+
+#[test]
+fn what_is_no_run_is_refused_with_what_it_is() {
+    let of = |text: &str| read_runs(text).expect_err("no run");
+    assert!(matches!(of("fio"), DocumentError::NotJson(_)));
+    assert!(matches!(of("{}"), DocumentError::Schema(_)));
+    let list = of(r#"{"schema": "iodyno.list/1", "drives": []}"#);
+    assert!(list.to_string().contains("iodyno.list/1"), "{list}");
+    let later = of(r#"{"schema": "iodyno.run/2"}"#);
+    assert!(matches!(later, DocumentError::Schema(_)));
+    let without = of(r#"{"schema": "iodyno.run/1", "id": "x"}"#);
+    assert!(without.to_string().contains("missing field"), "{without}");
+    let mut bad = document(&common::record());
+    bad["started"] = "yesterday".into();
+    assert!(matches!(of(&bad.to_string()), DocumentError::Time(_)));
+}
+
+/// The server's document, which takes a while to make.
+static SERVER: LazyLock<Value> = LazyLock::new(|| document(&common::record()));
+
+/// Any one value of a document in the place of any other.
+fn mutated() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+        Just(serde_json::json!([])),
+        Just(serde_json::json!({})),
+    ];
+    (any::<prop::sample::Index>(), leaf).prop_map(|(at, leaf)| {
+        let mut value = SERVER.clone();
+        let mut pointers = Vec::new();
+        collect(&value, String::new(), &mut pointers);
+        let pointer = at.get(&pointers).clone();
+        if let Some(place) = value.pointer_mut(&pointer) {
+            *place = leaf;
+        }
+        value
+    })
+}
+
+fn collect(value: &Value, at: String, pointers: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            collect(value, format!("{at}/{name}"), pointers);
+        }),
+        Value::Array(items) => items.iter().enumerate().for_each(|(n, value)| {
+            collect(value, format!("{at}/{n}"), pointers);
+        }),
+        _ => {}
+    }
+    pointers.push(at);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_panics_on_what_others_changed(value in mutated()) {
+        if let Ok(records) = read_runs(&value.to_string()) {
+            let claims = ClaimBook::builtin();
+            let question =
+                Question { record: &records[0], claims: &claims, baseline: None, expect: None };
+            let written = run_document(&records[0], &assess(&question), 0);
+            prop_assert_eq!(Value::from(written.id), value["id"].clone());
+        }
+    }
+
+    #[test]
+    fn nothing_panics_on_any_text(text in ".{0,200}") {
+        let _ = read_runs(&text);
+    }
+}
