@@ -215,6 +215,8 @@ pub(crate) struct Runs {
 pub(crate) enum RunsAction {
     /// Write the results of runs for other programs
     Export(Export),
+    /// Show the drives of many hosts by class, those that are unlike their class first
+    Fleet(Fleet),
     /// Remove runs
     Rm {
         /// Ids, names, or `last`
@@ -227,6 +229,14 @@ pub(crate) enum RunsAction {
         #[arg(long, value_name = "N")]
         keep: usize,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fleet {
+    /// Runs, files or folders [default: every run in the store]
+    pub(crate) runs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) table: Table,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use iodyno_model::RunRecord;
 use iodyno_report::text::workload_title;
 
 use crate::arguments::{Compare, Table};
+use crate::commands::fleet;
 use crate::context::{Context, Usage};
 use crate::{sources, terminal};
 
@@ -23,8 +24,11 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         .zip(&loaded)
         .map(|(word, records)| Side { label: word.clone(), records: records.iter().collect() })
         .collect();
-    let comparison = compare(&sides, &context.claims(&[])?);
-    if comparison.rows.is_empty() {
+    let claims = context.claims(&[])?;
+    let comparison = compare(&sides, &claims);
+    let records: Vec<&RunRecord> = loaded.iter().flatten().collect();
+    let of_fleet = fleet::are_many(&records);
+    if comparison.rows.is_empty() && !(of_fleet && arguments.fail_if.is_empty()) {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
     if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
@@ -42,7 +46,15 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         format!("{}\n", serde_json::to_string_pretty(&document)?)
     } else {
         let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-        iodyno_report::comparison_text(&comparison, &rulings, status, &style)
+        let mut text = match comparison.rows.is_empty() {
+            true => format!("{}\n", nothing_in_common(&comparison)),
+            false => iodyno_report::comparison_text(&comparison, &rulings, status, &style),
+        };
+        if of_fleet {
+            text.push('\n');
+            text.push_str(&fleet::text(&records, &claims, &style));
+        }
+        text
     };
     terminal::print(&text)?;
     Ok(status)
@@ -69,12 +81,7 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
         }
         (whole, _) => (whole?, None),
     };
-    if !context.quiet {
-        for problem in &loaded.problems {
-            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-            terminal::note(&format!("{}{line}: {}", problem.file, problem.what));
-        }
-    }
+    terminal::problems(context, &loaded.problems);
     let mut record = loaded.record;
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {

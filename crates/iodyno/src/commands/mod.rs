@@ -6,6 +6,7 @@ pub(crate) mod clean_up;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
-use crate::commands::export;
+use crate::commands::{export, fleet};
 use crate::context::Context;
 use crate::terminal;
 
@@ -12,6 +12,7 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
         None => list(context)?,
         Some(RunsAction::Export(arguments)) => export::run(context, arguments)?,
+        Some(RunsAction::Fleet(arguments)) => fleet::run(context, arguments)?,
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
             // All are looked up before any is removed: a typing mistake removes nothing.
