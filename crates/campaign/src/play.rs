@@ -7,7 +7,7 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
-use iodyno_load::{ClearedJob, Counting, JobReport, LoadError};
+use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
 use iodyno_model::{Conditions, DiskStats, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
 use iodyno_target::Target;
@@ -15,14 +15,58 @@ use iodyno_target::Target;
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, find, now_ns};
-use crate::look::{Issued, other_io};
+use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::steady::SteadyWatch;
+use crate::steps::not_measured;
 use crate::watch::{Event, PhaseWatch, Progress};
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
+
+/// A phase that is over.
+struct Played<'a> {
+    jobs: &'a [ClearedJob<'a>],
+    bench: &'a [Ready<'a>],
+    report: Result<PhaseReport, LoadError>,
+    recorder: Recorder,
+    end: EndReason,
+    started_ns: i64,
+    seconds: f64,
+    /// Before it and after it.
+    disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
+    steady_attained: Option<bool>,
+}
+
+impl Played<'_> {
+    /// What the device under the target of `measurement` did for others than
+    /// the jobs of the phase. Unknown where it is not known what of their I/O was its.
+    fn others(&self, measurement: &Measurement) -> Option<OtherIo> {
+        let under = |name: &str| self.bench.iter().find(|ready| ready.name == name);
+        let [target] = measurement.targets.as_slice() else { return None };
+        let ready = under(target)?;
+        let [device] = ready.bottom.as_slice() else { return None };
+        let mut issued = Issued::default();
+        for (job, report) in self.jobs.iter().zip(&self.report.as_ref().ok()?.jobs) {
+            let bottoms = || job.files.iter().filter_map(|file| under(file.read().name()));
+            let touches = |ready: &Ready<'_>| ready.bottom.iter().any(|name| name == device);
+            if bottoms().any(touches) {
+                let alone = |ready: &Ready<'_>| matches!(&*ready.bottom, [only] if only == device);
+                if !bottoms().all(alone) {
+                    return None;
+                }
+                for (_, whole) in report.whole.iter() {
+                    issued.ios += whole.ios;
+                    issued.bytes += whole.bytes;
+                }
+            }
+        }
+        let (before, after) =
+            (find(&self.disk_stats.0, device)?, find(&self.disk_stats.1, device)?);
+        other_io(before, after, self.seconds, issued, ready.largest_bytes)
+    }
+}
 
 impl Campaign<'_, '_> {
     /// Clears what `script` needs, and measures its phases.
@@ -135,6 +179,17 @@ impl Campaign<'_, '_> {
         let stats_after = iodyno_host::disk_stats(source);
         let steady_attained = watch.steady_attained;
         let (recorder, end) = watch.finish();
+        let played = Played {
+            jobs: &jobs,
+            bench,
+            report,
+            recorder,
+            end,
+            started_ns,
+            seconds,
+            disk_stats: (stats_before, stats_after),
+            steady_attained,
+        };
         let after = iodyno_host::snapshot(source, Depth::Full);
         let after = self.tools.store.add_snapshot(&self.run_id, &after)?;
         let before = std::mem::replace(&mut self.last_snapshot, after);
@@ -142,60 +197,9 @@ impl Campaign<'_, '_> {
         for (index, section) in sections.iter().enumerate() {
             by_section.entry(*section).or_default().push(index);
         }
-        for (section, mut members) in by_section {
+        for mut members in by_section.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
-            let name = jobs[members[0]].job.name.as_str();
-            let conditions = self.conditions(&jobs[members[0]], bench);
-            let mut measurement = match &report {
-                Ok(report) => {
-                    let members: Vec<Member<'_>> = members
-                        .iter()
-                        .filter_map(|index| {
-                            Some(Member {
-                                job: &jobs[*index],
-                                record: recorder.jobs.get(*index)?,
-                                report: report.jobs.get(*index)?,
-                            })
-                        })
-                        .collect();
-                    let mut cpu = report.cpu;
-                    cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
-                    cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
-                    let taken = Taken {
-                        name,
-                        phase: self.phase,
-                        members,
-                        kind: Members::Clones,
-                        source: self.tools.generator.source(),
-                        started_ns,
-                        end: end_of(&end, &jobs[by_first(&sections, section)].job),
-                        cpu,
-                        ramp_ns: None,
-                        level: LEVEL,
-                        conditions,
-                    };
-                    taken.measurement()
-                }
-                Err(error) => {
-                    let jobs: Vec<_> = members.iter().map(|index| jobs[*index].clone()).collect();
-                    let job = &jobs[0].job;
-                    let (why, phase) = (error.to_string(), self.phase);
-                    crate::steps::not_measured(name, job, phase, &jobs, started_ns, conditions, why)
-                }
-            };
-            measurement.workload.options = written(&jobs[members[0]].job);
-            if jobs[members[0]].job.time.steadystate.is_some() {
-                let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
-                for account in accounts.chain([&mut measurement.account]).flatten() {
-                    account.steadystate_attained = steady_attained;
-                }
-            }
-            let other = report.as_ref().ok().and_then(|report| {
-                let all = jobs.iter().zip(&report.jobs);
-                others(&measurement, all, &stats_before, &stats_after, seconds, bench)
-            });
-            measurement.conditions.other_iops = other.map(|other| other.0);
-            measurement.conditions.other_bytes_per_s = other.map(|other| other.1);
+            let mut measurement = self.measured(&played, &members);
             measurement.before = Some(before);
             measurement.after = Some(after);
             self.tools.store.add_measurement(&self.run_id, &measurement)?;
@@ -203,6 +207,60 @@ impl Campaign<'_, '_> {
             self.tools.watcher.event(&Event::Done(&measurement));
         }
         Ok(())
+    }
+
+    /// The measurement of a section, whose clones have these numbers, the first of them first.
+    fn measured(&self, played: &Played<'_>, members: &[usize]) -> Measurement {
+        let first = &played.jobs[members[0]];
+        let job = &first.job;
+        let conditions = self.conditions(first, played.bench);
+        let mut measurement = match &played.report {
+            Ok(report) => {
+                let members: Vec<Member<'_>> = members
+                    .iter()
+                    .filter_map(|index| {
+                        Some(Member {
+                            job: &played.jobs[*index],
+                            record: played.recorder.jobs.get(*index)?,
+                            report: report.jobs.get(*index)?,
+                        })
+                    })
+                    .collect();
+                let mut cpu = report.cpu;
+                cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
+                cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
+                let taken = Taken {
+                    name: &job.name,
+                    phase: self.phase,
+                    members,
+                    kind: Members::Clones,
+                    source: self.tools.generator.source(),
+                    started_ns: played.started_ns,
+                    end: end_of(&played.end, job),
+                    cpu,
+                    ramp_ns: None,
+                    level: LEVEL,
+                    conditions,
+                };
+                taken.measurement()
+            }
+            Err(error) => {
+                let jobs: Vec<_> = members.iter().map(|one| played.jobs[*one].clone()).collect();
+                let (why, started_ns) = (error.to_string(), played.started_ns);
+                not_measured(&job.name, job, self.phase, &jobs, started_ns, conditions, why)
+            }
+        };
+        measurement.workload.options = written(job);
+        if job.time.steadystate.is_some() {
+            let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
+            for account in accounts.chain([&mut measurement.account]).flatten() {
+                account.steadystate_attained = played.steady_attained;
+            }
+        }
+        let other = played.others(&measurement);
+        measurement.conditions.other_iops = other.map(|other| other.iops);
+        measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
+        measurement
     }
 
     /// What is known of the conditions of a job before it runs.
@@ -223,10 +281,6 @@ impl Campaign<'_, '_> {
         }
         conditions
     }
-}
-
-fn by_first(sections: &[usize], section: usize) -> usize {
-    sections.iter().position(|one| *one == section).unwrap_or(0)
 }
 
 /// How long a phase takes at most, ns; 0: as long as its work takes.
@@ -267,39 +321,4 @@ fn written(job: &Job) -> BTreeMap<String, String> {
         .map(|option| (option.name.to_owned(), option.print(job)))
         .filter(|(_, value)| !value.is_empty())
         .collect()
-}
-
-/// What the device under the target of `measurement` did for others than
-/// `all` jobs of the phase: IOPS and bytes per second. Unknown where it is not
-/// known what of their I/O was its.
-fn others<'a>(
-    measurement: &Measurement,
-    all: impl Iterator<Item = (&'a ClearedJob<'a>, &'a JobReport)>,
-    before: &[DiskStats],
-    after: &[DiskStats],
-    seconds: f64,
-    bench: &[Ready<'_>],
-) -> Option<(f64, f64)> {
-    let under = |name: &str| bench.iter().find(|ready| ready.name == name);
-    let [target] = measurement.targets.as_slice() else { return None };
-    let ready = under(target)?;
-    let [device] = ready.bottom.as_slice() else { return None };
-    let mut issued = Issued::default();
-    for (job, report) in all {
-        let bottoms = || job.files.iter().filter_map(|file| under(file.read().name()));
-        let touches = |ready: &Ready<'_>| ready.bottom.iter().any(|name| name == device);
-        if bottoms().any(touches) {
-            let alone = |ready: &Ready<'_>| matches!(&*ready.bottom, [only] if only == device);
-            if !bottoms().all(alone) {
-                return None;
-            }
-            for (_, whole) in report.whole.iter() {
-                issued.ios += whole.ios;
-                issued.bytes += whole.bytes;
-            }
-        }
-    }
-    let (before, after) = (find(before, device)?, find(after, device)?);
-    let other = other_io(before, after, seconds, issued, ready.largest_bytes)?;
-    Some((other.iops, other.bytes_per_s))
 }
