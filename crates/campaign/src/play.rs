@@ -7,23 +7,87 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
-use iodyno_load::{ClearedJob, Counting, JobReport, LoadError};
-use iodyno_model::{Conditions, Direction, DiskStats, EndReason, Measurement};
+use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
+use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
 use iodyno_target::Target;
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, find, now_ns};
-use crate::look::{Issued, other_io};
+use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::plan::Early;
 use crate::steady::SteadyWatch;
+use crate::steps::not_measured;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
+
+/// A phase that is over.
+struct Played<'a> {
+    jobs: &'a [ClearedJob<'a>],
+    bench: &'a [Ready<'a>],
+    report: Result<PhaseReport, LoadError>,
+    recorder: Recorder,
+    end: EndReason,
+    started_ns: i64,
+    seconds: f64,
+    /// Before it and after it.
+    disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
+    steady_attained: Option<bool>,
+    /// Its longest time, ns, where it may end before.
+    early_ns: Option<u64>,
+}
+
+impl Played<'_> {
+    /// What the device under the target of `measurement` did for others than
+    /// the jobs of the phase. Unknown where it is not known what of their I/O was its.
+    fn others(&self, measurement: &Measurement) -> Option<OtherIo> {
+        let under = |name: &str| self.bench.iter().find(|ready| ready.name == name);
+        let [target] = measurement.targets.as_slice() else { return None };
+        let ready = under(target)?;
+        let [device] = ready.bottom.as_slice() else { return None };
+        let mut issued = Each::<Issued>::default();
+        let mut is_journaled = false;
+        for (job, report) in self.jobs.iter().zip(&self.report.as_ref().ok()?.jobs) {
+            let bottoms = || job.files.iter().filter_map(|file| under(file.read().name()));
+            let touches = |ready: &Ready<'_>| ready.bottom.iter().any(|name| name == device);
+            if bottoms().any(touches) {
+                let alone = |ready: &Ready<'_>| matches!(&*ready.bottom, [only] if only == device);
+                if !bottoms().all(alone) {
+                    return None;
+                }
+                for (direction, whole) in report.whole.iter() {
+                    let sum = issued.of_mut(direction);
+                    sum.ios += whole.ios;
+                    sum.bytes += whole.bytes;
+                }
+                is_journaled |= job.job.writes() && bottoms().any(|at| at.name != *device);
+            }
+        }
+        let (before, after) =
+            (find(&self.disk_stats.0, device)?, find(&self.disk_stats.1, device)?);
+        if is_journaled {
+            let (before, after) = (reads_only(before), reads_only(after));
+            return other_io(&before, &after, self.seconds, issued.read, ready.largest_bytes);
+        }
+        let Each { read, write, trim } = issued;
+        let issued = Issued {
+            ios: read.ios + write.ios + trim.ios,
+            bytes: read.bytes + write.bytes + trim.bytes,
+        };
+        other_io(before, after, self.seconds, issued, ready.largest_bytes)
+    }
+}
+
+/// What a file system writes for our writes (journal, where blocks are) is ours
+/// as well, and cannot be told from somebody else's: reads alone are compared.
+fn reads_only(stats: &DiskStats) -> DiskStats {
+    DiskStats { writes: 0, written_bytes: 0, ..stats.clone() }
+}
 
 impl Campaign<'_, '_> {
     /// Clears what `script` needs, and measures its phases.
@@ -142,6 +206,18 @@ impl Campaign<'_, '_> {
         let stats_after = iodyno_host::disk_stats(source);
         let steady_attained = watch.steady_attained;
         let (recorder, end) = watch.finish();
+        let played = Played {
+            jobs: &jobs,
+            bench,
+            report,
+            recorder,
+            end,
+            started_ns,
+            seconds,
+            disk_stats: (stats_before, stats_after),
+            steady_attained,
+            early_ns: early.then_some(progress.most_ns),
+        };
         let after = iodyno_host::snapshot(source, Depth::Full);
         let after = self.tools.store.add_snapshot(&self.run_id, &after)?;
         let before = std::mem::replace(&mut self.last_snapshot, after);
@@ -149,61 +225,9 @@ impl Campaign<'_, '_> {
         for (index, section) in sections.iter().enumerate() {
             by_section.entry(*section).or_default().push(index);
         }
-        for (section, mut members) in by_section {
+        for mut members in by_section.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
-            let name = jobs[members[0]].job.name.as_str();
-            let mut conditions = self.conditions(&jobs[members[0]], bench);
-            conditions.precision_asked = early.then_some(self.plan.stop.precision);
-            let mut measurement = match &report {
-                Ok(report) => {
-                    let members: Vec<Member<'_>> = members
-                        .iter()
-                        .filter_map(|index| {
-                            Some(Member {
-                                job: &jobs[*index],
-                                record: recorder.jobs.get(*index)?,
-                                report: report.jobs.get(*index)?,
-                            })
-                        })
-                        .collect();
-                    let mut cpu = report.cpu;
-                    cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
-                    cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
-                    let taken = Taken {
-                        name,
-                        phase: self.phase,
-                        members,
-                        kind: Members::Clones,
-                        source: self.tools.generator.source(),
-                        started_ns,
-                        end: end_of(&end, &jobs[by_first(&sections, section)].job),
-                        cpu,
-                        ramp_ns: early.then(|| ramp_ns(progress.most_ns)),
-                        level: LEVEL,
-                        conditions,
-                    };
-                    taken.measurement()
-                }
-                Err(error) => {
-                    let jobs: Vec<_> = members.iter().map(|index| jobs[*index].clone()).collect();
-                    let job = &jobs[0].job;
-                    let (why, phase) = (error.to_string(), self.phase);
-                    crate::steps::not_measured(name, job, phase, &jobs, started_ns, conditions, why)
-                }
-            };
-            measurement.workload.options = written(&jobs[members[0]].job);
-            if jobs[members[0]].job.time.steadystate.is_some() {
-                let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
-                for account in accounts.chain([&mut measurement.account]).flatten() {
-                    account.steadystate_attained = steady_attained;
-                }
-            }
-            let other = report.as_ref().ok().and_then(|report| {
-                let all = jobs.iter().zip(&report.jobs);
-                others(&measurement, all, &stats_before, &stats_after, seconds, bench)
-            });
-            measurement.conditions.other_iops = other.map(|other| other.0);
-            measurement.conditions.other_bytes_per_s = other.map(|other| other.1);
+            let mut measurement = self.measured(&played, &members);
             measurement.before = Some(before);
             measurement.after = Some(after);
             self.tools.store.add_measurement(&self.run_id, &measurement)?;
@@ -217,12 +241,67 @@ impl Campaign<'_, '_> {
     fn ends_early(&self, phase: &Phase) -> bool {
         let early = |job: &Job| match self.plan.early {
             Early::Never => false,
-            Early::Reads => {
-                !job.pattern.rw.has(Direction::Write) && !job.pattern.rw.has(Direction::Trim)
-            }
+            Early::Reads => !job.writes(),
             Early::All => true,
         };
         phase.jobs.iter().all(|job| job.job.time.time_based && early(&job.job))
+    }
+
+    /// The measurement of a section, whose clones have these numbers, the first of them first.
+    fn measured(&self, played: &Played<'_>, members: &[usize]) -> Measurement {
+        let first = &played.jobs[members[0]];
+        let job = &first.job;
+        let conditions = Conditions {
+            precision_asked: played.early_ns.map(|_| self.plan.stop.precision),
+            ..self.conditions(first, played.bench)
+        };
+        let mut measurement = match &played.report {
+            Ok(report) => {
+                let members: Vec<Member<'_>> = members
+                    .iter()
+                    .filter_map(|index| {
+                        Some(Member {
+                            job: &played.jobs[*index],
+                            record: played.recorder.jobs.get(*index)?,
+                            report: report.jobs.get(*index)?,
+                        })
+                    })
+                    .collect();
+                let mut cpu = report.cpu;
+                cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
+                cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
+                let taken = Taken {
+                    name: &job.name,
+                    phase: self.phase,
+                    members,
+                    kind: Members::Clones,
+                    source: self.tools.generator.source(),
+                    started_ns: played.started_ns,
+                    end: end_of(&played.end, job),
+                    cpu,
+                    ramp_ns: played.early_ns.map(ramp_ns),
+                    level: LEVEL,
+                    conditions,
+                };
+                taken.measurement()
+            }
+            Err(error) => {
+                let jobs: Vec<_> = members.iter().map(|one| played.jobs[*one].clone()).collect();
+                let (why, started_ns) = (error.to_string(), played.started_ns);
+                not_measured(&job.name, job, self.phase, &jobs, started_ns, conditions, why)
+            }
+        };
+        measurement.workload.options = written(job);
+        if job.time.steadystate.is_some() {
+            let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
+            for account in accounts.chain([&mut measurement.account]).flatten() {
+                account.steadystate_attained = played.steady_attained;
+            }
+        }
+        let other = played.others(&measurement);
+        measurement.conditions.other_iops = other.map(|other| other.iops);
+        measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
+        measurement
     }
 
     /// What is known of the conditions of a job before it runs.
@@ -243,10 +322,6 @@ impl Campaign<'_, '_> {
         }
         conditions
     }
-}
-
-fn by_first(sections: &[usize], section: usize) -> usize {
-    sections.iter().position(|one| *one == section).unwrap_or(0)
 }
 
 /// How long a phase takes at most, ns; 0: as long as its work takes.
@@ -287,39 +362,4 @@ fn written(job: &Job) -> BTreeMap<String, String> {
         .map(|option| (option.name.to_owned(), option.print(job)))
         .filter(|(_, value)| !value.is_empty())
         .collect()
-}
-
-/// What the device under the target of `measurement` did for others than
-/// `all` jobs of the phase: IOPS and bytes per second. Unknown where it is not
-/// known what of their I/O was its.
-fn others<'a>(
-    measurement: &Measurement,
-    all: impl Iterator<Item = (&'a ClearedJob<'a>, &'a JobReport)>,
-    before: &[DiskStats],
-    after: &[DiskStats],
-    seconds: f64,
-    bench: &[Ready<'_>],
-) -> Option<(f64, f64)> {
-    let under = |name: &str| bench.iter().find(|ready| ready.name == name);
-    let [target] = measurement.targets.as_slice() else { return None };
-    let ready = under(target)?;
-    let [device] = ready.bottom.as_slice() else { return None };
-    let mut issued = Issued::default();
-    for (job, report) in all {
-        let bottoms = || job.files.iter().filter_map(|file| under(file.read().name()));
-        let touches = |ready: &Ready<'_>| ready.bottom.iter().any(|name| name == device);
-        if bottoms().any(touches) {
-            let alone = |ready: &Ready<'_>| matches!(&*ready.bottom, [only] if only == device);
-            if !bottoms().all(alone) {
-                return None;
-            }
-            for (_, whole) in report.whole.iter() {
-                issued.ios += whole.ios;
-                issued.bytes += whole.bytes;
-            }
-        }
-    }
-    let (before, after) = (find(before, device)?, find(after, device)?);
-    let other = other_io(before, after, seconds, issued, ready.largest_bytes)?;
-    Some((other.iops, other.bytes_per_s))
 }

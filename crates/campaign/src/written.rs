@@ -7,7 +7,7 @@
 
 use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
-use iodyno_model::{Direction, Estimate, IdentifyNamespace, WrittenShare, WrittenState};
+use iodyno_model::{Estimate, IdentifyNamespace, WrittenShare, WrittenState};
 use iodyno_stats::{mann_whitney_less, wilson_interval};
 
 /// The target is looked at in this many equal segments.
@@ -69,7 +69,7 @@ fn permuted(count: u64, seed: u64) -> Result<Stream, String> {
 }
 
 fn next(stream: &mut Stream) -> u64 {
-    let mut request = [Request { offset: 0, length: 1, file: 0, direction: Direction::Read }];
+    let mut request = [Request::default()];
     stream.fill(&mut request);
     request[0].offset
 }

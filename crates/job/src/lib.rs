@@ -2,6 +2,8 @@
 //! and the option reference; and what I/O a job makes, in which order.
 
 mod job;
+mod nearest;
+mod operation;
 mod options;
 mod reference;
 pub mod script;
@@ -16,6 +18,7 @@ pub use job::{
     Priority, RandomGenerator, RateProcess, Report, Sequencer, Space, SteadyKind, SteadyState,
     Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
 };
+pub use operation::Operation;
 pub use options::{
     GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, nearest, notes,
     options,

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use iodyno_job::{
-    Amount, BlockSize, Job, JobError, OptionSpec, Support, apply, apply_all, check, find, nearest,
-    notes, options, reference,
+    Amount, BlockSize, Job, JobError, OptionSpec, Pattern, Support, apply, apply_all, check, find,
+    nearest, notes, options, reference,
 };
 use proptest::prelude::*;
 
@@ -401,5 +401,35 @@ proptest! {
         if apply_all(&mut job, &[(spec.name, Some(&text)), ("verify", Some("md5"))]).is_ok() {
             prop_assert_eq!(again(&job), job, "{}={}", spec.name, text);
         }
+    }
+}
+
+#[test]
+fn verify_only_writes_nothing() {
+    let mut job = Job::default();
+    let entries = [
+        ("rw", Some("randwrite")),
+        ("bs", Some("4k,8k")),
+        ("verify", Some("crc32c")),
+        ("verify_only", None),
+    ];
+    apply_all(&mut job, &entries).unwrap();
+    assert!(!job.writes() && job.pattern.rw == Pattern::RandRead);
+    assert_eq!(job.pattern.bs.read, BlockSize::Fixed(8192), "in the blocks that were written");
+    assert!(!job.verify.write_sequence && check(&job).is_empty());
+    // Which blocks a mix wrote only the mix knows.
+    let mut mix = Job::default();
+    apply_all(&mut mix, &[("rw", Some("randrw")), ("verify_only", None)]).unwrap();
+    let refused = check(&mix);
+    assert!(matches!(refused[..], [JobError::NotNative { option: "verify_only", .. }]));
+}
+
+#[test]
+fn only_all_io_or_none_is_given_to_kernel_threads() {
+    for (every, refused) in [("0", false), ("1", false), ("4", true)] {
+        let mut job = Job::default();
+        apply(&mut job, "force_async", every).unwrap();
+        let named = |error: &JobError| matches!(error, JobError::NotNative { option, .. } if *option == "force_async");
+        assert_eq!(check(&job).iter().any(named), refused, "force_async={every}");
     }
 }

@@ -8,7 +8,7 @@ use iodyno_model::{Direction, Each, SplitLatency};
 
 use crate::clock::Clock;
 use crate::flights::Flight;
-use crate::io::{Completion, Descriptor, Operation};
+use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
 use crate::verify::Mismatch;
@@ -113,11 +113,11 @@ impl Attendant {
         }
     }
 
-    /// `batch` is about to be submitted.
-    pub(crate) fn submit(&mut self, batch: &[Descriptor]) {
+    /// What is in `slots` is about to be submitted.
+    pub(crate) fn submit(&mut self, slots: &[u16]) {
         if let Some(split) = &mut self.split {
-            for descriptor in batch {
-                split.handed_over[usize::from(descriptor.slot)] = 0;
+            for slot in slots {
+                split.handed_over[usize::from(*slot)] = 0;
             }
         }
     }
@@ -205,52 +205,5 @@ impl Rows {
     fn hand_over(&mut self) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS));
         let _ = self.to.send(rows);
-    }
-}
-
-impl Operation {
-    /// Where it is counted; syncs are not.
-    #[inline]
-    pub(crate) const fn direction(self) -> Option<Direction> {
-        match self {
-            Self::Read => Some(Direction::Read),
-            Self::Write => Some(Direction::Write),
-            Self::Trim => Some(Direction::Trim),
-            Self::Sync | Self::DataSync => None,
-        }
-    }
-
-    /// What a request of this direction does.
-    #[inline]
-    pub(crate) const fn of(direction: Direction) -> Self {
-        match direction {
-            Direction::Read | Direction::Mixed => Self::Read,
-            Direction::Write => Self::Write,
-            Direction::Trim => Self::Trim,
-        }
-    }
-
-    /// The operation of this number.
-    #[inline]
-    pub(crate) const fn from_index(index: u8) -> Self {
-        match index {
-            0 => Self::Read,
-            1 => Self::Write,
-            2 => Self::Trim,
-            3 => Self::Sync,
-            _ => Self::DataSync,
-        }
-    }
-}
-
-impl std::fmt::Display for Operation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Sync => "fsync",
-            Self::DataSync => "fdatasync",
-        })
     }
 }

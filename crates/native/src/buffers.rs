@@ -26,8 +26,8 @@ pub(crate) struct Buffers {
     base: *mut u8,
     stride: usize,
     length: usize,
-    /// Whether the kernel has it, for each.
-    lent: Box<[bool]>,
+    /// For each, more than what may be lent of it, bytes; 0: the kernel has it.
+    limits: Box<[u32]>,
 }
 
 impl Buffers {
@@ -64,20 +64,21 @@ impl Buffers {
             // SAFETY: offset < used <= size, inside the mapping; volatile, for the sake of the fault.
             unsafe { base.add(offset).write_volatile(0) };
         }
-        Ok(Self { base, stride, length, lent: vec![false; count].into() })
+        let limit = lendable(length);
+        Ok(Self { base, stride, length, limits: vec![limit; count].into() })
     }
 
     /// Lends buffers for a batch: what is the same for all is looked up once.
     #[inline]
     pub(crate) fn lender(&mut self) -> Lender<'_> {
-        let Self { base, stride, length, ref mut lent } = *self;
-        Lender { base, stride, length, lent }
+        let Self { base, stride, length, ref mut limits } = *self;
+        Lender { base, stride, limit: lendable(length), limits }
     }
 
     /// The kernel has done with buffer `slot`.
     #[inline]
     pub(crate) fn take_back(&mut self, slot: u16) {
-        self.lent[usize::from(slot)] = false;
+        self.lender().take_back(slot);
     }
 
     /// The first `length` bytes of buffer `slot`, such as a read left them.
@@ -103,7 +104,7 @@ impl Buffers {
 
     fn own(&self, slot: u16, length: u32) -> *mut u8 {
         let slot = usize::from(slot);
-        assert!(!self.lent[slot], "slot {slot} is in flight");
+        assert!(self.limits[slot] > 0, "slot {slot} is in flight");
         assert!(length as usize <= self.length, "the buffers are shorter");
         self.base.wrapping_add(slot * self.stride)
     }
@@ -113,25 +114,25 @@ impl Buffers {
     /// one buffer fits.
     pub(crate) fn pieces(&self, most: usize) -> Option<(Vec<libc::iovec>, u32)> {
         let shift = (most / self.stride).checked_ilog2()?.min(15);
-        let pieces = (0..self.lent.len()).step_by(1 << shift).map(|first| libc::iovec {
+        let pieces = (0..self.limits.len()).step_by(1 << shift).map(|first| libc::iovec {
             iov_base: self.base.wrapping_add(first * self.stride).cast(),
-            iov_len: self.stride * (self.lent.len() - first).min(1 << shift),
+            iov_len: self.stride * (self.limits.len() - first).min(1 << shift),
         });
         Some((pieces.collect(), shift))
     }
 
     /// Bytes of all buffers.
     pub(crate) const fn size(&self) -> usize {
-        self.lent.len() * self.stride
+        self.limits.len() * self.stride
     }
 }
 
-/// Gives buffers to the kernel.
+/// Gives buffers to the kernel, and takes them back.
 pub(crate) struct Lender<'a> {
     base: *mut u8,
     stride: usize,
-    length: usize,
-    lent: &'a mut [bool],
+    limit: u32,
+    limits: &'a mut [u32],
 }
 
 impl Lender<'_> {
@@ -144,21 +145,32 @@ impl Lender<'_> {
     #[inline]
     pub(crate) fn lend(&mut self, slot: u16, length: u32) -> *mut u8 {
         let slot = usize::from(slot);
-        let lent = &mut self.lent[slot];
-        assert!(!*lent && length as usize <= self.length, "a slot in flight, or a longer block");
-        *lent = true;
+        let limit = &mut self.limits[slot];
+        assert!(length < *limit, "a slot in flight, or a longer block");
+        *limit = 0;
         self.base.wrapping_add(slot * self.stride)
+    }
+
+    /// The kernel has done with buffer `slot`.
+    #[inline]
+    pub(crate) fn take_back(&mut self, slot: u16) {
+        self.limits[usize::from(slot)] = self.limit;
     }
 }
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        if !self.lent.contains(&true) {
-            let size = mapped_size(self.lent.len(), self.stride).unwrap_or(0);
+        if !self.limits.contains(&0) {
+            let size = mapped_size(self.limits.len(), self.stride).unwrap_or(0);
             // SAFETY: `new` mapped it, `self` alone knew of it, and the kernel has given it back.
             unsafe { unmap(self.base.cast(), size) };
         }
     }
+}
+
+/// The limit of a buffer of `length` bytes.
+const fn lendable(length: usize) -> u32 {
+    (length as u32).saturating_add(1)
 }
 
 /// Bytes mapped for `count` buffers: whole huge pages. `None` where that, with

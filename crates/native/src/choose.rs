@@ -79,15 +79,44 @@ pub(crate) struct Choice {
     pub(crate) punted: Option<bool>,
 }
 
+/// What a choice follows from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Name of the target.
+    pub(crate) target: String,
+    pub(crate) ioengine: IoEngine,
+    pub(crate) iodepth: u32,
+    pub(crate) direct: bool,
+}
+
+/// Choices that were made, so that of clones only the first is tried out.
+#[derive(Debug, Default)]
+pub(crate) struct Choices(Vec<(Asked, Choice)>);
+
+impl Choices {
+    /// The engine for a job that asked for this; `target` is what it is tried out on.
+    ///
+    /// # Errors
+    /// Where the one that was asked for does not work here, or none does.
+    pub(crate) fn choose(
+        &mut self,
+        asked: Asked,
+        target: &ProbedTarget<'_>,
+    ) -> Result<Choice, SetupError> {
+        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == asked) {
+            return Ok(made.clone());
+        }
+        let choice = choose(asked.ioengine, asked.iodepth, target)?;
+        self.0.push((asked, choice.clone()));
+        Ok(choice)
+    }
+}
+
 /// The engine for a job that asked for `asked` and `iodepth`.
 ///
 /// # Errors
 /// Where the one that was asked for does not work here, or none does.
-pub(crate) fn choose(
-    asked: IoEngine,
-    iodepth: u32,
-    target: &ProbedTarget<'_>,
-) -> Result<Choice, SetupError> {
+fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
     let named = match asked {
         IoEngine::Auto => return best(iodepth, target),
         IoEngine::IoUring => Engine::IoUring,
@@ -176,5 +205,28 @@ fn punted(engine: Engine, target: &ProbedTarget<'_>) -> Option<bool> {
         Ok(_) | Err(Errno::AGAIN) => Some(false),
         Err(Errno::OPNOTSUPP) => Some(true),
         Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    #[test]
+    fn clones_are_not_tried_out_again() {
+        let file = Scratch::new(4);
+        let descriptor = file.open();
+        let target =
+            ProbedTarget { descriptor: &descriptor, direct: true, offset: 0, block_bytes: 4096 };
+        let asked = |ioengine| Asked { target: "a".into(), ioengine, iodepth: 4, direct: true };
+        let mut choices = Choices::default();
+        let first = choices.choose(asked(IoEngine::Psync), &target).unwrap();
+        // Nothing can be read of this one: it is not looked at.
+        let nothing = OwnedFd::from(std::io::pipe().unwrap().1);
+        let closed = ProbedTarget { descriptor: &nothing, ..target };
+        assert_eq!(choices.choose(asked(IoEngine::Psync), &closed).unwrap(), first);
+        assert_eq!(choices.choose(asked(IoEngine::Sync), &target).unwrap().engine, Engine::Sync);
+        assert_eq!(choices.0.len(), 2);
     }
 }

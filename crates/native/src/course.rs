@@ -9,10 +9,11 @@ use iodyno_model::Each;
 use crate::attend::{Attendant, Attended};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::flights::{Flight, Flights, Landed};
+use crate::flights::{Batch, Flight, Flights, Landed};
 use crate::io::{Completion, Io, Operation};
 use crate::issue::Issuer;
 use crate::levels::Levels;
+use crate::preparation::Preparation;
 use crate::shared::Shared;
 use crate::tally::Tally;
 
@@ -54,6 +55,8 @@ pub(crate) struct Course<'a, I> {
     pub(crate) io: I,
     pub(crate) issuer: Issuer,
     pub(crate) flights: Flights,
+    /// Sees to writes before they are submitted.
+    pub(crate) preparation: Option<Preparation>,
     /// By operation.
     pub(crate) tallies: [&'a Tally; 5],
     pub(crate) shared: &'a Shared,
@@ -82,6 +85,7 @@ impl<'a, I: Io> Course<'a, I> {
             io,
             issuer,
             flights,
+            preparation: None,
             tallies,
             shared,
             attendant: None,
@@ -153,26 +157,27 @@ impl<'a, I: Io> Course<'a, I> {
 
     #[inline]
     fn submit(&mut self, clock: Clock) -> usize {
-        let batch = self.issuer.fill(&mut self.flights, self.io.buffers());
-        self.io.queue(batch);
-        if let Some(attendant) = &mut self.attendant {
-            attendant.submit(batch);
-        }
-        let now = if self.timed { clock.now() } else { 1 };
-        for descriptor in batch {
-            self.flights.begin(descriptor, now);
-        }
-        batch.len()
+        let Self { io, issuer, flights, preparation, attendant, .. } = self;
+        let batch = flights.board(issuer.fill(flights));
+        queue(io, preparation, attendant, &batch);
+        batch.begin(if self.timed { clock.now() } else { 1 });
+        batch.slots.len()
     }
 
     fn submit_due(&mut self, clock: Clock) -> usize {
         let now = clock.now();
-        let batch = self.issuer.fill_due(&mut self.flights, self.io.buffers(), now);
-        self.io.queue(batch);
-        if let Some(attendant) = &mut self.attendant {
-            attendant.submit(batch);
+        let Self { io, issuer, flights, preparation, attendant, .. } = self;
+        let mut count = 0;
+        while count < issuer.most
+            && let Some((request, begun)) = issuer.next_due(flights, now)
+        {
+            let requests = [request];
+            let batch = flights.board(&requests);
+            queue(io, preparation, attendant, &batch);
+            batch.begin(begun);
+            count += 1;
         }
-        batch.len()
+        count
     }
 
     /// Nothing is in flight.
@@ -205,29 +210,41 @@ impl<'a, I: Io> Course<'a, I> {
         if self.attendant.is_some() {
             return self.reap_attended(clock);
         }
-        let Self { io, flights, tallies, issuer, .. } = self;
-        let (completions, timed) = (io.completions(), self.timed);
-        let now = if timed { clock.now() } else { 0 };
-        let mut count = 0;
-        let mut odd = None;
-        for completion in completions {
-            count += 1;
-            let Landed { begun, length, operation } = flights.land(completion.slot);
+        let Self { io, flights, tallies, issuer, timed, .. } = self;
+        let (completions, mut flights) = (io.completions(), flights.landings());
+        let now = if *timed { clock.now() } else { 0 };
+        let tally = |Landed { begun, what }, times: u64| {
+            let (tally, length) = (tallies[what.operation() as usize], what.length().into());
+            // Without this the products of it are kept up to date from I/O to I/O.
+            let times = std::hint::black_box(times);
+            match (times, *timed) {
+                (0, _) => {}
+                (times, true) => tally.record(clock.ns(now.saturating_sub(begun)), length, times),
+                (times, false) => tally.count(length, times),
+            }
+        };
+        // What was submitted and is done together took equally long: it is counted at once.
+        let (mut alike, mut times) = (Landed::default(), 0);
+        let (before, mut odd) = (flights.free(), None);
+        for Completion { slot, result } in completions {
+            let landed = flights.land(slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
                 pacer.completed(now);
             }
-            let tally = tallies[operation as usize];
-            if completion.result != i64::from(length) {
+            if result != i64::from(landed.what.length()) {
                 let (policy, shared) = (&self.policy, self.shared);
-                let flight = flights.latest(completion.slot);
-                let ending = unexpected(policy, shared, tally, &flight, completion.result);
-                odd = odd.or(ending);
-            } else if timed {
-                tally.record(clock.ns(now.saturating_sub(begun)), length.into());
+                let tally = tallies[landed.what.operation() as usize];
+                odd = odd.or(unexpected(policy, shared, tally, &flights.latest(slot), result));
+            } else if landed == alike {
+                times += 1;
             } else {
-                tally.count(length.into());
+                tally(alike, times);
+                (alike, times) = (landed, 1);
             }
         }
+        tally(alike, times);
+        let count = flights.free() - before;
+        drop(flights);
         self.levels.completed(count);
         if odd.is_some() {
             self.end(odd);
@@ -249,7 +266,7 @@ impl<'a, I: Io> Course<'a, I> {
             }
             let tally = self.tallies[flight.operation as usize];
             if result != i64::from(flight.length) {
-                if let Some(preparation) = self.issuer.preparation() {
+                if let Some(preparation) = &mut self.preparation {
                     preparation.forget(flight.file, flight.offset, flight.length);
                 }
                 let ending = unexpected(&self.policy, self.shared, tally, &flight, result);
@@ -257,9 +274,9 @@ impl<'a, I: Io> Course<'a, I> {
                 continue;
             }
             if self.timed {
-                tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into());
+                tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into(), 1);
             } else {
-                tally.count(flight.length.into());
+                tally.count(flight.length.into(), 1);
             }
             match attendant.completed(slot, &flight, now, self.shared) {
                 Attended::GoOn => {}
@@ -285,10 +302,8 @@ impl<'a, I: Io> Course<'a, I> {
 
     /// Compares what was read with what was written.
     fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &Flight) {
-        let Some(verifying) = self.issuer.preparation().and_then(|one| one.verifying.as_ref())
-        else {
-            return;
-        };
+        let preparation = self.preparation.as_ref();
+        let Some(verifying) = preparation.and_then(|one| one.verifying.as_ref()) else { return };
         let block = self.io.buffers().slot(slot, flight.length);
         attendant.verified += 1;
         if let Err(mismatch) = verifying.check(block, flight.file, flight.offset) {
@@ -314,6 +329,23 @@ impl<'a, I: Io> Course<'a, I> {
             }
             self.ending.get_or_insert(ending);
         }
+    }
+}
+
+/// Hands `batch` to the engine, with all that has to be done before.
+#[inline(always)]
+fn queue<I: Io>(
+    io: &mut I,
+    preparation: &mut Option<Preparation>,
+    attendant: &mut Option<Attendant>,
+    batch: &Batch<'_>,
+) {
+    if let Some(preparation) = preparation {
+        preparation.prepare(batch, io.buffers());
+    }
+    io.queue(batch.iter());
+    if let Some(attendant) = attendant {
+        attendant.submit(batch.slots);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The I/Os in flight of one thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use iodyno_job::Request;
 
 use crate::io::{Descriptor, Operation};
 
@@ -21,14 +23,40 @@ pub(crate) struct Flight {
 }
 
 /// An I/O that is done: what its count and its latency are made of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Landed {
     /// As in [`Flight`].
     pub(crate) begun: u64,
+    /// Its length, file and operation.
+    pub(crate) what: What,
+}
+
+/// Length, file and operation of an I/O in one number: kept with one store, compared at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct What(u64);
+
+impl What {
+    #[inline]
+    const fn of(request: &Request) -> Self {
+        let &Request { length, file, operation, .. } = request;
+        Self(length as u64 | (file as u64) << 32 | (operation as u64) << 48)
+    }
+
     /// As in [`Flight`].
-    pub(crate) length: u32,
+    #[inline]
+    pub(crate) const fn length(self) -> u32 {
+        self.0 as u32
+    }
+
     /// As in [`Flight`].
-    pub(crate) operation: Operation,
+    #[inline]
+    pub(crate) const fn operation(self) -> Operation {
+        Operation::from_index((self.0 >> 48) as u16)
+    }
+
+    const fn file(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
 }
 
 /// A flight as the control thread may see it at any time. The worker alone
@@ -39,9 +67,8 @@ struct Slot {
     /// 0: nothing is in flight.
     begun: AtomicU64,
     offset: AtomicU64,
-    length: AtomicU32,
-    file: AtomicU16,
-    operation: AtomicU8,
+    /// A [`What`].
+    what: AtomicU64,
 }
 
 /// Looks at the flights of another thread.
@@ -62,15 +89,86 @@ pub(crate) struct Flights {
     free: usize,
 }
 
+/// I/Os that are about to be submitted, each with its slot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    requests: &'a [Request],
+    pub(crate) slots: &'a [u16],
+    all: &'a [Slot],
+}
+
+impl Batch<'_> {
+    /// They, as engines take them.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Descriptor> + Clone {
+        self.requests.iter().zip(self.slots).map(|(request, &slot)| {
+            let &Request { offset, length, file, operation } = request;
+            Descriptor { offset, length, slot, file, operation }
+        })
+    }
+
+    /// They are in flight from now on.
+    #[inline]
+    pub(crate) fn begin(&self, begun: u64) {
+        for (request, slot) in self.requests.iter().zip(self.slots) {
+            let slot = &self.all[usize::from(*slot)];
+            slot.offset.store(request.offset, Relaxed);
+            slot.what.store(What::of(request).0, Relaxed);
+            slot.begun.store(begun, Relaxed);
+        }
+    }
+}
+
+/// Frees slots one after the other: what is the same for all is looked up once.
+#[derive(Debug)]
+pub(crate) struct Landings<'a> {
+    slots: &'a [Slot],
+    stack: &'a mut [u16],
+    free: usize,
+    freed: &'a mut usize,
+}
+
+impl Landings<'_> {
+    /// Frees a slot whose I/O is done, and says what nearly all want to know of it.
+    #[inline]
+    pub(crate) fn land(&mut self, slot: u16) -> Landed {
+        self.stack[self.free] = slot;
+        self.free += 1;
+        let slot = &self.slots[usize::from(slot)];
+        let begun = slot.begun.load(Relaxed);
+        slot.begun.store(0, Relaxed);
+        Landed { begun, what: What(slot.what.load(Relaxed)) }
+    }
+
+    /// Slots that are free.
+    #[inline]
+    pub(crate) const fn free(&self) -> usize {
+        self.free
+    }
+
+    /// What was in flight in this slot, but for when it was begun.
+    pub(crate) fn latest(&self, slot: u16) -> Flight {
+        self.slots[usize::from(slot)].flight()
+    }
+}
+
+impl Drop for Landings<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.freed = self.free;
+    }
+}
+
 impl Slot {
     #[inline]
     fn flight(&self) -> Flight {
+        let what = What(self.what.load(Relaxed));
         Flight {
             begun: self.begun.load(Relaxed),
             offset: self.offset.load(Relaxed),
-            length: self.length.load(Relaxed),
-            file: self.file.load(Relaxed),
-            operation: Operation::from_index(self.operation.load(Relaxed)),
+            length: what.length(),
+            file: what.file(),
+            operation: what.operation(),
         }
     }
 }
@@ -98,61 +196,39 @@ impl Flights {
         Outlook(Arc::clone(&self.slots))
     }
 
-    /// Takes up to `most` free slots.
+    /// Gives each of `requests` a slot: no more of them than are free.
     #[inline]
-    pub(crate) fn take(&mut self, most: usize) -> impl ExactSizeIterator<Item = u16> {
+    pub(crate) fn board<'a>(&'a mut self, requests: &'a [Request]) -> Batch<'a> {
         let end = self.free;
-        self.free = end.saturating_sub(most);
-        self.stack[self.free..end].iter().copied()
+        self.free -= requests.len();
+        Batch { requests, slots: &self.stack[self.free..end], all: &self.slots }
     }
 
-    /// Stamps an I/O that is about to be submitted.
+    /// For the I/Os that are done.
     #[inline]
-    pub(crate) fn begin(&mut self, descriptor: &Descriptor, begun: u64) {
-        let &Descriptor { offset, length, slot, file, operation } = descriptor;
-        let slot = &self.slots[usize::from(slot)];
-        slot.offset.store(offset, Relaxed);
-        slot.length.store(length, Relaxed);
-        slot.file.store(file, Relaxed);
-        slot.operation.store(operation as u8, Relaxed);
-        slot.begun.store(begun, Relaxed);
+    pub(crate) fn landings(&mut self) -> Landings<'_> {
+        let Self { slots, stack, free } = self;
+        Landings { slots, stack, free: *free, freed: free }
     }
 
     /// Frees a slot whose I/O is done, and says what it was.
-    #[inline]
     pub(crate) fn end(&mut self, slot: u16) -> Flight {
-        let begun = self.land(slot).begun;
-        Flight { begun, ..self.latest(slot) }
-    }
-
-    /// As [`end`](Self::end), and says only what nearly all want to know.
-    #[inline]
-    pub(crate) fn land(&mut self, slot: u16) -> Landed {
-        self.stack[self.free] = slot;
-        self.free += 1;
-        let slot = &self.slots[usize::from(slot)];
-        let begun = slot.begun.load(Relaxed);
-        slot.begun.store(0, Relaxed);
-        let operation = Operation::from_index(slot.operation.load(Relaxed));
-        Landed { begun, length: slot.length.load(Relaxed), operation }
-    }
-
-    /// What is or was in flight in this slot.
-    pub(crate) fn latest(&self, slot: u16) -> Flight {
-        self.slots[usize::from(slot)].flight()
+        let mut landings = self.landings();
+        let begun = landings.land(slot).begun;
+        Flight { begun, ..landings.latest(slot) }
     }
 
     /// Whether what is in flight and may write touches these bytes, or the
     /// other way round.
-    pub(crate) fn overlaps(&self, descriptor: &Descriptor) -> bool {
-        let writes = descriptor.operation != Operation::Read;
-        let end = descriptor.offset + u64::from(descriptor.length);
+    pub(crate) fn overlaps(&self, request: &Request) -> bool {
+        let writes = request.operation != Operation::Read;
+        let end = request.offset + u64::from(request.length);
         self.slots.iter().map(Slot::flight).any(|flight| {
             flight.begun != 0
-                && flight.file == descriptor.file
+                && flight.file == request.file
                 && (writes || flight.operation != Operation::Read)
                 && flight.offset < end
-                && descriptor.offset < flight.offset + u64::from(flight.length)
+                && request.offset < flight.offset + u64::from(flight.length)
         })
     }
 
@@ -178,21 +254,22 @@ mod tests {
         let mut flights = Flights::new(4);
         let outlook = flights.outlook();
         assert_eq!(outlook.oldest(), None);
-        let slots: Vec<u16> = flights.take(2).collect();
-        let descriptor = |slot, offset| Descriptor {
-            offset,
-            length: 4096,
-            slot,
-            file: 3,
-            operation: Operation::Write,
+        let request = |offset| {
+            let operation = Operation::Write;
+            Request { offset, length: 4096, file: 3, operation }
         };
-        flights.begin(&descriptor(slots[0], 8192), 20);
-        flights.begin(&descriptor(slots[1], 0), 10);
+        let mut begin = |offset, begun| {
+            let requests = [request(offset)];
+            let batch = flights.board(&requests);
+            batch.begin(begun);
+            batch.slots[0]
+        };
+        let (_, slot) = (begin(8192, 20), begin(0, 10));
         assert_eq!((flights.count(), flights.free()), (2, 2));
         assert_eq!(outlook.oldest().map(|flight| flight.offset), Some(0));
-        assert!(flights.overlaps(&descriptor(0, 8192 + 4095)));
-        assert!(!flights.overlaps(&descriptor(0, 8192 + 4096)));
-        let ended = flights.end(slots[1]);
+        assert!(flights.overlaps(&request(8192 + 4095)));
+        assert!(!flights.overlaps(&request(8192 + 4096)));
+        let ended = flights.end(slot);
         assert_eq!((ended.begun, ended.length, ended.file), (10, 4096, 3));
         assert_eq!(ended.operation, Operation::Write);
         assert_eq!(outlook.oldest().map(|flight| flight.begun), Some(20));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
+use crate::choose::Choices;
 use crate::commands::{after, before};
 use crate::phase::Phase;
 use crate::prepare::{fit_memory, prepare};
@@ -46,8 +47,11 @@ impl LoadGenerator for NativeGenerator {
             fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
         let entropy = RandomState::new().build_hasher().finish();
-        let prepared =
-            jobs.iter().map(|job| prepare(job, bytes, entropy)).collect::<Result<_, _>>()?;
+        let mut choices = Choices::default();
+        let prepared = jobs
+            .iter()
+            .map(|job| prepare(job, bytes, entropy, &mut choices))
+            .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) =
             jobs.iter().try_for_each(|job| before(&job.job).map_err(|what| (job, what)))

@@ -3,20 +3,19 @@
 use iodyno_job::{Flush, Job, Request};
 use iodyno_model::Direction;
 
-use crate::buffers::Buffers;
 use crate::flights::Flights;
-use crate::io::{BATCH, Descriptor, Operation};
+use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
-use crate::preparation::Preparation;
 use crate::requests::Requests;
 
-/// Fills batches of descriptors, with one dispatch on the pattern for each.
+/// Says which requests may go, a batch at a time.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     requests: Requests,
     /// It has no more.
     exhausted: bool,
-    batch: Box<[Descriptor]>,
+    /// I/Os that are submitted at once, at most.
+    pub(crate) most: usize,
     /// I/Os in flight at most: the depth, or what `latency_target` leaves of it.
     limit: usize,
     /// Refills when as few are in flight (fio's `iodepth_low`).
@@ -27,9 +26,10 @@ pub(crate) struct Issuer {
     mixed: bool,
     /// A request that cannot go yet.
     held: Option<Request>,
+    /// The last that went by itself.
+    alone: Request,
     flushing: Option<Flushing>,
-    preparation: Option<Preparation>,
-    pub(crate) pacer: Option<Pacer>,
+    pub(crate) pacer: Option<Box<Pacer>>,
     /// When the next request is due, if none was; ticks.
     due: u64,
     /// The first I/Os that may be issued before the caller wants to see to them.
@@ -55,24 +55,25 @@ impl Flushing {
         };
         Some(Self { every, operation, writes: 0, file: 0 })
     }
+
+    fn count(&mut self, request: &Request) {
+        if request.operation == Operation::Write {
+            self.writes += 1;
+            self.file = request.file;
+        }
+    }
 }
 
 impl Issuer {
     /// The I/Os of `job` at `depth`.
-    pub(crate) fn new(
-        job: &Job,
-        depth: u16,
-        mut requests: Requests,
-        preparation: Option<Preparation>,
-        pacer: Option<Pacer>,
-    ) -> Self {
+    pub(crate) fn new(job: &Job, depth: u16, mut requests: Requests, pacer: Option<Pacer>) -> Self {
         let depth = usize::from(depth);
         let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
         requests.make_room(most, pacer.is_none());
         Self {
             requests,
             exhausted: false,
-            batch: vec![Descriptor::default(); most].into(),
+            most,
             limit: depth,
             low: job.depth.low.map_or(depth - 1, |low| (low as usize).min(depth - 1)),
             refilling: true,
@@ -80,9 +81,9 @@ impl Issuer {
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
             mixed: job.pattern.rw.has(Direction::Read) && job.writes(),
             held: None,
+            alone: Request::default(),
             flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
-            preparation,
-            pacer,
+            pacer: pacer.map(Box::new),
             due: 0,
             allowance: u64::MAX,
         }
@@ -95,7 +96,7 @@ impl Issuer {
         mut requests: Requests,
         held: Option<Request>,
     ) -> (Requests, Option<Request>) {
-        requests.make_room(self.batch.len(), self.pacer.is_none());
+        requests.make_room(self.most, self.pacer.is_none());
         self.exhausted = false;
         let held = std::mem::replace(&mut self.held, held);
         (std::mem::replace(&mut self.requests, requests), held)
@@ -106,20 +107,10 @@ impl Issuer {
         self.limit = limit;
     }
 
-    /// Writes go on being prepared by this.
-    pub(crate) const fn preparation(&mut self) -> Option<&mut Preparation> {
-        self.preparation.as_mut()
-    }
-
     /// There is no more to do.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
         (self.exhausted && self.held.is_none()) || self.allowance == 0
-    }
-
-    #[inline]
-    fn flush_is_due(&self) -> bool {
-        self.flushing_here().is_some_and(|flushing| flushing.writes >= flushing.every)
     }
 
     /// Verifying makes no syncs.
@@ -142,60 +133,55 @@ impl Issuer {
             }
             self.refilling = true;
         }
-        (self.limit - count).min(flights.free()).min(self.batch.len())
+        (self.limit - count).min(flights.free()).min(self.most)
     }
 
-    /// The next I/Os, as many as may go at once.
+    /// The next requests, as many as may go at once.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, flights: &mut Flights, buffers: &mut Buffers) -> &[Descriptor] {
-        let mut room = self.room(flights);
-        if self.exhausted || room == 0 || self.allowance != u64::MAX || self.flushing.is_some() {
-            room = self.restrict(room);
-            if room > 0 && self.flushes_now() {
-                return self.flush(flights);
-            }
-        }
-        if self.serialize_overlap {
-            return self.fill_apart(flights, buffers, room);
-        }
-        if self.held.is_some() {
-            return self.fill_held(flights, buffers, room);
+    pub(crate) fn fill(&mut self, flights: &Flights) -> &[Request] {
+        let room = self.room(flights);
+        let counts = self.allowance != u64::MAX || self.flushing.is_some();
+        if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
+            return self.fill_carefully(flights, room);
         }
         let requests = self.requests.take(room);
-        self.exhausted |= requests.len() < room;
-        let count = describe(requests, flights, &mut self.batch);
-        self.finish(buffers, count);
-        &self.batch[..count]
+        self.exhausted = requests.len() < room;
+        requests
     }
 
-    /// The one that could not go before.
-    #[cold]
-    fn fill_held(
-        &mut self,
-        flights: &mut Flights,
-        buffers: &mut Buffers,
-        room: usize,
-    ) -> &[Descriptor] {
-        let Some(request) = self.next_request(room) else { return &[] };
-        let count = describe(&[request], flights, &mut self.batch);
-        self.finish(buffers, count);
-        &self.batch[..count]
-    }
-
-    /// A sync is due, and something comes after it: as in fio, the last writes
-    /// are for `end_fsync`.
-    fn flushes_now(&mut self) -> bool {
-        if !self.flush_is_due() {
-            return false;
+    /// As [`Self::fill`], where something may stand against it.
+    #[inline(never)]
+    fn fill_carefully(&mut self, flights: &Flights, room: usize) -> &[Request] {
+        let room = self.restrict(room);
+        if room == 0 {
+            return &[];
         }
-        self.held = self.next_request(1);
-        self.held.is_some()
+        if let Some(sync) = self.flush() {
+            self.alone = sync;
+            return std::slice::from_ref(&self.alone);
+        }
+        if self.serialize_overlap || self.held.is_some() {
+            let Some(request) = self.next_request() else { return &[] };
+            if self.serialize_overlap && flights.overlaps(&request) {
+                self.held = Some(request);
+                return &[];
+            }
+            self.count(&request);
+            self.alone = request;
+            return std::slice::from_ref(&self.alone);
+        }
+        let requests = self.requests.take(room);
+        self.exhausted = requests.len() < room;
+        self.allowance = left(self.allowance, requests.len());
+        if let Some(flushing) = &mut self.flushing {
+            requests.iter().for_each(|request| flushing.count(request));
+        }
+        requests
     }
 
     /// How many of `room` may be asked for where something stands against it.
-    #[cold]
     fn restrict(&self, room: usize) -> usize {
-        let room = if self.exhausted && self.held.is_none() { 0 } else { room };
+        let room = if self.is_exhausted() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
         match self.flushing_here() {
             Some(flushing) => room.min((flushing.every - flushing.writes).max(1) as usize),
@@ -203,64 +189,25 @@ impl Issuer {
         }
     }
 
-    /// What only some jobs need: contents, counts.
-    #[inline]
-    fn finish(&mut self, buffers: &mut Buffers, count: usize) {
-        if self.preparation.is_some() || self.flushing.is_some() || self.allowance != u64::MAX {
-            self.prepare(buffers, count);
-        }
+    /// A sync, where one is due and something comes after it: as in fio, the
+    /// last writes are for `end_fsync`.
+    fn flush(&mut self) -> Option<Request> {
+        self.flushing_here().filter(|flushing| flushing.writes >= flushing.every)?;
+        self.held = Some(self.next_request()?);
+        let Flushing { operation, file, writes, .. } = self.flushing.as_mut()?;
+        *writes = 0;
+        Some(Request { file: *file, operation: *operation, ..Request::default() })
     }
 
-    fn prepare(&mut self, buffers: &mut Buffers, count: usize) {
-        if self.allowance != u64::MAX {
-            self.allowance -= count as u64;
-        }
-        let batch = &self.batch[..count];
+    /// `request` goes.
+    fn count(&mut self, request: &Request) {
+        self.allowance = left(self.allowance, 1);
         if let Some(flushing) = &mut self.flushing {
-            for write in batch.iter().filter(|one| one.operation == Operation::Write) {
-                flushing.writes += 1;
-                flushing.file = write.file;
-            }
-        }
-        if let Some(preparation) = &mut self.preparation {
-            preparation.prepare(batch, buffers);
+            flushing.count(request);
         }
     }
 
-    /// A sync for what was written.
-    fn flush(&mut self, flights: &mut Flights) -> &[Descriptor] {
-        let Some(flushing) = &mut self.flushing else { return &[] };
-        flushing.writes = 0;
-        for (descriptor, slot) in self.batch.iter_mut().zip(flights.take(1)) {
-            let Flushing { operation, file, .. } = *flushing;
-            *descriptor = Descriptor { offset: 0, length: 0, slot, file, operation };
-        }
-        &self.batch[..1]
-    }
-
-    /// One at a time, and none that touches what is in flight.
-    fn fill_apart(
-        &mut self,
-        flights: &mut Flights,
-        buffers: &mut Buffers,
-        room: usize,
-    ) -> &[Descriptor] {
-        let Some(request) = self.next_request(room) else { return &[] };
-        let Request { offset, length, file, direction } = request;
-        let operation = Operation::of(direction);
-        if flights.overlaps(&Descriptor { offset, length, slot: 0, file, operation }) {
-            self.held = Some(request);
-            return &[];
-        }
-        let count = describe(&[request], flights, &mut self.batch);
-        self.finish(buffers, count);
-        &self.batch[..count]
-    }
-
-    fn next_request(&mut self, room: usize) -> Option<Request> {
-        if room == 0 {
-            return None;
-        }
+    fn next_request(&mut self) -> Option<Request> {
         self.held.take().or_else(|| {
             let request = self.requests.take(1).first().copied();
             self.exhausted |= request.is_none();
@@ -268,48 +215,42 @@ impl Issuer {
         })
     }
 
-    /// The next I/Os that are due at `now`, which are begun when they were
-    /// due; none where the next one is not, see [`Self::due`].
-    pub(crate) fn fill_due(
-        &mut self,
-        flights: &mut Flights,
-        buffers: &mut Buffers,
-        now: u64,
-    ) -> &[Descriptor] {
-        let room = self.room(flights);
-        let mut room = self.restrict(room);
-        if room > 0 && self.flushes_now() {
-            let flush = self.flush(flights);
-            flush.iter().for_each(|descriptor| flights.begin(descriptor, now));
-            return &self.batch[..1];
-        }
-        let Some(mut pacer) = self.pacer.take() else { return &[] };
-        room = room.min(pacer.before_pause());
-        let mut count = 0;
+    /// The next request that is due at `now`, and when it was due; none where
+    /// it is not, see [`Self::due`].
+    pub(crate) fn next_due(&mut self, flights: &Flights, now: u64) -> Option<(Request, u64)> {
         self.due = u64::MAX;
-        while count < room {
-            let Some(request) = self.next_paced(&pacer, now) else { break };
-            let due = pacer.due(&request);
-            let Request { offset, length, file, direction } = request;
-            let operation = Operation::of(direction);
-            let described = Descriptor { offset, length, slot: 0, file, operation };
-            let waits = self.serialize_overlap && flights.overlaps(&described);
-            if due > now || waits {
-                self.held = Some(request);
-                self.due = due;
-                break;
-            }
-            pacer.submitted(&request, now);
-            let begun = if pacer.has_timetable(&request) { due } else { now };
-            for slot in flights.take(1) {
-                self.batch[count] = Descriptor { slot, ..described };
-            }
-            flights.begin(&self.batch[count], begun);
-            count += 1;
+        let room = self.room(flights);
+        if self.restrict(room) == 0 {
+            return None;
         }
+        if let Some(sync) = self.flush() {
+            return Some((sync, now));
+        }
+        let mut pacer = self.pacer.take()?;
+        let next = self.next_of(&mut pacer, flights, now);
         self.pacer = Some(pacer);
-        self.finish(buffers, count);
-        &self.batch[..count]
+        next
+    }
+
+    fn next_of(
+        &mut self,
+        pacer: &mut Pacer,
+        flights: &Flights,
+        now: u64,
+    ) -> Option<(Request, u64)> {
+        if pacer.before_pause() == 0 {
+            return None;
+        }
+        let request = self.next_paced(pacer, now)?;
+        let due = pacer.due(&request);
+        if due > now || (self.serialize_overlap && flights.overlaps(&request)) {
+            self.held = Some(request);
+            self.due = due;
+            return None;
+        }
+        pacer.submitted(&request, now);
+        self.count(&request);
+        Some((request, if pacer.has_timetable(&request) { due } else { now }))
     }
 
     /// The next request at the pace of `pacer`. In a mix a direction that is
@@ -318,9 +259,9 @@ impl Issuer {
     fn next_paced(&mut self, pacer: &Pacer, now: u64) -> Option<Request> {
         let mixed = self.mixed && self.held.is_none() && pacer.has_rates();
         if !mixed {
-            return self.next_request(1);
+            return self.next_request();
         }
-        let Some(stream) = self.requests.stream_mut() else { return self.next_request(1) };
+        let Some(stream) = self.requests.stream_mut() else { return self.next_request() };
         let of = |direction, other| {
             let (due, instead) = (pacer.due_in(direction), pacer.due_in(other));
             if due > now && instead < due { other } else { direction }
@@ -331,23 +272,16 @@ impl Issuer {
         request
     }
 
-    /// When the next one is due, ticks, where [`Self::fill_due`] said that
+    /// When the next one is due, ticks, where [`Self::next_due`] said that
     /// none was; `u64::MAX` where there is none or no room for it.
     pub(crate) const fn due(&self) -> u64 {
         self.due
     }
 }
 
-/// Descriptors of `requests`, as many as there are, in free slots.
-#[inline]
-fn describe(requests: &[Request], flights: &mut Flights, batch: &mut [Descriptor]) -> usize {
-    let slots = flights.take(requests.len());
-    for ((request, slot), descriptor) in requests.iter().zip(slots).zip(batch) {
-        let &Request { offset, length, file, direction } = request;
-        let operation = Operation::of(direction);
-        *descriptor = Descriptor { offset, length, slot, file, operation };
-    }
-    requests.len()
+/// What is left of an allowance after `count` I/Os; `u64::MAX` is for all.
+const fn left(allowance: u64, count: usize) -> u64 {
+    if allowance == u64::MAX { allowance } else { allowance - count as u64 }
 }
 
 #[cfg(test)]
@@ -355,10 +289,17 @@ mod tests {
     use iodyno_job::{Extent, Room, Stream};
 
     use super::*;
+    use crate::io::Descriptor;
 
     fn stream(job: &Job, blocks: u64) -> Requests {
         let rooms = [Room { size_bytes: blocks * 512, block_bytes: 512 }];
         Requests::stream(Stream::new(job, &rooms, 0, 0).unwrap())
+    }
+
+    /// Submits what may go; returns it with its slots.
+    fn submit(issuer: &mut Issuer, flights: &mut Flights) -> Vec<Descriptor> {
+        let requests = issuer.fill(flights);
+        flights.board(requests).iter().collect()
     }
 
     #[test]
@@ -367,14 +308,13 @@ mod tests {
         job.pattern.bs = iodyno_model::Each::all(iodyno_job::BlockSize::Fixed(512));
         job.space.extents = vec![Extent { offset: 4096, length: 40 * 512 }];
         job.depth.iodepth = 33;
-        let mut buffers = Buffers::new(33, 512).unwrap();
-        let mut issuer = Issuer::new(&job, 33, stream(&job, 100), None, None);
+        let mut issuer = Issuer::new(&job, 33, stream(&job, 100), None);
         let mut flights = Flights::new(33);
-        let first = issuer.fill(&mut flights, &mut buffers).to_vec();
+        let first = submit(&mut issuer, &mut flights);
         assert_eq!(first.len(), BATCH);
-        let second = issuer.fill(&mut flights, &mut buffers).to_vec();
+        let second = submit(&mut issuer, &mut flights);
         assert_eq!(second.len(), 1);
-        assert!(flights.free() == 0 && issuer.fill(&mut flights, &mut buffers).is_empty());
+        assert!(flights.free() == 0 && submit(&mut issuer, &mut flights).is_empty());
         let all: Vec<_> = first.iter().chain(&second).collect();
         assert!(all.iter().enumerate().all(|(n, d)| d.offset == 4096 + 512 * n as u64));
         let slots: std::collections::HashSet<_> = all.iter().map(|d| d.slot).collect();
@@ -383,7 +323,7 @@ mod tests {
         first.iter().chain(&second).for_each(|one| {
             flights.end(one.slot);
         });
-        assert_eq!(issuer.fill(&mut flights, &mut buffers).len(), 7);
+        assert_eq!(submit(&mut issuer, &mut flights).len(), 7);
         assert!(issuer.is_exhausted());
     }
 
@@ -395,12 +335,11 @@ mod tests {
         job.flush.fdatasync = 3;
         // None after the last write, as in fio.
         for (writes, expected) in [(8, &[W, W, W, S, W, W, W, S, W, W][..]), (3, &[W, W, W])] {
-            let mut buffers = Buffers::new(16, 4096).unwrap();
-            let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None, None);
+            let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None);
             let mut flights = Flights::new(16);
             let mut seen = Vec::new();
             while !issuer.is_exhausted() {
-                for one in issuer.fill(&mut flights, &mut buffers).to_vec() {
+                for one in submit(&mut issuer, &mut flights) {
                     seen.push(one.operation);
                     flights.end(one.slot);
                 }
@@ -413,10 +352,9 @@ mod tests {
     fn below_the_low_mark_it_refills_to_the_depth() {
         let mut job = Job::direct();
         (job.depth.iodepth, job.depth.low) = (8, Some(2));
-        let mut buffers = Buffers::new(8, 4096).unwrap();
-        let mut issuer = Issuer::new(&job, 8, stream(&job, 8000), None, None);
+        let mut issuer = Issuer::new(&job, 8, stream(&job, 8000), None);
         let mut flights = Flights::new(8);
-        let batch = issuer.fill(&mut flights, &mut buffers).to_vec();
+        let batch = submit(&mut issuer, &mut flights);
         assert_eq!(batch.len(), 8);
         for (n, one) in batch.iter().enumerate() {
             let room = if n < 6 { 0 } else { n };

@@ -97,7 +97,9 @@ impl Pacer {
 
     /// When `request` is due; 0: at once.
     pub(crate) fn due(&self, request: &Request) -> u64 {
-        self.due_in(request.direction).max(self.pause.map_or(0, |pause| pause.until))
+        self.gait(request)
+            .map_or(0, |gait| gait.due as u64)
+            .max(self.pause.map_or(0, |pause| pause.until))
     }
 
     /// As [`Self::due`], of whatever request of `direction`.
@@ -112,7 +114,11 @@ impl Pacer {
 
     /// Whether it counts latencies from when I/Os were due.
     pub(crate) fn has_timetable(&self, request: &Request) -> bool {
-        self.rates.of(request.direction).is_some()
+        self.gait(request).is_some()
+    }
+
+    fn gait(&self, request: &Request) -> Option<&Gait> {
+        self.rates.of(request.operation.direction()?).as_ref()
     }
 
     /// I/Os that may be submitted before the next pause.
@@ -126,7 +132,8 @@ impl Pacer {
     /// `request` is being submitted.
     pub(crate) fn submitted(&mut self, request: &Request, now: u64) {
         let factor = if self.poisson { self.exponential() } else { 1.0 };
-        if let Some(gait) = self.rates.of_mut(request.direction) {
+        let direction = request.operation.direction();
+        if let Some(gait) = direction.and_then(|direction| self.rates.of_mut(direction).as_mut()) {
             gait.due += (gait.per_io + gait.per_byte * f64::from(request.length)) * factor;
         }
         if let Some(pause) = &mut self.pause {
@@ -176,9 +183,11 @@ impl Pause {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_job::Operation;
+
     use super::*;
 
-    const READ: Request = Request { offset: 0, length: 4096, file: 0, direction: Direction::Read };
+    const READ: Request = Request { offset: 0, length: 4096, file: 0, operation: Operation::Read };
 
     #[test]
     fn a_rate_is_a_timetable() {
@@ -194,7 +203,7 @@ mod tests {
             assert!(due_ns.abs_diff(n * 1_000_000) < 1000, "{n}: {due_ns}");
             pacer.submitted(&READ, u64::MAX / 2);
         }
-        let write = Request { direction: Direction::Write, ..READ };
+        let write = Request { operation: Operation::Write, ..READ };
         assert_eq!(pacer.due(&write), 0);
     }
 

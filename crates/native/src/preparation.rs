@@ -4,10 +4,10 @@
 use std::io;
 
 use iodyno_job::Request;
-use iodyno_model::Direction;
 
 use crate::buffers::Buffers;
 use crate::contents::Filler;
+use crate::flights::Batch;
 use crate::io::{Descriptor, Operation};
 use crate::verify::{Expected, Ledger, Mismatch, Verifier};
 
@@ -36,8 +36,8 @@ pub(crate) struct Verifying {
 
 impl Preparation {
     /// Sees to the writes and trims of `batch`.
-    pub(crate) fn prepare(&mut self, batch: &[Descriptor], buffers: &mut Buffers) {
-        for &Descriptor { offset, length, slot, file, operation } in batch {
+    pub(crate) fn prepare(&mut self, batch: &Batch<'_>, buffers: &mut Buffers) {
+        for Descriptor { offset, length, slot, file, operation } in batch.iter() {
             match operation {
                 Operation::Write => {
                     let block = buffers.slot_mut(slot, length);
@@ -48,8 +48,8 @@ impl Preparation {
                     {
                         verifier.stamp(block, offset, self.number);
                         if let Some(backlog) = backlog {
-                            let direction = Direction::Read;
-                            backlog.push(Request { offset, length, file, direction });
+                            let operation = Operation::Read;
+                            backlog.push(Request { offset, length, file, operation });
                         }
                         if let Some(ledger) = ledgers.get_mut(usize::from(file)) {
                             ledger.note(offset, length.into(), self.number);

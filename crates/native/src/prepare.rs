@@ -9,8 +9,8 @@ use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Bytes, Direction};
 use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
 
-use crate::choose::{Choice, Engine, ProbedTarget, choose};
-use crate::contents::Filler;
+use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
+use crate::contents::{Filler, mix};
 use crate::io::{Character, EngineOptions, Setup};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
@@ -50,7 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) running: Running,
 }
 
-/// Makes a cleared job ready; `entropy` is a number that no other run has.
+/// Makes a cleared job ready; `entropy` is a number that no other run has, `choices` are those
+/// made for other jobs of the phase.
 ///
 /// # Errors
 /// What does not fit, and what would.
@@ -58,6 +59,7 @@ pub(crate) fn prepare(
     cleared: &ClearedJob<'_>,
     memory_bytes: u64,
     entropy: u64,
+    choices: &mut Choices,
 ) -> Result<Prepared, LoadError> {
     let ClearedJob { job, files } = cleared;
     let target = cleared.target();
@@ -81,7 +83,7 @@ pub(crate) fn prepare(
         .map(|thread| Stream::new(job, &rooms, thread, entropy))
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
-    let choice = choose_engine(job, first, direct, &streams[0])?;
+    let choice = choose_engine(job, first, direct, &streams[0], choices)?;
     if choice.engine.is_synchronous() && job.depth.iodepth > 1 {
         shortfalls.push(format!(
             "iodepth={} has no effect: ioengine={} makes one I/O at a time",
@@ -232,6 +234,7 @@ fn choose_engine(
     first: &Access<'_>,
     direct: bool,
     stream: &Stream,
+    choices: &mut Choices,
 ) -> Result<Choice, LoadError> {
     let read = first.read();
     let system = |action: String, source| LoadError::System {
@@ -248,7 +251,13 @@ fn choose_engine(
         offset: stream.regions().first().map_or(0, |region| region.offset),
         block_bytes: read.block_bytes().max(1),
     };
-    choose(job.engine.ioengine, job.depth.iodepth, &probed).map_err(|refused| {
+    let asked = Asked {
+        target: read.name().to_owned(),
+        ioengine: job.engine.ioengine,
+        iodepth: job.depth.iodepth,
+        direct,
+    };
+    choices.choose(asked, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
         let advice = match refused.source.raw_os_error() {
             // Of its set-up, and of nothing that comes later.
@@ -308,12 +317,10 @@ fn options(job: &Job) -> EngineOptions {
         registered_files: engine.registerfiles,
         polled: engine.hipri,
         sqpoll: engine.sqthread_poll.then_some(engine.sqthread_poll_cpu),
-        nonvectored: engine.nonvectored,
         nowait: engine.nowait,
         uncached: engine.uncached,
         force_async: engine.force_async == Some(1),
-        strict: job.report.strict,
-        ..EngineOptions::default()
+        sequential: !job.pattern.rw.is_random(),
     }
 }
 
@@ -381,16 +388,9 @@ fn queue_says(clearance: &ReadClearance, fact: &str) -> Option<u64> {
     read("").or_else(|| read("../"))?.trim().parse().ok()
 }
 
-/// A number that each thread has for itself (the finaliser of SplitMix64,
-/// Steele et al. 2014).
+/// A number that each thread has for itself.
 fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
-    let mut z = randseed ^ entropy.rotate_left(17);
-    z = z.wrapping_add(
-        (u64::from(number) << 32 | u64::from(thread)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-    );
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    mix(mix(randseed, entropy), u64::from(number) << 32 | u64::from(thread))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What was written, to be read again.
 
-use iodyno_job::Request;
-use iodyno_model::Direction;
+use iodyno_job::{Operation, Request};
 
 use crate::verify::Ledger;
 
@@ -60,7 +59,8 @@ impl Replay {
             let within = run.offset % u64::from(self.length);
             let length = (u64::from(self.length) - within).min(run.length);
             let (file, offset) = (run.file, run.offset);
-            *request = Request { offset, length: length as u32, file, direction: Direction::Read };
+            let operation = Operation::Read;
+            *request = Request { offset, length: length as u32, file, operation };
             run.offset += length;
             run.length -= length;
             if run.length == 0 {

@@ -141,10 +141,10 @@ mod tests {
         let threads = [tallies(), tallies()];
         let mut reporter = Reporter::default();
         reporter.add(true, threads.clone(), None);
-        threads[0].table()[0].record(10, 512);
-        threads[1].table()[0].record(30, 512);
+        threads[0].table()[0].record(10, 512, 1);
+        threads[1].table()[0].record(30, 512, 1);
         let first = reporter.interval(100, false);
-        threads[1].table()[0].record(20, 512);
+        threads[1].table()[0].record(20, 512, 1);
         let second = reporter.interval(250, false);
         assert_eq!((first.start_ns, first.duration_ns), (0, 100));
         assert_eq!((second.start_ns, second.duration_ns), (100, 150));
@@ -160,7 +160,7 @@ mod tests {
         let thread = tallies();
         let mut reporter = Reporter::default();
         reporter.add(false, [Arc::clone(&thread)], None);
-        thread.table()[0].count(512);
+        thread.table()[0].count(512, 1);
         let interval = reporter.interval(100, false);
         let read: &DirectionInterval = &interval.jobs[0].directions.read;
         assert_eq!((read.ios, &read.latency), (1, &Histogram::default()));
@@ -175,7 +175,7 @@ mod tests {
         tally.fail();
         reporter.interval(400_000_000, false);
         tally.fail();
-        tally.record(1, 512);
+        tally.record(1, 512, 1);
         reporter.interval(800_000_000, false);
         for _ in 0..2 {
             tally.fail();

@@ -1,13 +1,12 @@
 //! Where requests come from.
 
 use iodyno_job::{Request, Stream};
-use iodyno_model::Direction;
 
 use crate::replay::Replay;
 
 /// Requests that are made at once, at least: asking for each by itself would
 /// cost as much as all the rest of the loop at depth 1.
-const AHEAD: usize = 32;
+const AHEAD: usize = 256;
 
 /// Requests in their order, some of them made ahead.
 #[derive(Debug)]
@@ -48,9 +47,8 @@ impl Requests {
     /// made ahead, or not: what is made has its direction. They keep their order.
     pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
         self.at_once = if ahead { AHEAD } else { 1 };
-        let empty = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
         let mut room = self.ahead.to_vec();
-        room.resize(room.len().max(most).max(self.at_once), empty);
+        room.resize(room.len().max(most).max(self.at_once), Request::default());
         self.ahead = room.into();
     }
 

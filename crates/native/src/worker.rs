@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
-use iodyno_job::{Job, Stream};
+use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
 use iodyno_model::{Each, SplitLatency};
 
@@ -16,10 +16,9 @@ use crate::clock::Clock;
 use crate::contents::Filler;
 use crate::course::{Course, Ending, Policy};
 use crate::failure::error_name;
-use crate::flights::{Flights, Outlook};
+use crate::flights::{Flight, Flights, Outlook};
 use crate::io::{
-    Descriptor, Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync,
-    Uring, UringCmd,
+    Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync, Uring, UringCmd,
 };
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -140,8 +139,9 @@ impl Assignment {
         let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
         let fresh = self.stream.clone();
         let requests = Requests::stream(self.stream);
-        let issuer = Issuer::new(job, depth, requests, preparation, pacer);
+        let issuer = Issuer::new(job, depth, requests, pacer);
         let mut course = Course::new(io, issuer, flights, self.tallies.table(), &self.shared);
+        course.preparation = preparation;
         course.attendant = attendant;
         course.policy = Policy {
             continue_on: job.errors.continue_on_error,
@@ -190,7 +190,7 @@ impl Assignment {
             let search = attendant.search.as_ref();
             outcome.latency_target_depth = search.and_then(|search| search.result());
         }
-        let verifying = course.issuer.preparation().and_then(|one| one.verifying.as_ref());
+        let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
         let untracked = verifying.map_or(0, Verifying::untracked);
         if untracked > 0 {
             outcome.shortfalls.push(format!(
@@ -226,7 +226,7 @@ fn stages<I: Io>(
     if let Some(attendant) = &mut course.attendant {
         attendant.start();
     }
-    let verifies = course.issuer.preparation().is_some_and(|one| one.verifying.is_some())
+    let verifies = course.preparation.as_ref().is_some_and(|one| one.verifying.is_some())
         && job.writes()
         && job.verify.do_verify;
     // A stream goes through its loops by itself, but for those to be verified.
@@ -254,7 +254,7 @@ fn stages<I: Io>(
                 if ending != Ending::Done {
                     return Ok(ending);
                 }
-                if let Some(preparation) = course.issuer.preparation() {
+                if let Some(preparation) = &mut course.preparation {
                     preparation.settle();
                 }
             }
@@ -281,7 +281,8 @@ fn stages<I: Io>(
 
 /// Reads again what was written.
 fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
-    let Some(verifying) = course.issuer.preparation().and_then(|one| one.verifying.as_mut()) else {
+    let preparation = course.preparation.as_mut();
+    let Some(verifying) = preparation.and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
     };
     let replay = match &mut verifying.backlog {
@@ -305,15 +306,14 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
 /// fsync of a file once nothing is in flight any more. As in fio it is none of the syncs
 /// that are counted: it is not between writes.
 fn sync_at_end<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
-    let Some(slot) = course.flights.take(1).next() else { return Ok(Ending::Done) };
-    let operation = Operation::Sync;
-    course.io.queue(&[Descriptor { slot, file, operation, ..Descriptor::default() }]);
+    let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
+    course.io.queue(course.flights.board(&sync).iter());
     loop {
         course.io.enter(1)?;
         let done = course.io.completions().next();
         if let Some(completion) = done {
-            course.flights.end(slot);
-            let flight = crate::flights::Flight { operation, file, ..Default::default() };
+            course.flights.end(completion.slot);
+            let flight = Flight { operation: Operation::Sync, file, ..Flight::default() };
             return Ok(match completion.result {
                 0 => Ending::Done,
                 result => Ending::Failed(crate::failure::Failure::of(&flight, result)),

@@ -9,7 +9,7 @@ use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
 use iodyno_load::{
     BlockContent, ClearedJob, Flow, Interval, LoadError, LoadGenerator, Observer, PhaseReport,
 };
-use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+use iodyno_model::Host;
 use iodyno_native::NativeGenerator;
 use iodyno_target::{ReadClearance, resolve};
 
@@ -66,24 +66,7 @@ impl TestFile {
 
 /// A host of which nothing is known: files need none of it.
 fn host() -> Host {
-    Host {
-        taken_ns: 0,
-        hostname: Fact::Absent,
-        system: System::default(),
-        cpus: Cpus::default(),
-        memory: Fact::Absent,
-        kernel: Kernel::default(),
-        page_bytes: Fact::Absent,
-        limits: Limits::default(),
-        drivers: vec![],
-        cards: vec![],
-        drives: vec![],
-        links: vec![],
-        nvme_functions: vec![],
-        slots: vec![],
-        blocks: vec![],
-        disk_stats: vec![],
-    }
+    Host::default()
 }
 
 /// Keeps all intervals; stops after some I/Os, and does something at the first interval.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, Flow, Interval, JobReport, LoadGenerator, Observer};
-use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+use iodyno_model::Host;
 use iodyno_native::NativeGenerator;
 use iodyno_target::{FilePlan, Fill, LaidOut, Permission, lay_out};
 
@@ -39,24 +39,7 @@ impl Place {
 
 /// A host of which nothing is known: files need none of it.
 fn host() -> Host {
-    Host {
-        taken_ns: 0,
-        hostname: Fact::Absent,
-        system: System::default(),
-        cpus: Cpus::default(),
-        memory: Fact::Absent,
-        kernel: Kernel::default(),
-        page_bytes: Fact::Absent,
-        limits: Limits::default(),
-        drivers: vec![],
-        cards: vec![],
-        drives: vec![],
-        links: vec![],
-        nvme_functions: vec![],
-        slots: vec![],
-        blocks: vec![],
-        disk_stats: vec![],
-    }
+    Host::default()
 }
 
 /// Sums up what intervals hold, for each job: I/Os that count, and all.

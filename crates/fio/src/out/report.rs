@@ -125,8 +125,8 @@ impl Reporting {
             clat: latencies && !report.disable_clat,
             lat: latencies && !report.disable_lat,
             rates: latencies && !report.disable_bw,
-            kb_base: 1024,
-            bits: false,
+            kb_base: report.kb_base,
+            bits: report.unit_base == 1,
             continue_on_error: continues.read || continues.write || continues.verify,
             latency_target: job.pace.latency_target,
             steadystate: job.time.steadystate,
@@ -220,5 +220,20 @@ impl DiskUse {
             ..Self::default()
         };
         Some((mean, util))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_those_that_were_asked_for() {
+        let mut job = Job::default();
+        assert_eq!((Reporting::of(&job).kb_base, Reporting::of(&job).bits), (1024, false));
+        for (name, value) in [("kb_base", "1000"), ("unit_base", "1")] {
+            iodyno_job::apply(&mut job, name, value).unwrap();
+        }
+        assert_eq!((Reporting::of(&job).kb_base, Reporting::of(&job).bits), (1000, true));
     }
 }

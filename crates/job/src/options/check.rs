@@ -85,6 +85,23 @@ pub fn check(job: &Job) -> Vec<JobError> {
             );
         }
     }
+    if job.verify.verify_only && job.writes() {
+        errors.push(JobError::NotNative {
+            option: "verify_only",
+            value: "1".into(),
+            reason: format!(
+                "which blocks rw={} would have written is not known",
+                pattern.rw.name()
+            ),
+        });
+    }
+    if let Some(every @ 2..) = job.engine.force_async {
+        errors.push(JobError::NotNative {
+            option: "force_async",
+            value: every.to_string(),
+            reason: "all I/Os are given to kernel threads (force_async=1), or none".into(),
+        });
+    }
     errors
 }
 

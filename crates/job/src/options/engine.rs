@@ -182,10 +182,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "nonvectored",
         aliases: &[],
         default: "-1",
-        support: Support::Native,
+        support: Support::Ignored("I/O never uses vectors but with ioengine=pvsync2"),
         harmless: &[],
         examples: &["1", "-1", "0"],
-        help: "I/O of one buffer each, without vectors; here always",
+        help: "I/O of one buffer each, without vectors",
         kind: || Kind::Number,
         parse: |job, value| {
             job.engine.nonvectored = value.text != "0" && {
@@ -229,10 +229,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "mem",
         aliases: &["iomem"],
         default: "malloc",
-        support: Support::Native,
+        support: Support::Ignored(
+            "buffers are in huge pages wherever that is worth it and the kernel grants them",
+        ),
         harmless: &[],
         examples: &["malloc", "shm", "mmap", "mmaphuge"],
-        help: "where buffers are; those with `huge` are in huge pages, the others are alike (cudamalloc: by fio)",
+        help: "where buffers are (cudamalloc: by fio)",
         kind: || Kind::Words(MEMORY.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let huge = value.word(&MEMORY)?;

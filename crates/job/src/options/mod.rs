@@ -34,6 +34,7 @@ pub use check::{check, notes};
 use value::{Refusal, Taken, Value};
 
 use crate::Job;
+use crate::nearest::nearest_of;
 use crate::value::{JobError, TimeUnit, Units};
 
 /// What an option takes.
@@ -313,15 +314,9 @@ fn apply_entry(
     spec.apply(job, value.unwrap_or_default()).map(|()| spec)
 }
 
-/// The option whose name is nearest to `name`, if any is near: at most a third
-/// of its letters differ.
+/// The option whose name is nearest to `name`, if any is near.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    NAMES
-        .iter()
-        .map(|(known, _)| (strsim::levenshtein(name, known), *known))
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
-        .min()
-        .map(|(_, known)| known)
+    nearest_of(name, NAMES.iter().map(|(known, _)| *known))
 }
 
 impl std::fmt::Display for Kind {

@@ -222,15 +222,21 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| job.report.unit_base.to_string(),
     },
-    row!(
-        "significant_figures",
-        report.significant_figures,
-        Count(1, 10),
-        "4",
-        ["6"],
-        "digits in fio's normal output"
-    ),
-    row!("disk_util", report.disk_util, Bool, "1", ["0"], "what the disks did is reported"),
+    OptionSpec {
+        support: Support::Ignored("fio's normal output has four; JSON has all"),
+        ..row!(
+            "significant_figures",
+            report.significant_figures,
+            Count(1, 10),
+            "4",
+            ["6"],
+            "digits in fio's normal output"
+        )
+    },
+    OptionSpec {
+        support: Support::Ignored("it is reported wherever it is known"),
+        ..row!("disk_util", report.disk_util, Bool, "1", ["0"], "what the disks did is reported")
+    },
     OptionSpec {
         support: Support::Own,
         ..row!(

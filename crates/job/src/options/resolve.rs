@@ -1,7 +1,7 @@
 //! What fio settles once all options of a job are known (its init.c,
 //! `fixup_options`, and the callbacks in options.c).
 
-use crate::{BlockSize, Distribution, Job, VerifyMethod, ZoneMode};
+use crate::{BlockSize, Distribution, Job, Pattern, VerifyMethod, ZoneMode};
 
 /// Settles it; `given` are the names of the options that were given, which
 /// fio leaves as they are where it would choose otherwise.
@@ -21,6 +21,9 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     if job.verify.method != VerifyMethod::None {
         verify_interval(job);
         verify_headers(job, given("verify_write_sequence"));
+    }
+    if job.verify.verify_only {
+        read_what_was_written(job);
     }
     let errors = &mut job.errors;
     errors.continue_on_error.read |= !errors.ignore_error.read.is_empty();
@@ -116,6 +119,21 @@ fn verify_headers(job: &mut Job, sequence_given: bool) {
         job.pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
     if !sequence_given && (job.verify.verify_only || reordered) {
         job.verify.write_sequence = false;
+    }
+}
+
+/// What would be written is read instead, the same blocks in the same order.
+/// A mix, or what is trimmed, stays as it is, to be refused.
+fn read_what_was_written(job: &mut Job) {
+    let pattern = &mut job.pattern;
+    pattern.rw = match pattern.rw {
+        Pattern::Write => Pattern::Read,
+        Pattern::RandWrite => Pattern::RandRead,
+        _ => return,
+    };
+    pattern.bs.read = pattern.bs.write.clone();
+    if let Some(align) = &mut pattern.blockalign {
+        align.read = align.write;
     }
 }
 

@@ -38,7 +38,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "what is written is read again and looked at"
     ),
     row!("do_verify", verify.do_verify, Bool, "1", ["0"], "reads again what the job wrote"),
-    row!("verify_only", verify.verify_only, Flag, "0", ["1"], "writes nothing, only verifies"),
+    row!(
+        "verify_only",
+        verify.verify_only,
+        Flag,
+        "0",
+        ["1"],
+        "what was written is read and verified, and nothing is written (mixes: by fio)"
+    ),
     row!("verifysort", verify.sort, Bool, "1", ["0"], "in the order of offsets; fio took it out"),
     ignored!(
         "verifysort_nr",
@@ -79,7 +86,19 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| pattern_bytes::print(&job.verify.pattern),
     },
-    row!("verify_fatal", verify.fatal, Bool, "0", ["1"], "ends at the first block that is wrong"),
+    OptionSpec {
+        support: Support::Ignored(
+            "a job always ends at the first block that is wrong, but for continue_on_error=verify",
+        ),
+        ..row!(
+            "verify_fatal",
+            verify.fatal,
+            Bool,
+            "0",
+            ["1"],
+            "ends at the first block that is wrong"
+        )
+    },
     row!(
         "verify_dump",
         verify.dump,
@@ -88,14 +107,17 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "writes what was expected and found into files"
     ),
-    row!(
-        "verify_async",
-        verify.asynchronous,
-        Count(0, 4096),
-        "0",
-        ["4"],
-        "threads that verify; ours do it where they read"
-    ),
+    OptionSpec {
+        support: Support::Ignored("each thread verifies what it reads"),
+        ..row!(
+            "verify_async",
+            verify.asynchronous,
+            Count(0, 4096),
+            "0",
+            ["4"],
+            "threads that verify"
+        )
+    },
     row!(
         "verify_backlog",
         verify.backlog,

@@ -6,7 +6,7 @@
 //! I/O is queued, after `size` bytes; the job after `io_size` (or `size`)
 //! times `loops`, or after `number_ios`.
 
-use iodyno_model::Direction;
+use crate::Operation;
 
 /// How much is left of a job's work.
 #[derive(Debug, Clone)]
@@ -62,8 +62,8 @@ impl Budget {
 
     /// Counts `ios` requests of `bytes` together.
     #[inline]
-    pub(super) const fn count(&mut self, direction: Direction, ios: u64, bytes: u64) {
-        if !(self.trims_are_extra && matches!(direction, Direction::Trim)) {
+    pub(super) const fn count(&mut self, operation: Operation, ios: u64, bytes: u64) {
+        if !(self.trims_are_extra && matches!(operation, Operation::Trim)) {
             self.counted += bytes;
         }
         self.issued += bytes;

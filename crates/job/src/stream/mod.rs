@@ -33,7 +33,7 @@ use rules::{Rules, index};
 use shape::Shape;
 use step::{Draws, Progress};
 
-use crate::Job;
+use crate::{Job, Operation};
 
 /// A file or device that a job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Room {
 }
 
 /// One I/O to be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
     /// Where it starts in its file, bytes.
     pub offset: u64,
@@ -55,8 +55,8 @@ pub struct Request {
     pub length: u32,
     /// The number of its file, in the order of the rooms.
     pub file: u16,
-    /// Read, write or trim.
-    pub direction: Direction,
+    /// Read, write or trim; a stream makes no syncs.
+    pub operation: Operation,
 }
 
 /// A stretch of a file that a job may touch.
@@ -209,7 +209,8 @@ impl Stream {
         let requests = &mut requests[..asked];
         let direction = self.rules.direction;
         let file = &mut self.files[0];
-        let like = Request { offset: file.base, length: bs as u32, file: 0, direction };
+        let operation = Operation::of(direction);
+        let like = Request { offset: file.base, length: bs as u32, file: 0, operation };
         let made = match (order, &mut file.blocks) {
             (Plain::Sequential, _) => {
                 let mut offset = file.ends[index(direction)];
@@ -236,11 +237,11 @@ impl Stream {
             let mut rng = self.draws.mix.clone();
             for request in &mut requests[..made] {
                 let read = rng.bits() >> 32 < below;
-                request.direction = if read { Direction::Read } else { Direction::Write };
+                request.operation = if read { Operation::Read } else { Operation::Write };
             }
             self.draws.mix = rng;
         }
-        self.budget.count(direction, made as u64, made as u64 * bs);
+        self.budget.count(operation, made as u64, made as u64 * bs);
         self.calm = if made < asked { 0 } else { self.calm - made as u64 };
         made
     }

@@ -1,26 +1,26 @@
 //! Random numbers: small, fast and seeded, one generator for each purpose.
 
-/// xoroshiro128++ (Blackman and Vigna 2019).
+const STEP: u64 = 0xa076_1d64_78bd_642f;
+const FOLD: u64 = 0xe703_7ed1_a0b4_28db;
+
+/// wyrand (Wang Yi, wyhash, public domain): a counter, multiplied and folded.
 #[derive(Debug, Clone)]
 pub(super) struct Rng {
-    state: (u64, u64),
+    state: u64,
 }
 
 impl Rng {
-    /// Of a seed; SplitMix64 makes the state of it, which is never all zero:
-    /// two different numbers scrambled cannot both be.
+    /// Of a seed.
     pub(super) const fn new(seed: u64) -> Self {
-        Self { state: (scramble(seed), scramble(seed ^ 0xa076_1d64_78bd_642f)) }
+        Self { state: scramble(seed) }
     }
 
     /// 64 random bits.
     #[inline]
     pub(super) const fn bits(&mut self) -> u64 {
-        let (a, mut b) = self.state;
-        let result = a.wrapping_add(b).rotate_left(17).wrapping_add(a);
-        b ^= a;
-        self.state = (a.rotate_left(49) ^ b ^ (b << 21), b.rotate_left(28));
-        result
+        self.state = self.state.wrapping_add(STEP);
+        let product = self.state as u128 * (self.state ^ FOLD) as u128;
+        (product >> 64) as u64 ^ product as u64
     }
 
     /// Evenly in 0..`end`; 0 of nothing.

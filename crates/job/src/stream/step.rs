@@ -6,7 +6,7 @@ use iodyno_model::Direction;
 use super::rng::Rng;
 use super::rules::{Rules, index};
 use super::{Request, Stream};
-use crate::{FileService, Sequencer};
+use crate::{FileService, Operation, Sequencer};
 
 /// fio's `get_file`, `fill_io_u` and what they keep.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Stream {
             if self.budget.goes_on()
                 && let Some(request) = self.next_of_round()
             {
-                self.budget.count(request.direction, 1, request.length.into());
+                self.budget.count(request.operation, 1, request.length.into());
                 return Some(request);
             }
             let files_done = self.progress.done_files == self.files.len();
@@ -164,7 +164,8 @@ impl Stream {
         self.progress.zone_bytes += length;
         file.starts[way] = offset;
         file.ends[way] = offset + length;
-        Some(Request { offset, length: length as u32, file: number as u16, direction })
+        let operation = Operation::of(direction);
+        Some(Request { offset, length: length as u32, file: number as u16, operation })
     }
 
     fn direction(&mut self, number: usize) -> Direction {

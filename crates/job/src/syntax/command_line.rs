@@ -8,6 +8,7 @@ use super::file::{Reader, is_global, is_selected, unreadable};
 use super::invocation::{Argument, Effect, Invocation, OWN_OPTIONS, OwnOption};
 use super::known::{Known, Takes, refuse_swallowed};
 use super::{Entry, Environment, Place, Section, SyntaxError};
+use crate::nearest::nearest_of;
 
 /// A command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -232,12 +233,8 @@ fn lettered(text: &str) -> Option<&'static OwnOption> {
     OWN_OPTIONS.iter().find(|own| text.starts_with(own.letter))
 }
 
-/// The option whose name is nearest: at most a third of its letters differ.
+/// The option whose name is nearest, fio's own included.
 fn nearest(name: &str, known: &dyn Known) -> Option<String> {
     let own = OWN_OPTIONS.iter().map(|own| own.name);
-    own.chain(known.names())
-        .map(|known| (strsim::levenshtein(name, known), known))
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
-        .min()
-        .map(|(_, known)| known.into())
+    nearest_of(name, own.chain(known.names())).map(Into::into)
 }

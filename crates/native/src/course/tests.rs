@@ -38,7 +38,7 @@ fn reads(rw: Pattern, depth: u16) -> Job {
 fn issuer(job: &Job, depth: u16) -> Issuer {
     let rooms = [Room { size_bytes: BLOCKS * BLOCK, block_bytes: 512 }];
     let requests = Requests::stream(Stream::new(job, &rooms, 0, 0).unwrap());
-    Issuer::new(job, depth, requests, None, Pacer::new(&job.pace, Clock::get(), 1))
+    Issuer::new(job, depth, requests, Pacer::new(&job.pace, Clock::get(), 1))
 }
 
 fn course<'a, I: Io>(io: I, job: &Job, depth: u16, both: &'a (Shared, Tally)) -> Course<'a, I> {
@@ -88,8 +88,8 @@ impl<I: Io> Io for Watched<'_, I> {
         self.io.buffers()
     }
 
-    fn queue(&mut self, batch: &[Descriptor]) {
-        for descriptor in batch {
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        for descriptor in batch.clone() {
             let taken = self.in_flight.insert(descriptor.slot, descriptor.offset);
             assert_eq!(taken, None, "slot {} is in flight", descriptor.slot);
         }
@@ -171,7 +171,7 @@ impl<I: Io> Io for Limited<'_, I> {
         self.io.buffers()
     }
 
-    fn queue(&mut self, batch: &[Descriptor]) {
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
         self.io.queue(batch);
     }
 
@@ -268,8 +268,8 @@ impl Io for Vanishing {
         unreachable!("it is made as it is")
     }
 
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.in_flight.extend(batch.iter().map(|descriptor| descriptor.slot));
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.in_flight.extend(batch.map(|descriptor| descriptor.slot));
     }
 
     fn enter(&mut self, _: u32) -> io::Result<()> {

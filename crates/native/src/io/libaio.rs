@@ -29,8 +29,8 @@ pub(crate) struct Libaio {
     fetched: usize,
     batch: usize,
     rights: Rights,
-    /// `RWF_*` of reads and of writes.
-    flags: [u32; 2],
+    /// `RWF_*` of reads and writes.
+    flags: u32,
     descriptors: Box<[RawFd]>,
     buffers: Buffers,
     aside: Aside,
@@ -107,7 +107,7 @@ impl Io for Libaio {
             fetched: 0,
             batch: options.batch.max(1).into(),
             rights: Rights { writable },
-            flags: [Operation::Read, Operation::Write].map(|of| options.rw_flags(of)),
+            flags: options.rw_flags(),
             descriptors: files.raw().into(),
             buffers,
             aside: Aside::new(depth),
@@ -117,8 +117,8 @@ impl Io for Libaio {
     }
 
     #[inline]
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.rights.check(batch);
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.rights.check(batch.clone());
         if self.first > 0 {
             self.waiting.drain(..self.first);
             self.first = 0;
@@ -126,16 +126,16 @@ impl Io for Libaio {
         let Self { blocks, waiting, in_flight, flags, descriptors, buffers, aside, .. } = self;
         let (mut lender, descriptors) = (buffers.lender(), &**descriptors);
         for descriptor in batch {
-            let &Descriptor { offset, length, slot, file, operation } = descriptor;
+            let Descriptor { offset, length, slot, file, operation } = descriptor;
             let Some(opcode) = command(operation) else {
-                aside.queue(*descriptor);
+                aside.queue(descriptor);
                 continue;
             };
             let address = lender.lend(slot, length).expose_provenance() as u64;
             let block = &mut blocks[usize::from(slot)];
             block.opcode = opcode;
             block.descriptor = descriptors[usize::from(file)] as u32;
-            if let Some(flags) = flags.get(operation as usize) {
+            if operation <= Operation::Write {
                 block.rw_flags = *flags;
                 (block.buffer, block.length, block.offset) =
                     (address, length.into(), offset as i64);

@@ -27,6 +27,7 @@ use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::failure::error_name;
 
+pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;
 pub(crate) use psync::Psync;
@@ -39,23 +40,6 @@ pub(crate) use uring_cmd::UringCmd;
 /// not say. Larger batches gain nothing (211 ns an I/O at 32, 208 ns at 128)
 /// and would delay the first.
 pub(crate) const BATCH: usize = 32;
-
-/// What an I/O does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Operation {
-    /// From the target into the buffer.
-    #[default]
-    Read,
-    /// From the buffer to the target.
-    Write,
-    /// What is there is not needed any more: discard, or a hole in a file.
-    Trim,
-    /// All that was written becomes durable; offset and length mean nothing.
-    Sync,
-    /// As `Sync`, without metadata that reading it again does not need.
-    DataSync,
-}
 
 /// An I/O that is to be made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,21 +120,15 @@ pub(crate) struct EngineOptions {
     /// `sqthread_poll`, and the CPU of `sqthread_poll_cpu`: a kernel thread
     /// takes the submissions.
     pub(crate) sqpoll: Option<Option<u32>>,
-    /// `nonvectored`: fio's choice of opcode. Ours are never vectored.
-    pub(crate) nonvectored: bool,
     /// `nowait`: what would block is refused with EAGAIN (RWF_NOWAIT).
     pub(crate) nowait: bool,
     /// `uncached`: through the page cache, but not kept there (RWF_DONTCACHE).
     pub(crate) uncached: bool,
-    /// `atomic`: writes are not torn, or are refused (RWF_ATOMIC).
-    pub(crate) atomic: bool,
     /// `force_async=1`: kernel threads make the I/O (IOSQE_ASYNC).
     pub(crate) force_async: bool,
     /// The job goes through its files in order: `mmap` lets the kernel read
     /// ahead. Otherwise a fault fetches one page.
     pub(crate) sequential: bool,
-    /// A stamp for each I/O. For the worker: engines have no clock.
-    pub(crate) strict: bool,
 }
 
 impl Default for EngineOptions {
@@ -161,27 +139,19 @@ impl Default for EngineOptions {
             registered_files: true,
             polled: false,
             sqpoll: None,
-            nonvectored: true,
             nowait: false,
             uncached: false,
-            atomic: false,
             force_async: false,
             sequential: false,
-            strict: false,
         }
     }
 }
 
 impl EngineOptions {
-    /// `RWF_*` for what is written or only read (linux/fs.h).
-    fn rw_flags(&self, operation: Operation) -> u32 {
+    /// `RWF_*` (linux/fs.h).
+    fn rw_flags(&self) -> u32 {
         const RWF_DONTCACHE: i32 = 0x80;
-        let write = operation == Operation::Write;
-        let flags = [
-            (self.nowait, libc::RWF_NOWAIT),
-            (self.uncached, RWF_DONTCACHE),
-            (self.atomic && write, libc::RWF_ATOMIC),
-        ];
+        let flags = [(self.nowait, libc::RWF_NOWAIT), (self.uncached, RWF_DONTCACHE)];
         flags.iter().filter(|(wanted, _)| *wanted).fold(0, |all, (_, flag)| all | *flag as u32)
     }
 }
@@ -199,9 +169,9 @@ impl Rights {
     /// Where one of `batch` may change a target and none may: a bug that must
     /// end here, before anything leaves.
     #[inline]
-    fn check(self, batch: &[Descriptor]) {
-        let harmless = |descriptor: &Descriptor| descriptor.operation == Operation::Read;
-        assert!(self.writable || batch.iter().all(harmless), "{MUST_NOT}");
+    fn check(self, mut batch: impl Iterator<Item = Descriptor>) {
+        let harmless = |descriptor: Descriptor| descriptor.operation == Operation::Read;
+        assert!(self.writable || batch.all(harmless), "{MUST_NOT}");
     }
 }
 
@@ -224,7 +194,7 @@ pub(crate) trait Io: Sized {
     /// # Panics
     /// Where one is not within what the engine was set up for: it writes and
     /// must not, or there is no such slot or file.
-    fn queue(&mut self, batch: &[Descriptor]);
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone);
 
     /// Hands over what was queued and returns once `wait` I/Os (or all that
     /// are in flight, if that is fewer) are done. May leave some of the queue,
@@ -293,7 +263,7 @@ impl SetupError {
 /// Where the engine itself fails.
 pub(crate) fn read_once<I: Io>(io: &mut I, offset: u64, length: u32) -> io::Result<(u64, i64)> {
     let clock = Clock::get();
-    io.queue(&[Descriptor { offset, length, ..Descriptor::default() }]);
+    io.queue(std::iter::once(Descriptor { offset, length, ..Descriptor::default() }));
     let begun = clock.now();
     loop {
         io.enter(1)?;

@@ -62,11 +62,11 @@ impl<T: Transfer> Io for OneByOne<T> {
     }
 
     #[inline]
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.rights.check(batch);
-        if let [descriptor, rest @ ..] = batch {
-            assert!(rest.is_empty() && self.queued.is_none(), "one I/O at a time");
-            self.queued = Some(*descriptor);
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.rights.check(batch.clone());
+        for descriptor in batch {
+            assert!(self.queued.is_none(), "one I/O at a time");
+            self.queued = Some(descriptor);
         }
     }
 

@@ -14,8 +14,7 @@ pub(crate) type Pvsync2 = OneByOne<Flagged>;
 /// preadv2 and pwritev2 with the flags of the job.
 #[derive(Debug)]
 pub(crate) struct Flagged {
-    read_flags: u32,
-    write_flags: u32,
+    flags: u32,
 }
 
 impl Transfer for Flagged {
@@ -24,23 +23,20 @@ impl Transfer for Flagged {
 
     fn new(_: &Files, setup: &Setup) -> Self {
         let polled = if setup.options.polled { libc::RWF_HIPRI as u32 } else { 0 };
-        let flags = |operation| polled | setup.options.rw_flags(operation);
-        Self { read_flags: flags(Operation::Read), write_flags: flags(Operation::Write) }
+        Self { flags: polled | setup.options.rw_flags() }
     }
 
     #[inline(always)]
     unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
-        let (number, flags) = match descriptor.operation {
-            Operation::Write => (libc::SYS_pwritev2, self.write_flags),
-            _ => (libc::SYS_preadv2, self.read_flags),
-        };
+        let write = descriptor.operation == Operation::Write;
+        let number = if write { libc::SYS_pwritev2 } else { libc::SYS_preadv2 };
         let file = files.descriptor(descriptor.file).as_raw_fd() as usize;
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: descriptor.length as usize };
         let vector = std::ptr::from_ref(&vector).expose_provenance();
         // The offset comes in two halves; a 64-bit kernel takes all of it from the first.
         let offset = descriptor.offset as usize;
         // SAFETY: one vector, of memory that the caller promises is ours, both until it returns.
-        let result = unsafe { syscall(number, [file, vector, 1, offset, 0, flags as usize]) };
+        let result = unsafe { syscall(number, [file, vector, 1, offset, 0, self.flags as usize]) };
         result as i64
     }
 }

@@ -205,19 +205,25 @@ impl<E: Entry> Ring<E> {
     /// Entries whose completion has not been looked at: each has exactly one,
     /// and both rings count from zero.
     #[inline]
-    pub(super) fn in_flight(&self) -> u32 {
+    fn in_flight(&self) -> u32 {
         // SAFETY: in the mapping, which lives as long as `self`.
         let head = unsafe { (*self.completion_head).load(Ordering::Relaxed) };
         self.tail.wrapping_sub(head)
     }
 
     /// Hands over up to `most` entries with each system call, until all are
-    /// handed over or the kernel is busy, and waits for `wait` completions.
+    /// handed over or the kernel is busy, and waits for `wait` completions, or
+    /// for as many as are in flight, if that is fewer.
     ///
     /// # Errors
     /// As io_uring_enter(2), but for what only means that the kernel is busy.
     #[inline(always)]
     pub(super) fn enter(&mut self, most: u32, wait: u32) -> io::Result<()> {
+        let in_flight = self.in_flight();
+        if in_flight == 0 {
+            return Ok(());
+        }
+        let wait = wait.min(in_flight);
         if self.sqpoll {
             return self.enter_polled(wait);
         }
@@ -242,6 +248,7 @@ impl<E: Entry> Ring<E> {
         wait: u32,
         longest: Duration,
     ) -> io::Result<()> {
+        let wait = wait.min(self.in_flight());
         if !self.waits || wait == 0 || self.queued() > most {
             return self.enter(most, 0);
         }

@@ -5,6 +5,7 @@ mod failures;
 mod reads;
 mod speed;
 
+use std::iter::once;
 use std::os::fd::OwnedFd;
 
 use super::*;
@@ -57,7 +58,7 @@ fn carry_out<I: Io>(
             descriptor.slot = slot as u16;
             fill(descriptor, io.buffers().slot_mut(slot as u16, LENGTH));
         }
-        io.queue(&batch);
+        io.queue(batch.iter().copied());
         let mut done = vec![None; batch.len()];
         while done.contains(&None) {
             io.enter(wait).unwrap();

@@ -36,11 +36,13 @@ pub(crate) struct Uring {
     ring: Ring<FileEntry>,
     batch: u32,
     rights: Rights,
-    /// The last of the operations that templates are used for: where nothing
-    /// may be written, there is no way to a write past [`Rights`].
+    /// The last of the operations that `heads` are used for: where nothing may
+    /// be written, there is no way to a write past [`Rights`].
     last: Operation,
-    /// For each file that of reads, then that of writes.
-    templates: Box<[Template]>,
+    /// The first eight bytes of entries: for each file those of reads, then of writes.
+    heads: Box<[u64]>,
+    /// `RWF_*`, where [`FileEntry::length_and_flags`] has them.
+    flags: u64,
     /// Logarithm of the buffers in a registered piece.
     piece_shift: u32,
     /// Syncs cannot be polled for.
@@ -48,14 +50,6 @@ pub(crate) struct Uring {
     buffers: Buffers,
     aside: Aside,
     files: Files,
-}
-
-/// What is the same for every I/O of an operation on a file.
-#[derive(Debug, Clone, Copy)]
-struct Template {
-    head: u64,
-    /// `RWF_*`, where [`FileEntry::length_and_flags`] has them.
-    flags: u64,
 }
 
 impl Io for Uring {
@@ -81,21 +75,18 @@ impl Io for Uring {
             Some(_) => (OP_READ_FIXED, OP_WRITE_FIXED),
             None => (OP_READ, OP_WRITE),
         };
-        let template = |(opcode, operation), file| Template {
-            head: head(opcode, entry_flags, file),
-            flags: u64::from(options.rw_flags(operation)) << 32,
-        };
         let of_file = |(index, raw): (usize, &i32)| {
             let file = if registered_files { index as u32 } else { *raw as u32 };
-            [(read, Operation::Read), (write, Operation::Write)].map(|of| template(of, file))
+            [read, write].map(|opcode| head(opcode, entry_flags, file))
         };
-        let templates = raw.iter().enumerate().flat_map(of_file).collect();
+        let heads = raw.iter().enumerate().flat_map(of_file).collect();
         let mut io = Self {
             ring,
             batch: options.batch.max(1).into(),
             rights: Rights { writable },
             last: if writable { Operation::Write } else { Operation::Read },
-            templates,
+            heads,
+            flags: u64::from(options.rw_flags()) << 32,
             // Of buffers that are not registered the index does not matter.
             piece_shift: piece_shift.unwrap_or(15),
             polled: options.polled,
@@ -111,63 +102,33 @@ impl Io for Uring {
     }
 
     #[inline(always)]
-    fn queue(&mut self, batch: &[Descriptor]) {
-        let Self { ring, buffers, templates, aside, piece_shift, last, .. } = self;
-        let (mut entries, mut lender) = (ring.entries(), buffers.lender());
-        let (templates, piece_shift, last) = (&**templates, *piece_shift, *last);
-        for descriptor in batch {
-            let &Descriptor { offset, length, slot, file, operation } = descriptor;
-            let of_file = 2 * usize::from(file);
-            if operation > last {
-                self.rights.check(std::slice::from_ref(descriptor));
-                let template = &templates[of_file];
-                if operation == Operation::Trim || self.polled {
-                    aside.queue(*descriptor);
-                } else {
-                    lender.lend(slot, 0);
-                    sync(entries.next(), template, descriptor);
-                }
-                continue;
-            }
-            let template = &templates[of_file + operation as usize];
-            let address = lender.lend(slot, length);
-            // The buffer is at least `length` bytes long and lent until its completion is seen;
-            // `Buffers` stays mapped for good if that never comes.
-            let entry = entries.next();
-            entry.head = template.head;
-            entry.offset = offset;
-            entry.address = address.expose_provenance() as u64;
-            entry.length_and_flags = u64::from(length) | template.flags;
-            entry.user_data = slot.into();
-            entry.buffer = (slot >> piece_shift).into();
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        let mut batch = batch;
+        while let Some(other) = self.queue_plain(&mut batch) {
+            self.queue_other(other);
         }
-        entries.publish();
     }
 
     #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
-        let in_flight = self.ring.in_flight();
-        let wait = wait.saturating_sub(done).min(in_flight);
-        if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
+        self.ring.enter(self.batch, wait.saturating_sub(done))
     }
 
     #[inline(always)]
     fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
-        let in_flight = self.ring.in_flight();
-        let wait = wait.saturating_sub(done).min(in_flight);
-        if in_flight == 0 { Ok(()) } else { self.ring.enter_within(self.batch, wait, most) }
+        self.ring.enter_within(self.batch, wait.saturating_sub(done), most)
     }
 
     #[inline]
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
         let Self { ring, buffers, aside, .. } = self;
-        let mut of_ring = ring.completions();
+        let (mut of_ring, mut lender) = (ring.completions(), buffers.lender());
         std::iter::from_fn(move || match of_ring.next() {
             Some((user_data, result)) => {
                 let slot = user_data as u16;
-                buffers.take_back(slot);
+                lender.take_back(slot);
                 Some(Completion { slot, result: result.into() })
             }
             None => aside.take(),
@@ -179,11 +140,55 @@ impl Io for Uring {
     }
 }
 
-/// Makes `entry` a sync of the template's file.
-#[cold]
-fn sync(entry: &mut FileEntry, template: &Template, descriptor: &Descriptor) {
+impl Uring {
+    /// Fills entries for reads and writes, up to the first of another kind,
+    /// which it returns.
+    #[inline(always)]
+    fn queue_plain(&mut self, batch: &mut impl Iterator<Item = Descriptor>) -> Option<Descriptor> {
+        let (mut entries, mut lender) = (self.ring.entries(), self.buffers.lender());
+        let (heads, flags) = (&*self.heads, self.flags);
+        let (piece_shift, last) = (self.piece_shift, self.last);
+        for descriptor in batch {
+            let Descriptor { offset, length, slot, file, operation } = descriptor;
+            if operation > last {
+                // Before anything leaves.
+                self.rights.check(std::iter::once(descriptor));
+                entries.publish();
+                return Some(descriptor);
+            }
+            let head = heads[2 * usize::from(file) + operation as usize];
+            let address = lender.lend(slot, length);
+            // The buffer is at least `length` bytes long and lent until its completion is seen;
+            // `Buffers` stays mapped for good if that never comes.
+            let entry = entries.next();
+            entry.head = head;
+            entry.offset = offset;
+            entry.address = address.expose_provenance() as u64;
+            entry.length_and_flags = u64::from(length) | flags;
+            entry.user_data = slot.into();
+            entry.buffer = (slot >> piece_shift).into();
+        }
+        entries.publish();
+        None
+    }
+
+    /// Takes a trim or a sync.
+    #[cold]
+    fn queue_other(&mut self, descriptor: Descriptor) {
+        if descriptor.operation == Operation::Trim || self.polled {
+            return self.aside.queue(descriptor);
+        }
+        self.buffers.lender().lend(descriptor.slot, 0);
+        let mut entries = self.ring.entries();
+        sync(entries.next(), self.heads[2 * usize::from(descriptor.file)], &descriptor);
+        entries.publish();
+    }
+}
+
+/// Makes `entry` a sync of the file that `head` is of.
+fn sync(entry: &mut FileEntry, head: u64, descriptor: &Descriptor) {
     let data_only = descriptor.operation == Operation::DataSync;
-    entry.head = template.head & !0xff | u64::from(OP_FSYNC);
+    entry.head = head & !0xff | u64::from(OP_FSYNC);
     (entry.offset, entry.address, entry.buffer) = (0, 0, 0);
     entry.length_and_flags = if data_only { u64::from(FSYNC_DATASYNC) << 32 } else { 0 };
     entry.user_data = descriptor.slot.into();

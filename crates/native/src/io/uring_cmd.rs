@@ -101,17 +101,17 @@ impl Io for UringCmd {
     }
 
     #[inline]
-    fn queue(&mut self, batch: &[Descriptor]) {
-        self.rights.check(batch);
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.rights.check(batch.clone());
         for descriptor in batch {
-            let &Descriptor { length, slot, file, operation, .. } = descriptor;
+            let Descriptor { length, slot, file, operation, .. } = descriptor;
             assert!(file == 0, "there is one namespace");
             let (data, tag) = match operation {
                 Operation::Read | Operation::Write => {
                     (self.buffers.lender().lend(slot, length), u64::from(length) << 32)
                 }
                 Operation::Trim => {
-                    self.put_range(descriptor);
+                    self.put_range(&descriptor);
                     (self.ranges.lender().lend(slot, 16), u64::from(length) << 32 | TRIM)
                 }
                 Operation::Sync | Operation::DataSync => (self.buffers.lender().lend(slot, 0), 0),
@@ -120,7 +120,7 @@ impl Io for UringCmd {
             let mut entries = self.ring.entries();
             let entry = entries.next();
             let address = data.expose_provenance() as u64;
-            let possible = entry.command.set(self.namespace, descriptor, address);
+            let possible = entry.command.set(self.namespace, &descriptor, address);
             entry.head = self.head;
             entry.command_operation = NVME_URING_CMD_IO;
             entry.command_flags = if fixed.is_some() { URING_CMD_FIXED } else { 0 };
@@ -142,17 +142,13 @@ impl Io for UringCmd {
     #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
-        let in_flight = self.ring.in_flight();
-        let wait = wait.saturating_sub(done).min(in_flight);
-        if in_flight == 0 { Ok(()) } else { self.ring.enter(self.batch, wait) }
+        self.ring.enter(self.batch, wait.saturating_sub(done))
     }
 
     #[inline(always)]
     fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
         let done = self.aside.carry_out(&self.files);
-        let in_flight = self.ring.in_flight();
-        let wait = wait.saturating_sub(done).min(in_flight);
-        if in_flight == 0 { Ok(()) } else { self.ring.enter_within(self.batch, wait, most) }
+        self.ring.enter_within(self.batch, wait.saturating_sub(done), most)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use iodyno_model::{Direction, Each};
 
 use super::super::rng::Rng;
 use super::super::{Request, Room, Stream};
-use crate::{Amount, BlockSize, IoEngine, Job, Pattern};
+use crate::{Amount, BlockSize, IoEngine, Job, Operation, Pattern};
 
 /// What has to be equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,15 +84,15 @@ fn by_fio(options: &str, files_kib: &[u64]) -> Vec<Request> {
         let [_, name, action, offset, length] = words[..] else {
             return None;
         };
-        let direction = match action {
-            "read" => Direction::Read,
-            "write" => Direction::Write,
-            "trim" => Direction::Trim,
+        let operation = match action {
+            "read" => Operation::Read,
+            "write" => Operation::Write,
+            "trim" => Operation::Trim,
             other => panic!("{options}: fio logged {other}"),
         };
         let file = names.iter().position(|n| n == name).unwrap() as u16;
         let (offset, length) = (offset.parse().unwrap(), length.parse().unwrap());
-        Some(Request { offset, length, file, direction })
+        Some(Request { offset, length, file, operation })
     });
     requests.collect()
 }
@@ -113,7 +113,7 @@ fn by_stream(job: &Job, files_kib: &[u64]) -> Vec<Request> {
     let rooms = laid_out(job, files_kib);
     let mut stream = Stream::new(job, &rooms, 0, 1).unwrap();
     let regions = stream.regions().to_vec();
-    let none = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
+    let none = Request::default();
     let mut all = Vec::new();
     for batch in [1, 2, 3, 5, 32].into_iter().cycle() {
         let mut requests = vec![none; batch];
@@ -152,7 +152,7 @@ fn unlike(options: &str, job: &Job, files_kib: &[u64], equal: Equal) -> Option<S
         Order | Set | Places => {
             if equal == Places {
                 for request in theirs.iter_mut().chain(&mut ours) {
-                    request.direction = Direction::Mixed;
+                    request.operation = Operation::Read;
                 }
             }
             if equal != Order {
@@ -164,8 +164,8 @@ fn unlike(options: &str, job: &Job, files_kib: &[u64], equal: Equal) -> Option<S
     };
     let show = |requests: &[Request]| {
         let list = requests.iter().take(60).map(|request| {
-            let Request { offset, length, file, direction } = request;
-            format!("{direction:?} {file}:{offset}+{length}")
+            let Request { offset, length, file, operation } = request;
+            format!("{operation:?} {file}:{offset}+{length}")
         });
         list.collect::<Vec<_>>().join(", ")
     };

@@ -6,9 +6,7 @@ use iodyno_model::{Direction, Each};
 use proptest::prelude::*;
 
 use super::super::{Planned, Region, Request, Room, Stream};
-use crate::{Amount, BlockSize, Distribution, Extent, Job, Pattern, Zone};
-
-const NONE: Request = Request { offset: 0, length: 0, file: 0, direction: Direction::Read };
+use crate::{Amount, BlockSize, Distribution, Extent, Job, Operation, Pattern, Zone};
 
 fn room(size_bytes: u64) -> [Room; 1] {
     [Room { size_bytes, block_bytes: 512 }]
@@ -23,7 +21,7 @@ fn job(rw: Pattern, bs: u64) -> Job {
 
 /// The next `count`, or all there are.
 fn take(stream: &mut Stream, count: usize) -> Vec<Request> {
-    let mut requests = vec![NONE; count];
+    let mut requests = vec![Request::default(); count];
     let made = stream.fill(&mut requests);
     requests.truncate(made);
     requests
@@ -143,7 +141,8 @@ proptest! {
             prop_assert!(request.length > 0);
             prop_assert!(request.offset.is_multiple_of(512));
             prop_assert!(request.length.is_multiple_of(512));
-            prop_assert!(job.pattern.rw.has(request.direction), "{:?}", request);
+            let direction = request.operation.direction().unwrap();
+            prop_assert!(job.pattern.rw.has(direction), "{:?}", request);
             prop_assert!(
                 request.offset >= offset
                     && request.offset + u64::from(request.length) <= offset + length,
@@ -160,7 +159,7 @@ proptest! {
             let pairs = matches!(job.pattern.rw, Pattern::TrimWrite | Pattern::RandTrimWrite);
             let counted: Vec<_> = requests
                 .iter()
-                .filter(|request| !(pairs && request.direction == Direction::Trim))
+                .filter(|request| !(pairs && request.operation == Operation::Trim))
                 .copied()
                 .collect();
             prop_assert!(bytes(&counted) <= most);
@@ -274,7 +273,7 @@ fn mixes_are_as_asked() {
             job.time.time_based = true;
             let mut stream = Stream::new(&job, &room(1 << 40), 0, 0).unwrap();
             let requests = take(&mut stream, 100_000);
-            let reads = requests.iter().filter(|r| r.direction == Direction::Read).count();
+            let reads = requests.iter().filter(|r| r.operation == Operation::Read).count();
             let p = f64::from(percent) / 100.0;
             let bound = 6.0 * (100_000.0 * p * (1.0 - p)).sqrt() + 0.5;
             assert!((reads as f64 - 100_000.0 * p).abs() < bound, "{percent}: {reads}");

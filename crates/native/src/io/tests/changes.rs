@@ -124,7 +124,7 @@ fn cannot_change_anything<I: Io>() {
         let batch =
             [block(Operation::Read, 0, 1), Descriptor { slot: 1, ..block(operation, 0, 1) }];
         let batch = if depth > 1 { &batch[..] } else { &[block(operation, 0, 1)] };
-        let queue = || io.queue(batch);
+        let queue = || io.queue(batch.iter().copied());
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
         let Err(panic) = refused else { panic!("{} took a {operation:?}", I::NAME) };
         let said = panic.downcast_ref::<String>().map(String::as_str);

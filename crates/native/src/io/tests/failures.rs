@@ -74,7 +74,7 @@ fn refuses_what_it_was_not_set_up_for<I: Io>() {
     for descriptor in wrong {
         let mut io = open::<I>(vec![file.open()], 4, false).io;
         let make = || {
-            io.queue(&[descriptor]);
+            io.queue(once(descriptor));
             io.enter(1)
         };
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make));

@@ -51,7 +51,7 @@ fn waits_for_as_many_as_asked<I: Io>() {
     let batch: Vec<_> = (0..16)
         .map(|slot| Descriptor { slot, ..block(Operation::Read, slot % 2, slot.into()) })
         .collect();
-    io.queue(&batch);
+    io.queue(batch.iter().copied());
     io.enter(12).unwrap();
     let some = io.completions().count();
     assert!(some >= 12, "{}: {some}", I::NAME);
@@ -73,7 +73,7 @@ fn one_enter_makes_one_io<I: Io>() {
     let (files, open_all) = written();
     let mut io = open::<I>(open_all(&files), 1, false).io;
     for number in 0..COUNT {
-        io.queue(&[block(Operation::Read, 0, number)]);
+        io.queue(once(block(Operation::Read, 0, number)));
         io.enter(1).unwrap();
         assert_eq!(io.completions().count(), 1, "{}", I::NAME);
     }
@@ -121,12 +121,8 @@ fn a_large_ring_and_large_blocks_work() {
         if operation == Operation::Write {
             io.buffers().slot_mut(1, 64 * LENGTH).fill(byte | 9);
         }
-        io.queue(&[Descriptor {
-            length: 64 * LENGTH,
-            operation,
-            slot: 1,
-            ..Descriptor::default()
-        }]);
+        let length = 64 * LENGTH;
+        io.queue(once(Descriptor { length, operation, slot: 1, ..Descriptor::default() }));
         io.enter(1).unwrap();
         let done: Vec<_> = io.completions().collect();
         assert_eq!(done, [Completion { slot: 1, result: 64 * BLOCK as i64 }]);
@@ -194,7 +190,7 @@ fn passthrough_completes_whatever_the_kernel_says() {
     })
     .unwrap();
     for changes in [Operation::Write, Operation::Trim, Operation::Sync, Operation::DataSync] {
-        let queue = || reader.io.queue(&[block(changes, 0, 0)]);
+        let queue = || reader.io.queue(once(block(changes, 0, 0)));
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
         assert!(refused.is_err(), "{changes:?}");
     }
@@ -207,7 +203,7 @@ fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     // Nothing comes out of it before something went in.
     let mut io = open::<Uring>(vec![reader.into()], 4, false).io;
-    io.queue(&[block(Operation::Read, 0, 0)]);
+    io.queue(once(block(Operation::Read, 0, 0)));
     let most = Duration::from_millis(200);
     let (begun, before) = (std::time::Instant::now(), Usage::of_this_thread());
     io.enter_within(1, most).unwrap();

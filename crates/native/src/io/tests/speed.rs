@@ -17,7 +17,7 @@ fn allocates_nothing<I: Io>() {
                 (descriptor.offset, descriptor.length) = (0, 0);
             }
         }
-        io.queue(&batch[..depth.into()]);
+        io.queue(batch.into_iter().take(depth.into()));
         let mut done = 0;
         while done < depth {
             io.enter(1).unwrap();
