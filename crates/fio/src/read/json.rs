@@ -265,7 +265,7 @@ impl Run<'_> {
 }
 
 /// What is known of the workload, from the options as written.
-fn workload(mut options: BTreeMap<String, String>) -> Workload {
+pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
     let rw = take(["rw", "readwrite"]);
     let bs = take(["bs", "blocksize"]);
@@ -296,7 +296,7 @@ fn workload(mut options: BTreeMap<String, String>) -> Workload {
 }
 
 /// Names separated by `:`; `\:` stands for a colon in a name.
-fn split_names(names: &str) -> Vec<String> {
+pub(super) fn split_names(names: &str) -> Vec<String> {
     let marked = names.replace("\\:", "\0");
     marked.split(':').map(|name| name.replace('\0', ":")).collect()
 }

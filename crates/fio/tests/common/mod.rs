@@ -36,6 +36,14 @@ pub fn parts(output: &str) -> (Vec<&str>, &str, &str) {
     (terse.collect(), &output[start..end], &output[end..])
 }
 
+/// The normal text of fio's combined output: with what stands in front of all formats.
+pub fn alone(output: &str) -> String {
+    let (terse, json, text) = parts(output);
+    let front = &output[..output.find(json).unwrap()];
+    let front = front.lines().filter(|line| !terse.contains(line));
+    front.chain(text.lines()).map(|line| format!("{line}\n")).collect()
+}
+
 /// A report that should say what `document` says. Its sections are what fio
 /// made of groups, so they are not gathered again.
 pub fn report<'a>(document: &'a Document, reporting: &Reporting) -> Report<'a> {

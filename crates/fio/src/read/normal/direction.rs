@@ -1,0 +1,144 @@
+//! A direction's line and what stands below it.
+
+use iodyno_model::{Direction, DirectionResult, Estimate, LatencyKind, StatedLatencies};
+
+use super::field::{after, field, up_to};
+use super::latency::open_last_percentiles;
+use crate::read::figure::{Notation, estimate, narrowest, per_second};
+
+/// `read: IOPS=16.4k, BW=64.0MiB/s (67.2MB/s)(409MiB/6385msec)`, up to 2.16
+/// `read : io=1024.3MB, bw=258970KB/s, iops=64742, runt=4050msec`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Side {
+    pub(super) direction: Direction,
+    pub(super) notation: Notation,
+    pub(super) iops: Option<Estimate>,
+    /// In each unit that it is printed in.
+    pub(super) bandwidths: Vec<Estimate>,
+    pub(super) bytes: Option<Estimate>,
+    pub(super) runtime_ms: Option<u64>,
+    pub(super) stated: StatedLatencies,
+}
+
+/// `issued rwts: total=0,5632,0,0 short=0,0,0,0`: reads, writes, trims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Issued {
+    pub(super) total: [u64; 3],
+    pub(super) short: Option<[u64; 3]>,
+}
+
+impl Issued {
+    /// Of `direction`; unified directions stand in the place of reads, or each
+    /// in its own.
+    pub(super) fn of(counts: &[u64; 3], direction: Direction) -> u64 {
+        match direction {
+            Direction::Read => counts[0],
+            Direction::Write => counts[1],
+            Direction::Trim => counts[2],
+            Direction::Mixed => counts.iter().fold(0, |sum, one| sum.saturating_add(*one)),
+        }
+    }
+
+    pub(super) fn sum(&self) -> u64 {
+        Self::of(&self.total, Direction::Mixed)
+    }
+}
+
+impl Side {
+    pub(super) fn new(direction: Direction, text: &str, version: Option<(u32, u32)>) -> Self {
+        let notation = Notation::of(version, text.contains(":io="));
+        let (iops, bandwidths, bytes, runtime) = if notation.binary {
+            let runtime = after(text, "runt=").and_then(|text| up_to(text, |c| c == 'm'));
+            (field(text, "iops="), vec![field(text, "bw=")], field(text, "io="), runtime)
+        } else {
+            let figures: Vec<&str> = after(text, "BW=").unwrap_or("").split('(').skip(1).collect();
+            // The amount and its time stand in the same parenthesis.
+            let (last, others): (Vec<&str>, Vec<&str>) =
+                figures.into_iter().partition(|figure| figure.contains("msec"));
+            let last = last.first().and_then(|last| last.split_once('/'));
+            let other = others.first().and_then(|other| up_to(other, |c| c == ')'));
+            let runtime = last.and_then(|(_, runtime)| up_to(runtime, |c| c == 'm'));
+            let bandwidths = vec![field(text, "BW="), other];
+            (field(text, "IOPS="), bandwidths, last.map(|(bytes, _)| bytes), runtime)
+        };
+        let bandwidths = bandwidths.into_iter().flatten();
+        Self {
+            direction,
+            notation,
+            iops: iops.and_then(|iops| notation.count(iops)),
+            bandwidths: bandwidths.filter_map(|figure| notation.bytes(figure)).collect(),
+            bytes: bytes.and_then(|bytes| notation.bytes(bytes)),
+            runtime_ms: runtime.and_then(|runtime| runtime.parse().ok()),
+            stated: StatedLatencies::default(),
+        }
+    }
+
+    /// Something of the line is missing.
+    pub(super) fn is_cut(&self) -> bool {
+        self.iops.is_none() || self.bandwidths.is_empty() || self.runtime_ms.is_none()
+    }
+
+    /// The result, from what was issued in blocks of `bs` bytes where that is known.
+    pub(super) fn result(mut self, issued: Option<&Issued>, bs: Option<u64>) -> DirectionResult {
+        let ios = issued.map(|issued| Issued::of(&issued.total, self.direction));
+        let short = issued.and_then(|issued| issued.short);
+        let short = short.map(|short| Issued::of(&short, self.direction));
+        let bytes = self.exact_bytes(ios.zip(bs)).filter(|_| short.unwrap_or(0) == 0);
+        for kind in LatencyKind::ALL {
+            open_last_percentiles(self.stated.of_mut(kind));
+        }
+        DirectionResult {
+            ios,
+            bytes: bytes.or_else(|| self.bytes.map(|bytes| bytes.value as u64)),
+            // As far as is known: what a ramp_time did is not in the report.
+            whole_ios: ios,
+            whole_bytes: bytes,
+            short_ios: short,
+            iops: self.exact_iops(ios).or(self.iops),
+            bandwidth: self.bandwidth(bytes),
+            latency_mean: self.stated.total.mean_ns,
+            stated: Some(self.stated)
+                .filter(|stated| *stated != StatedLatencies::default())
+                .map(Box::new),
+            ..DirectionResult::unknown(self.direction)
+        }
+    }
+
+    /// What was issued over the run time, if that is what is printed.
+    fn exact_iops(&self, ios: Option<u64>) -> Option<Estimate> {
+        let exact = per_second(ios? as f64, self.runtime_ms?)?;
+        let agrees =
+            |printed: Estimate| printed.low() <= exact.high() && exact.low() <= printed.high();
+        self.iops.is_none_or(agrees).then_some(exact)
+    }
+
+    /// Blocks times their size, if that is what is printed: a file's last block
+    /// can make less of it.
+    fn exact_bytes(&self, blocks: Option<(u64, u64)>) -> Option<u64> {
+        let (ios, bs) = blocks?;
+        let bytes = ios.checked_mul(bs)?;
+        let holds = |figure: &Estimate, value: f64| figure.low() <= value && value <= figure.high();
+        let rate = per_second(bytes as f64, self.runtime_ms?)?;
+        let agrees = holds(self.bytes.as_ref()?, bytes as f64)
+            && self.bandwidths.iter().all(|figure| holds(figure, rate.value));
+        agrees.then_some(bytes)
+    }
+
+    /// The most exact figure that the text gives.
+    fn bandwidth(&self, bytes: Option<u64>) -> Option<Estimate> {
+        let runtime_ms = self.runtime_ms.unwrap_or(0);
+        if let Some(exact) = bytes.and_then(|bytes| per_second(bytes as f64, runtime_ms)) {
+            return Some(exact);
+        }
+        let mut figures = self.bandwidths.clone();
+        figures.extend(self.bytes.and_then(|bytes| over(bytes, runtime_ms)));
+        narrowest(&figures)
+    }
+}
+
+/// A rounded amount over a time that is known to the millisecond, per second.
+pub(super) fn over(amount: Estimate, runtime_ms: u64) -> Option<Estimate> {
+    let rate = |amount| per_second(amount, runtime_ms);
+    let (low, high) = (rate(amount.low())?, rate(amount.high())?);
+    estimate(rate(amount.value)?.value, low.low(), high.high())
+}

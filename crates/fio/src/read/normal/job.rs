@@ -1,0 +1,286 @@
+//! The results of one job, as they are gathered from its statements.
+
+use iodyno_model::{
+    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, LatencyRange,
+    Measurement, Workload,
+};
+
+use super::direction::{Issued, Side};
+use super::field::{after, field, numbers, up_to};
+use super::header::Head;
+use super::latency::{percentiles, ranges, summary};
+use super::statement::{Kind, Statement};
+use crate::read::figure::{Notation, share};
+
+const MS_NS: u64 = 1_000_000;
+
+/// A job's results.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Job {
+    pub(super) head: Head,
+    pub(super) version: Option<(u32, u32)>,
+    pub(super) sides: Vec<Side>,
+    pub(super) issued: Option<Issued>,
+    ranges: Vec<LatencyRange>,
+    cpu: Option<Cpu>,
+    depths: Option<[f64; 7]>,
+    errors: Option<(u64, i32)>,
+    target: Option<(u64, u32)>,
+    steady: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cpu {
+    usage: CpuUse,
+    switches: u64,
+    major_faults: u64,
+    minor_faults: u64,
+}
+
+/// What is known of a job from elsewhere in the text.
+pub(super) struct Surroundings {
+    pub(super) source: String,
+    pub(super) workload: Workload,
+    pub(super) targets: Vec<String>,
+    pub(super) interrupted: bool,
+}
+
+impl Job {
+    pub(super) fn new(head: Head, version: Option<(u32, u32)>) -> Self {
+        Self {
+            head,
+            version,
+            sides: Vec::new(),
+            issued: None,
+            ranges: Vec::new(),
+            cpu: None,
+            depths: None,
+            errors: None,
+            target: None,
+            steady: None,
+        }
+    }
+
+    /// Nothing stands below its head.
+    pub(super) fn is_bare(&self) -> bool {
+        self.sides.is_empty() && self.issued.is_none() && self.cpu.is_none()
+    }
+
+    /// Adds what a statement below its head says.
+    pub(super) fn add(&mut self, statement: &Statement) {
+        let text = &statement.text;
+        let version = self.version;
+        let side = self.sides.last_mut();
+        let notation = side.as_ref().map_or(Notation::of(version, false), |side| side.notation);
+        match (statement.kind, side) {
+            (Kind::Direction(direction), _) => self.sides.push(Side::new(direction, text, version)),
+            (Kind::Latency(kind), Some(side)) if text.contains("min=") => {
+                summary(text, notation, side.stated.of_mut(kind));
+            }
+            (Kind::Latency(_), _) => ranges(text, notation, &mut self.ranges),
+            (Kind::Percentiles(kind), Some(side)) => {
+                percentiles(text, notation, side.stated.of_mut(kind));
+            }
+            (Kind::Cpu, _) => self.cpu = Cpu::new(text),
+            (Kind::Depths, _) => self.depths = depths(text),
+            (Kind::Issued, _) => self.issued = issued(text),
+            (Kind::Errors, _) => {
+                let first = after(text, "first_error=").map(numbers);
+                let first = first.and_then(|first| i32::try_from(*first.first()?).ok());
+                let total = field(text, "total=").and_then(|total| total.parse().ok());
+                self.errors = total.zip(first);
+            }
+            (Kind::LatencyTarget, _) => {
+                let target = field(text, "target=").and_then(|target| target.parse().ok());
+                let depth = field(text, "depth=").and_then(|depth| depth.parse().ok());
+                self.target = target.zip(depth);
+            }
+            (Kind::SteadyState, _) => {
+                self.steady = field(text, "attained=").map(|attained| attained == "yes");
+            }
+            _ => {}
+        }
+    }
+
+    /// It is the sum that fio's client mode prints of several servers.
+    pub(super) fn is_sum(&self) -> bool {
+        self.head.name == "All clients"
+    }
+
+    /// Whether `next` is a later report of the same job: with
+    /// `--status-interval` fio repeats everything, from the start; and texts
+    /// are quoted.
+    pub(super) fn continues_in(&self, next: &Self) -> bool {
+        let (one, other) = (&self.head, &next.head);
+        if one.pid.is_none() || one.identity() != other.identity() {
+            return false;
+        }
+        if self.sides == next.sides && self.issued == next.issued {
+            return true;
+        }
+        let grown = |of: fn(&Self) -> u64| of(next).checked_sub(of(self));
+        let issued = grown(|job| job.issued.map_or(0, |issued| issued.sum()));
+        let (Some(runtime_ms), Some(_)) = (grown(Self::runtime_ms), issued) else { return false };
+        match (one.printed, other.printed) {
+            // Another run is later than it is longer.
+            (Some(one), Some(other)) => {
+                let later_ms = one.duration_until(other).as_millis();
+                (later_ms - i128::from(runtime_ms)).abs() <= 2000
+            }
+            _ => runtime_ms > 0,
+        }
+    }
+
+    /// The longest run time of its directions.
+    fn runtime_ms(&self) -> u64 {
+        self.sides.iter().filter_map(|side| side.runtime_ms).max().unwrap_or(0)
+    }
+
+    /// As a measurement.
+    pub(super) fn measurement(self, surroundings: Surroundings) -> Measurement {
+        let runtime_ns = Some(self.runtime_ms()).filter(|ms| *ms > 0);
+        let runtime_ns = runtime_ns.map(|ms| ms.saturating_mul(MS_NS));
+        let mut workload = surroundings.workload;
+        workload.numjobs = self.head.jobs.or(workload.numjobs);
+        // Without latency_target this is the depth in effect, asked for or not.
+        let in_effect = self.target.filter(|(target, _)| *target == 0).map(|(_, depth)| depth);
+        workload.iodepth = workload.iodepth.or(in_effect);
+        let mut total = self.results(workload.bs);
+        // fio does not tell them by direction.
+        if let ([only], Some((errors, _))) = (total.as_mut_slice(), self.errors) {
+            only.errors = Some(errors);
+        }
+        let account = self.account(&total, runtime_ns);
+        let end = match &self.head.failure {
+            Some(failure) => EndReason::Failed(failure.clone()),
+            None if surroundings.interrupted => EndReason::Interrupted,
+            None if workload.options.contains_key("runtime") => EndReason::Time,
+            None => EndReason::Done,
+        };
+        // fio counts a group at each stonewall, and at new_group, which is rare.
+        let group = self.head.group.unwrap_or(0);
+        Measurement {
+            name: self.head.name,
+            phase: group,
+            group,
+            targets: surroundings.targets,
+            workload,
+            source: surroundings.source,
+            // The head's date is of a zone that nobody knows.
+            started_ns: None,
+            duration_ns: runtime_ns,
+            warmup_ns: 0,
+            total,
+            parts: Vec::new(),
+            conditions: Conditions::default(),
+            cpu: self.cpu.map(|cpu| cpu.usage),
+            account,
+            end,
+            before: None,
+            under_load: None,
+            after: None,
+        }
+    }
+
+    /// Of each direction. With unified_rw_reporting=both the sum stands beside
+    /// them, as zero: a bug of fio's.
+    fn results(&self, bs: Option<u64>) -> Vec<DirectionResult> {
+        let single = self.sides.iter().any(|side| side.direction != Direction::Mixed);
+        let sides = self.sides.iter().filter(|side| !single || side.direction != Direction::Mixed);
+        sides.map(|side| side.clone().result(self.issued.as_ref(), bs)).collect()
+    }
+
+    /// `None` where nothing of it is in the text.
+    fn account(&self, total: &[DirectionResult], runtime_ns: Option<u64>) -> Option<Account> {
+        let nothing = self.cpu.is_none() && self.depths.is_none() && self.steady.is_none();
+        if nothing && self.ranges.is_empty() && self.head.errno == 0 {
+            return None;
+        }
+        let cpu = self.cpu.unwrap_or(Cpu {
+            usage: CpuUse::default(),
+            switches: 0,
+            major_faults: 0,
+            minor_faults: 0,
+        });
+        let issued = self.issued.map_or(0, |issued| issued.sum()) as f64;
+        let direction = match total {
+            [only] => only.direction,
+            _ => Direction::Mixed,
+        };
+        let errors = self.errors.filter(|(count, _)| *count > 0);
+        let errors = errors.map(|(count, errno)| ErrorCount {
+            errno,
+            direction,
+            count,
+            offsets: Vec::new(),
+        });
+        Some(Account {
+            elapsed_ns: runtime_ns.unwrap_or(0),
+            counted_ns: runtime_ns.unwrap_or(0),
+            error: self.head.errno,
+            failure: self.head.failure.clone(),
+            errors: errors.into_iter().collect(),
+            cpu: cpu.usage,
+            switches: cpu.switches,
+            major_faults: cpu.major_faults,
+            minor_faults: cpu.minor_faults,
+            depth_levels: self
+                .depths
+                .unwrap_or_default()
+                .map(|share| (share * issued).round() as u64),
+            latency_ranges: self.ranges.clone(),
+            latency_target_depth: self
+                .target
+                .filter(|(target, _)| *target > 0)
+                .map(|(_, depth)| depth),
+            steadystate_attained: self.steady,
+            ..Account::default()
+        })
+    }
+}
+
+impl Cpu {
+    /// `cpu:usr=7.83%,sys=32.08%,ctx=161411,majf=0,minf=11`.
+    fn new(text: &str) -> Option<Self> {
+        let percent = |key| share(field(text, key)?).map(|share| share.value);
+        let number = |key| numbers(field(text, key)?).first().copied();
+        let (user, system) = (percent("usr=")?, percent("sys=")?);
+        Some(Self {
+            usage: CpuUse { user, system, busiest_thread: user + system },
+            switches: number("ctx=").unwrap_or(0),
+            major_faults: number("majf=").unwrap_or(0),
+            minor_faults: number("minf=").unwrap_or(0),
+        })
+    }
+}
+
+/// `IO depths:1=0.1%,2=0.1%,…,>=64=100.0%`, as shares; `None` unless complete.
+fn depths(text: &str) -> Option<[f64; 7]> {
+    const CLASSES: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+    let mut shares = [0.0; 7];
+    let mut items = text.split_once(':')?.1.split(',');
+    for (class, share_of_class) in CLASSES.into_iter().zip(&mut shares) {
+        let percent = items.next()?.trim().strip_prefix(class)?.strip_prefix('=')?;
+        *share_of_class = share(up_to(percent, |c| c == '%')?)?.value;
+    }
+    Some(shares)
+}
+
+/// `issued rwts:total=0,5632,0,0 short=0,0,0,0 dropped=…`, up to 2.16
+/// `issued:total=r=0/w=5632/d=0,short=r=0/w=0/d=0`; `None` where it is cut off.
+fn issued(text: &str) -> Option<Issued> {
+    let three = |text: &str| -> Option<[u64; 3]> {
+        let items = text.trim().trim_end_matches(',').split([',', '/']);
+        // `r=262207`, or the number alone; one that a line's end broke is none.
+        let numbers = items.map(|item| item.trim_start_matches(['r', 'w', 'd', '=']).parse().ok());
+        let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+        // 2.0 knew of no trims at first; since 3.4 syncs are the fourth.
+        Some([*numbers.first()?, *numbers.get(1)?, numbers.get(2).copied().unwrap_or(0)])
+    };
+    let (total, rest) = after(text, "total=")?.split_once("short=")?;
+    let (short, ended) = match rest.split_once("drop") {
+        Some((short, _)) => (short, true),
+        None => (rest, rest.ends_with('\n')),
+    };
+    Some(Issued { total: three(total)?, short: three(short).filter(|_| ended) })
+}

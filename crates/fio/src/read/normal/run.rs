@@ -1,0 +1,255 @@
+//! One run of fio: what its statements say of its jobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iodyno_model::Measurement;
+
+use super::command::{self, Asked};
+use super::direction::Side;
+use super::field::{after, numbers};
+use super::group::{Group, GroupSide};
+use super::header::{Announced, Head};
+use super::job::Job;
+use super::statement::{Kind, Statement, version_in};
+
+/// One invocation of fio.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// `3.33`.
+    pub(super) version: Option<String>,
+    /// What its command line and job file ask for.
+    pub(super) asked: Asked,
+    pub(super) announced: Vec<Announced>,
+    /// How many jobs it started.
+    started: Option<u64>,
+    pub(super) interrupted: bool,
+    pub(super) jobs: Vec<Job>,
+    /// Group, name, process and number of the jobs whose heads are there.
+    pub(super) heads: BTreeSet<(u32, String, Option<u64>, Option<u32>)>,
+    /// Results without a head are there.
+    headless: bool,
+    groups: Vec<Group>,
+    /// Statements that follow are of the last job.
+    in_job: bool,
+}
+
+impl Run {
+    /// Whether a statement is of the next run.
+    pub(super) fn ends_before(&self, statement: &Statement) -> bool {
+        let of_last = |direction| {
+            let group = self.groups.last();
+            group.is_some_and(|group| group.sides.iter().any(|side| side.direction == direction))
+        };
+        match statement.kind {
+            Kind::Command | Kind::Job | Kind::Version => self.has_results(),
+            // Nothing but the status of groups, of one run after the other.
+            Kind::GroupDirection(direction) => of_last(direction),
+            Kind::Group if self.jobs.is_empty() => {
+                let number = Group::new(0, &statement.text).number;
+                self.groups.iter().any(|group| group.number == number)
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn has_results(&self) -> bool {
+        !self.jobs.is_empty() || !self.groups.is_empty()
+    }
+
+    /// Major and minor number of the version.
+    fn major_minor(&self) -> Option<(u32, u32)> {
+        version_in(self.version.as_deref()?)
+    }
+
+    pub(super) fn add(&mut self, statement: &Statement) {
+        let text = &statement.text;
+        match statement.kind {
+            Kind::Command => self.asked.extend(command::jobs(text)),
+            Kind::Job => self.announced.push(Announced::new(statement)),
+            Kind::Version => {
+                // `fio-3.33`, and `fio 1.59` once.
+                let word = text.split_whitespace().find(|word| *word != "fio").unwrap_or("");
+                let word = word.trim_start_matches("fio-");
+                let word = word.split([',', ')', ';', '"']).next().unwrap_or(word);
+                self.version = Some(word.trim_end_matches(['.', ':']).to_owned());
+                self.started = after(text, "Starting ").and_then(|n| numbers(n).first().copied());
+            }
+            Kind::Message => self.interrupted |= text.contains("terminating on signal"),
+            Kind::Head => {
+                let job = Job::new(Head::new(statement), self.major_minor());
+                if !job.is_sum() {
+                    let Head { name, pid, jobs, .. } = &job.head;
+                    self.heads.insert((job.head.group.unwrap_or(0), name.clone(), *pid, *jobs));
+                }
+                self.jobs.push(job);
+                self.in_job = true;
+            }
+            Kind::Direction(direction) => {
+                let repeated = |job: &Job| job.sides.iter().any(|side| side.direction == direction);
+                let headless = |job: &Job| job.head.name.is_empty() && !job.sides.is_empty();
+                let other = self
+                    .jobs
+                    .last()
+                    .is_none_or(|job| repeated(job) || statement.apart && headless(job));
+                if !self.in_job || other {
+                    self.begin_headless(statement);
+                    self.headless = true;
+                }
+                self.add_to_job(statement);
+            }
+            Kind::Group => {
+                self.in_job = false;
+                self.groups.push(Group::new(statement.line, text));
+            }
+            Kind::GroupDirection(direction) => {
+                if self.groups.is_empty() {
+                    self.groups.push(Group { line: statement.line, ..Group::default() });
+                }
+                self.in_job = false;
+                let version = self.major_minor();
+                if let Some(group) = self.groups.last_mut() {
+                    group.sides.push(GroupSide::new(direction, text, version));
+                }
+            }
+            Kind::File | Kind::Other => {}
+            _ => {
+                if !self.in_job {
+                    self.begin_headless(statement);
+                }
+                self.add_to_job(statement);
+            }
+        }
+    }
+
+    /// The head of what follows is cut off.
+    fn begin_headless(&mut self, statement: &Statement) {
+        let head = Head { line: statement.line, ..Head::default() };
+        self.jobs.push(Job::new(head, self.major_minor()));
+        self.in_job = true;
+    }
+
+    fn add_to_job(&mut self, statement: &Statement) {
+        if let Some(job) = self.jobs.last_mut() {
+            job.add(statement);
+        }
+    }
+
+    /// Nothing says what became of a job, not even its group.
+    fn is_lost(&self, announced: &Announced) -> bool {
+        let group = announced.group;
+        let mut heads = self.heads.iter().filter(|(of, ..)| *of == group).peekable();
+        let status = || self.groups.iter().any(|one| one.number == group && !one.sides.is_empty());
+        match heads.peek() {
+            None => !self.headless && !status(),
+            // With group_reporting one of several jobs gives its name to all of them.
+            Some(_) => heads.all(|(_, name, _, jobs)| *jobs == Some(1) && *name != announced.name),
+        }
+    }
+
+    /// What is missing: (line, sentence).
+    pub(super) fn problems(&self) -> Vec<(usize, String)> {
+        let mut problems = Vec::new();
+        let lost: Vec<&Announced> = self.announced.iter().filter(|job| self.is_lost(job)).collect();
+        if let Some(first) = lost.first() {
+            let mut names: Vec<_> = lost.iter().map(|job| format!("`{}`", job.name)).collect();
+            names.dedup();
+            let what = format!(
+                "no results of {} follow: it failed, or the text is cut off",
+                names.join(", ")
+            );
+            problems.push((first.line, what));
+        }
+        for job in &self.jobs {
+            let line = job.head.line;
+            let title = match job.head.name.as_str() {
+                "" => "this job".to_owned(),
+                name => format!("`{name}`"),
+            };
+            if job.head.name.is_empty() {
+                problems.push((line, "the head of this job's results is missing".into()));
+            }
+            if job.is_bare() && job.head.failure.is_none() && !job.head.name.is_empty() {
+                problems.push((line, format!("nothing but the head of {title} is there")));
+            } else if job.sides.iter().any(Side::is_cut) {
+                problems
+                    .push((line, format!("a line of results of {title} is cut off or damaged")));
+            } else if job.issued.is_none() && !job.sides.is_empty() {
+                let what = format!(
+                    "the results of {title} are cut off or shortened: how many I/Os were issued \
+                     is not there, so rates are as they were printed, rounded"
+                );
+                problems.push((line, what));
+            }
+        }
+        problems
+    }
+
+    /// All of it, but for what is counted twice.
+    pub(super) fn measurements(mut self) -> Vec<Measurement> {
+        let mut jobs = std::mem::take(&mut self.jobs);
+        // The sum of all clients, where they are there.
+        if !jobs.iter().all(Job::is_sum) {
+            jobs.retain(|job| !job.is_sum());
+        }
+        let alone = jobs.len() == 1;
+        let mut measurements = Vec::new();
+        let mut rest = None;
+        for mut job in jobs {
+            if job.head.name.is_empty() {
+                let Some(side) = job.sides.first() else {
+                    rest = Some(job);
+                    continue;
+                };
+                job.head.name = side.direction.name().to_owned();
+            }
+            let surroundings = self.surroundings(&job.head.name, job.head.group.unwrap_or(0));
+            let mut measurement = job.measurement(surroundings);
+            self.fill(&mut measurement, alone);
+            measurements.push(measurement);
+        }
+        let mut groups = self.groups_without_jobs();
+        // What is left of a job whose directions are cut off.
+        if let ([only], Some(job), true) = (groups.as_mut_slice(), rest, alone) {
+            only.account = job.measurement(self.surroundings("", only.group)).account;
+        }
+        measurements.extend(groups);
+        measurements
+    }
+
+    /// Groups none of whose jobs are in the text.
+    fn groups_without_jobs(&self) -> Vec<Measurement> {
+        let mut last: BTreeMap<u32, &Group> = BTreeMap::new();
+        let missing = |group: &&Group| !self.heads.iter().any(|(of, ..)| *of == group.number);
+        if !self.headless {
+            for group in self.groups.iter().filter(missing) {
+                last.insert(group.number, group);
+            }
+        }
+        let measurement = |group: &Group| {
+            let name = format!("group {}", group.number);
+            let head = Head { name, group: Some(group.number), ..Head::default() };
+            let surroundings = self.surroundings("", group.number);
+            let mut measurement = Job::new(head, self.major_minor()).measurement(surroundings);
+            fill_from(&mut measurement, group);
+            measurement
+        };
+        last.into_values().filter(|group| !group.sides.is_empty()).map(measurement).collect()
+    }
+
+    /// A job without results of its own, which are those of its group if it is
+    /// all of the group.
+    fn fill(&self, measurement: &mut Measurement, alone: bool) {
+        let all =
+            self.started.is_some() && self.started == measurement.workload.numjobs.map(u64::from);
+        let group = self.groups.iter().rfind(|group| group.number == measurement.group);
+        if let (true, true, Some(group)) = (measurement.total.is_empty(), alone && all, group) {
+            fill_from(measurement, group);
+        }
+    }
+}
+
+fn fill_from(measurement: &mut Measurement, group: &Group) {
+    measurement.total = group.sides.iter().map(GroupSide::result).collect();
+    let longest = group.sides.iter().filter_map(|side| side.runtime_ms).max();
+    measurement.duration_ns = longest.map(|ms| ms.saturating_mul(1_000_000));
+}
