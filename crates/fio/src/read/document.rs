@@ -29,7 +29,7 @@ pub struct Document {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
     /// There is no document in it.
-    #[error("no fio report in JSON found: a line `{{` followed by \"fio version\" was expected")]
+    #[error("no fio report in JSON found: `{{` followed by \"fio version\" was expected")]
     NoDocument,
     /// A document is cut off or damaged.
     #[error("line {line}: the report that begins here is not JSON: {what}")]
@@ -46,14 +46,6 @@ pub enum ReadError {
         line: usize,
         /// What is missing.
         member: &'static str,
-    },
-    /// fio 2.x had other names and units.
-    #[error("line {line}: {version} is not read yet: fio 3.0 or later was expected")]
-    TooOld {
-        /// Line of the text, from 1.
-        line: usize,
-        /// fio's version.
-        version: String,
     },
 }
 
