@@ -6,12 +6,12 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use iodyno_model::{Conditions, Direction, EndReason, Measurement, Workload};
+use iodyno_model::{Conditions, Direction, EndReason, LatencyKind, Measurement, Workload};
 
 use super::bench_fio;
 use super::imported::{Imported, Problem, nothing, stream};
 use super::json::{source, version_of};
-use super::log::{Jobs, Known, LogName, Series};
+use super::log::{Jobs, Kind, Known, LogName, Series};
 use super::workload::complete;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -271,7 +271,7 @@ impl Imported {
             }
             let title = path.display().to_string();
             match open(path).and_then(|input| jobs.read(name.kind, name.job.is_none(), input)) {
-                Ok(remark) => remarks.add(title, &remark, &mut self.problems),
+                Ok(remark) => remarks.add(title, name.kind, &remark, &mut self.problems),
                 Err(error) => self.problems.push(Problem::new(&title, None, error.to_string())),
             }
         }
@@ -295,12 +295,20 @@ impl Imported {
 /// What is told once of all logs of a run.
 #[derive(Default)]
 struct Remarks {
-    empty: Vec<String>,
+    empty: Vec<(Kind, String)>,
+    /// A log has rows.
+    any: bool,
     unit_assumed: Vec<String>,
 }
 
 impl Remarks {
-    fn add(&mut self, title: String, log: &super::log::Remarks, problems: &mut Vec<Problem>) {
+    fn add(
+        &mut self,
+        title: String,
+        kind: Kind,
+        log: &super::log::Remarks,
+        problems: &mut Vec<Problem>,
+    ) {
         if let Some((line, rows)) = log.damage {
             let what = match rows {
                 1 => "not a row of a log: it is passed over".to_owned(),
@@ -308,8 +316,9 @@ impl Remarks {
             };
             problems.push(Problem::new(&title, Some(line), what));
         }
+        self.any |= !log.empty;
         if log.empty {
-            self.empty.push(title);
+            self.empty.push((kind, title));
         } else if log.unit_assumed {
             self.unit_assumed.push(title);
         }
@@ -320,8 +329,12 @@ impl Remarks {
             1 => String::new(),
             several => format!(" (and {} more logs of this run)", several - 1),
         };
-        if let Some(first) = self.empty.first() {
-            let what = format!("the log holds no row{}", more(&self.empty));
+        // Engines that submit and complete at once have no submission latency.
+        let usual = |kind| self.any && kind == Kind::Latency(LatencyKind::Submission);
+        let empty = self.empty.into_iter().filter(|(kind, _)| !usual(*kind));
+        let empty: Vec<String> = empty.map(|(_, title)| title).collect();
+        if let Some(first) = empty.first() {
+            let what = format!("the log holds no row{}", more(&empty));
             problems.push(Problem::new(first, None, what));
         }
         if let Some(first) = self.unit_assumed.first() {

@@ -31,7 +31,10 @@ pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
         let (value, end) = parse(output, start)
             .map_err(|error| ReadError::NotJson { line, what: error.to_string() })?;
         from = end;
-        documents.push(document(&value).map_err(|member| ReadError::Missing { line, member })?);
+        for value in held(&value) {
+            let document = document(value);
+            documents.push(document.map_err(|member| ReadError::Missing { line, member })?);
+        }
     }
     if documents.is_empty() { Err(ReadError::NoDocument) } else { Ok(documents) }
 }
@@ -77,11 +80,13 @@ pub(super) fn reports(output: &str) -> Reports {
         };
         from = end;
         reports.taken.push(start..end);
-        match document(&value) {
-            Ok(document) => documents.push(document),
-            Err(member) => {
-                let what = format!("the report that begins here has no `{member}`");
-                reports.problems.push((line_at(output, start), what));
+        for value in held(&value) {
+            match document(value) {
+                Ok(document) => documents.push(document),
+                Err(member) => {
+                    let what = format!("the report that begins here has no `{member}`");
+                    reports.problems.push((line_at(output, start), what));
+                }
             }
         }
     }
@@ -154,6 +159,18 @@ fn sorted_document(output: &str, before: Range<usize>) -> Option<usize> {
     });
     let mut beginnings = lines.filter(|at| output[*at..].starts_with('{')).take(BEGINNINGS);
     beginnings.find(|at| parse(output, *at).is_ok_and(|(_, end)| end > before.end))
+}
+
+/// The documents in `value`: itself, or what others put around them.
+fn held(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Object(members) if !members.contains_key("fio version") => {
+            members.values().flat_map(held).collect()
+        }
+        Value::Object(_) => vec![value],
+        Value::Array(elements) => elements.iter().flat_map(held).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Where an object begins in `part` whose first member is `member`.

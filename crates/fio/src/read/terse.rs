@@ -70,7 +70,7 @@ fn fields(line: &str) -> Option<Vec<&str>> {
         Some((_, line)) => line,
         None => line,
     };
-    let fields: Vec<&str> = line.split(';').map(str::trim).collect();
+    let fields: Vec<&str> = line.split(';').collect();
     let version = fields[0].parse().ok().filter(|version| (2..=5).contains(version));
     let named = match version? {
         2 => fields.len() > 50,
@@ -99,7 +99,10 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
         _ => Unit::Us,
     };
     let (group, error) = (first.checked_sub(2)?, first.checked_sub(1)?);
-    let sides = sides(version, starts.len());
+    // Shares of CPU time follow.
+    let cpu = fields.get(behind..behind + 2).unwrap_or_default();
+    let cut = cpu.is_empty() || !cpu.iter().all(|share| share.trim().ends_with('%'));
+    let sides = sides(version, starts.len(), cut);
     let complete = starts.iter().filter(|start| whole(start));
     let mut runtime_ns = None;
     let mut total: Vec<DirectionResult> = complete
@@ -115,9 +118,9 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
         total.retain(|one| one.direction != Direction::Mixed);
     }
     let account = account(fields.get(behind..).unwrap_or_default(), runtime_ns.unwrap_or(0));
-    let errno: i32 = fields[error].parse().unwrap_or(0);
+    let errno: i32 = fields[error].trim().parse().unwrap_or(0);
     let failure = (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string());
-    let group = fields[group].parse().unwrap_or(0);
+    let group = fields[group].trim().parse().unwrap_or(0);
     let measurement = Measurement {
         name: fields.get(name..first - 2).unwrap_or_default().join(";"),
         phase: group,
@@ -142,7 +145,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
         under_load: None,
         after: None,
     };
-    Some((measurement, in_line && starts.iter().all(whole) && behind + 5 <= fields.len()))
+    Some((measurement, in_line && !cut))
 }
 
 /// Where the directions begin.
@@ -160,10 +163,12 @@ fn directions(fields: &[&str]) -> Vec<usize> {
 }
 
 /// What the directions of a line are. Reported together, read and write are
-/// one from fio 3.27 on; before, their sum stood as reads.
-fn sides(version: u32, count: usize) -> &'static [Direction] {
+/// one from fio 3.27 on; before, their sum stood as reads. Of a line that is cut
+/// off the first ones are there.
+fn sides(version: u32, count: usize, cut: bool) -> &'static [Direction] {
     use Direction::{Mixed, Read, Trim, Write};
     match (version, count) {
+        _ if cut => &[Read, Write, Trim],
         (3, 1) => &[Mixed],
         (3, 3) => &[Read, Write, Mixed],
         (3, _) => &[Read, Write],
@@ -174,7 +179,7 @@ fn sides(version: u32, count: usize) -> &'static [Direction] {
 
 /// A direction with its run time in ms; `None` where it did nothing.
 fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionResult, u64)> {
-    let whole = |at: usize| fields[at].parse::<u64>().ok();
+    let whole = |at: usize| fields[at].trim().parse::<u64>().ok();
     let (kib, runtime_ms) = (whole(0)?, whole(3)?);
     let printed = |at: usize, unit: f64| {
         let low = whole(at)? as f64 * unit;
@@ -188,7 +193,7 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
     let summary = |at: usize| {
         let extreme = |at| whole(at).map(|value| unit.extreme(value));
         let decimal =
-            |at: usize| fields[at].parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
+            |at: usize| fields[at].trim().parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
         let any = whole(at + 1) > Some(0) || decimal(at + 2) > Some(0.0);
         if !any {
             return LatencySummary::default();
@@ -211,8 +216,8 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
         let listed = fields[BEFORE..BEFORE + PERCENTILES].iter();
         let percentiles = listed.filter_map(|field| {
             let (percent, value) = field.split_once("%=")?;
-            let percent = percent.parse().ok().filter(|p| *p > 0.0 && *p <= 100.0)?;
-            Some((percent, unit.percentile(value.parse().ok()?, max_ns)))
+            let percent = percent.trim().parse().ok().filter(|p| *p > 0.0 && *p <= 100.0)?;
+            Some((percent, unit.percentile(value.trim().parse().ok()?, max_ns)))
         });
         stated.completion.percentiles = percentiles.collect();
         stated.completion.percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -242,8 +247,8 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
 /// What stands behind the directions: CPU, depths, classes of latencies.
 fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
     const DEPTHS: usize = 7;
-    let percent = |at: usize| fields.get(at)?.trim_end_matches('%').parse::<f64>().ok();
-    let count = |at: usize| fields.get(at).and_then(|field| field.parse().ok()).unwrap_or(0);
+    let percent = |at: usize| fields.get(at)?.trim().trim_end_matches('%').parse::<f64>().ok();
+    let count = |at: usize| fields.get(at).and_then(|field| field.trim().parse().ok()).unwrap_or(0);
     let (user, system) = (percent(0)? / 100.0, percent(1)? / 100.0);
     let mut at = 5 + DEPTHS;
     let mut shares = Vec::new();
@@ -271,30 +276,32 @@ fn same_job(one: &Measurement, other: &Measurement) -> bool {
 }
 
 /// Whether `later` is a later report of the same run. Lines have no time: it is
-/// if nothing in it is less than before, and time and bytes were added both or
-/// neither, in proportion (clones, and other runs of the same job, have moved as
-/// much as this one in another time, or more or less in the same).
+/// if nothing in it is less than before, and if bytes were added, time was in
+/// proportion, and if none were, their latencies are the same (clones, and other
+/// runs of the same job, have moved as much as this one with other latencies, or
+/// more or less in as much time).
 fn continues(earlier: &Measurement, later: &Measurement) -> bool {
     const BURST: f64 = 8.0;
-    let grows = |direction: &DirectionResult| {
-        let Some(next) = later.result(direction.direction) else { return false };
-        let (Some(bytes), Some(next_bytes)) = (direction.bytes, next.bytes) else { return false };
-        let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
-            return false;
-        };
-        let extremes = |one: &DirectionResult| {
-            let stated = one.stated.as_deref().cloned().unwrap_or_default().completion;
-            (stated.min_ns.map(|min| min.value), stated.max_ns.map(|max| max.value))
-        };
-        let ((min, max), (next_min, next_max)) = (extremes(direction), extremes(next));
-        let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;
-        let more = share(next_bytes, bytes);
-        next_bytes >= bytes
-            && next_time >= time
-            && max <= next_max
-            && (min.is_none() || next_min <= min)
-            && (next_bytes > bytes) == (next_time > time)
-            && (bytes == 0 || more <= BURST * share(next_time, time))
+    let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
+        // It had not begun.
+        return earlier.failure().is_none();
     };
-    earlier.failure().is_none() && earlier.total.iter().all(grows)
+    let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;
+    let goes_on = |side: &DirectionResult| {
+        let Some(next) = later.result(side.direction) else { return false };
+        let (bytes, next_bytes) = (side.bytes.unwrap_or(0), next.bytes.unwrap_or(0));
+        if next_bytes == bytes {
+            return next.stated == side.stated;
+        }
+        let extremes = |one: &DirectionResult| {
+            let stated = one.stated.as_ref().map(|stated| &stated.completion);
+            let value = |of: Option<Estimate>| of.map(|of| of.value);
+            stated.map(|stated| (value(stated.min_ns), value(stated.max_ns))).unwrap_or_default()
+        };
+        let ((min, max), (next_min, next_max)) = (extremes(side), extremes(next));
+        let in_proportion =
+            bytes == 0 || share(next_bytes, bytes) <= BURST * share(next_time, time);
+        next_bytes > bytes && max <= next_max && (min.is_none() || next_min <= min) && in_proportion
+    };
+    next_time >= time && earlier.total.iter().all(goes_on)
 }

@@ -25,7 +25,7 @@ impl Nature {
     pub(super) fn of(kind: Kind, rows: &[Row], known: &Known) -> Self {
         let window_ms = averaged(kind, rows, known).then(|| {
             let steps = steps_ms(rows);
-            let middle = steps.get(steps.len() / 2).copied();
+            let middle = steps.get(steps.len().saturating_sub(1) / 2).copied();
             let first = rows.first().map(|row| row.time_ms).filter(|ms| *ms < EPOCH_MS);
             known.log_avg_msec.filter(|ms| *ms > 0).or(middle).or(first).unwrap_or(1).max(1)
         });
