@@ -20,7 +20,10 @@ const PASSED_OVER: [&str; 12] =
     ["fio", "ini", "job", "png", "svg", "jpg", "jpeg", "gif", "webp", "pdf", "pickle", "fz"];
 
 /// Logs of one run: what `write_bw_log` and the like were given, in a folder.
-type Logs = BTreeMap<(PathBuf, String), Vec<(LogName, PathBuf)>>;
+type Logs = BTreeMap<(PathBuf, String), Vec<Log>>;
+
+/// A log by name and path.
+type Log = (LogName, PathBuf);
 
 /// A measurement, and the file that it was read from.
 struct Found {
@@ -177,31 +180,32 @@ fn owners(found: &[Found], folder: &Path, stem: &str) -> Vec<usize> {
 
 /// The logs of each measurement: of several without `group_reporting` each has
 /// its own, in the order of the jobs.
-fn shares(
-    owners: &[usize],
-    found: &[Found],
-    logs: &[(LogName, PathBuf)],
-) -> Option<Vec<(usize, Vec<(LogName, PathBuf)>)>> {
+fn shares(owners: &[usize], found: &[Found], logs: &[Log]) -> Option<Vec<(usize, Vec<Log>)>> {
     let [first, _, ..] = owners else {
         return Some(vec![(*owners.first()?, logs.to_vec())]);
     };
     let mut jobs: Vec<u32> = logs.iter().map(|(name, _)| name.job).collect::<Option<_>>()?;
     jobs.sort_unstable();
     jobs.dedup();
+    let clones = |owner: &usize| found[*owner].measurement.parts.len().max(1);
     // Of several files the same run cannot be all.
     if owners.iter().any(|owner| found[*owner].stem != found[*first].stem)
-        || jobs.len() != owners.len()
+        || owners.iter().map(clones).sum::<usize>() != jobs.len()
     {
         return None;
     }
-    let of =
-        |job: u32| logs.iter().filter(move |(name, _)| name.job == Some(job)).cloned().collect();
-    Some(owners.iter().zip(jobs).map(|(owner, job)| (*owner, of(job))).collect())
+    let mut jobs = jobs.into_iter();
+    let share = |owner: &usize| {
+        let own: Vec<u32> = jobs.by_ref().take(clones(owner)).collect();
+        let is_own = |log: &&Log| log.0.job.is_some_and(|job| own.contains(&job));
+        (*owner, logs.iter().filter(is_own).cloned().collect())
+    };
+    Some(owners.iter().map(share).collect())
 }
 
 impl Imported {
     /// Gives `measurement` the series of its logs.
-    fn attach(&mut self, measurement: &mut Measurement, logs: Vec<(LogName, PathBuf)>) {
+    fn attach(&mut self, measurement: &mut Measurement, logs: Vec<Log>) {
         let version = measurement.source.strip_prefix("fio ").and_then(version_of);
         let avg = measurement.workload.options.get("log_avg_msec");
         let known = Known { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) };
@@ -224,7 +228,7 @@ impl Imported {
     }
 
     /// A measurement of which nothing but logs is there.
-    fn of_logs_alone(&mut self, folder: &Path, stem: &str, logs: Vec<(LogName, PathBuf)>) {
+    fn of_logs_alone(&mut self, folder: &Path, stem: &str, logs: Vec<Log>) {
         let series = self.read(logs, Known::default(), false, None);
         if series.results.is_empty() {
             return;
@@ -255,20 +259,22 @@ impl Imported {
 
     fn read(
         &mut self,
-        mut logs: Vec<(LogName, PathBuf)>,
+        mut logs: Vec<Log>,
         known: Known,
         together: bool,
         numjobs: Option<u32>,
     ) -> Series {
-        logs.sort_by_key(|(name, _)| (name.job, name.kind.rank()));
+        logs.sort_by_key(|(name, _)| (name.host.clone(), name.job, name.kind.rank()));
         let mut jobs = Jobs::new(known, together);
         let mut remarks = Remarks::default();
-        let mut job = logs.first().and_then(|(name, _)| name.job);
-        for (name, path) in &logs {
-            if name.job != job {
+        let job_of = |log: &Log| (log.0.host.clone(), log.0.job);
+        let mut job = logs.first().map(job_of);
+        for log in &logs {
+            if job != Some(job_of(log)) {
                 jobs.end_job();
-                job = name.job;
+                job = Some(job_of(log));
             }
+            let (name, path) = log;
             let title = path.display().to_string();
             match open(path).and_then(|input| jobs.read(name.kind, name.job.is_none(), input)) {
                 Ok(remark) => remarks.add(title, name.kind, &remark, &mut self.problems),
@@ -277,6 +283,7 @@ impl Imported {
         }
         remarks.tell(&mut self.problems);
         let mut numbers: Vec<u32> = logs.iter().filter_map(|(name, _)| name.job).collect();
+        numbers.sort_unstable();
         numbers.dedup();
         if let (Some(numjobs), Some((_, path))) = (numjobs, logs.first())
             && !numbers.is_empty()

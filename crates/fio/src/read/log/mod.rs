@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What the name of a log says: `STEM_bw.1.log`.
+/// What the name of a log says: `STEM_bw.1.log`, of another host `STEM_bw.1.log.HOST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogName {
     /// What `write_bw_log` was given, without its folders.
@@ -55,6 +55,8 @@ pub(super) struct LogName {
     pub(super) kind: Kind,
     /// The job, from 1; `None`: of all jobs (`per_job_logs=0`).
     pub(super) job: Option<u32>,
+    /// The host that it ran on; empty where fio had no clients.
+    pub(super) host: String,
 }
 
 impl LogName {
@@ -71,7 +73,10 @@ impl LogName {
             ("_clat", Kind::Latency(Completion)),
             ("_lat", Kind::Latency(Total)),
         ];
-        let name = file.strip_suffix(".log")?;
+        let (name, host) = match file.split_once(".log.") {
+            Some(found) => found,
+            None => (file.strip_suffix(".log")?, ""),
+        };
         let (name, job) = match name.rsplit_once('.') {
             Some((front, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 (front, Some(number.parse().ok()?))
@@ -79,7 +84,8 @@ impl LogName {
             _ => (name, None),
         };
         KINDS.into_iter().find_map(|(ending, kind)| {
-            Some(Self { stem: name.strip_suffix(ending)?.to_owned(), kind, job })
+            let stem = name.strip_suffix(ending)?.to_owned();
+            Some(Self { stem, kind, job, host: host.to_owned() })
         })
     }
 }
@@ -98,5 +104,6 @@ mod tests {
         let bins = Kind::Bins(LatencyKind::Completion);
         assert_eq!(parsed("avg_15.49_clat_hist.2.log"), Some(("avg_15.49".into(), bins, Some(2))));
         assert_eq!((parsed("broken.log"), parsed("a_bw.1.txt")), (None, None));
+        assert_eq!(LogName::parse("a_bw.1.log.10.0.0.7").unwrap().host, "10.0.0.7");
     }
 }
