@@ -48,6 +48,8 @@ fn one_run_in_several_formats_counts_once() {
         let counted = found.measurements.iter().flat_map(|one| &one.total);
         assert!(counted.into_iter().all(|result| result.ios.is_some()), "{formats}");
     }
+    let failed = ["--name=a", "--rw=write", "--filename=/dev/full", "--output-format=terse,json"];
+    assert_eq!(names(&text("", &fio(&failed))), ["a"]);
     let longer = fio(&["--name=a", "--rw=randrw", "--size=2m", "--output-format=terse"]);
     assert_eq!(names(&text("", &format!("{}{longer}", *JSON))).len(), 3);
 }
@@ -147,6 +149,32 @@ fn a_client_counts_its_servers_and_not_their_sum() {
     assert_eq!(text("", &named).measurements[0].targets, ["far:data"]);
     let alone = single.replace("\"second\"", "\"All clients\"");
     assert_eq!(text("", &alone).measurements.len(), 2);
+}
+
+/// Reports come again and again with `--status-interval`; runs are appended.
+#[test]
+fn reports_of_a_run_that_goes_on_count_once() {
+    let run = || {
+        fio(&[
+            "--name=a",
+            "--name=b",
+            "--rw=randread",
+            "--thread",
+            "--time_based",
+            "--runtime=1",
+            "--rate_iops=500",
+            "--status-interval=300ms",
+            "--output-format=json",
+        ])
+    };
+    let output = run();
+    assert!(output.matches("fio version").count() > 3, "{output}");
+    assert_eq!(names(&text("", &output)), ["a", "b"]);
+    // Before fio 2.2.5 the time was not in it.
+    let timeless = output.replace("\"timestamp", "\"other");
+    assert_eq!(names(&text("", &timeless)), ["a", "b"]);
+    let late = run().replace("\"elapsed\" : ", "\"elapsed\" : 1");
+    assert_eq!(names(&text("", &format!("{output}{late}"))), ["a", "b", "a", "b"]);
 }
 
 #[test]

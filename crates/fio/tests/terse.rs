@@ -117,7 +117,7 @@ fn reports_of_a_run_that_goes_on_count_once() {
         "--runtime=1",
         "--rate_iops=500",
         "--output-format=terse",
-        "--status-interval=200ms",
+        "--status-interval=300ms",
     ]);
     let lines = output.lines().filter(|line| line.starts_with("3;")).count();
     assert!(lines > 6, "{output}");

@@ -4,6 +4,7 @@ use iodyno_model::Measurement;
 use thiserror::Error;
 
 use crate::out::DiskUse;
+use crate::read::same_run::continues;
 
 /// A document that fio wrote: the report of one run, or of a part of it
 /// (`--status-interval`).
@@ -58,10 +59,17 @@ impl Document {
             let elapsed_ns = i64::try_from(document.elapsed_s?).ok()?.checked_mul(SECOND_NS)?;
             document.written_ns?.checked_sub(elapsed_ns)
         };
-        let names = |document: &Self| -> Vec<String> {
-            document.measurements.iter().map(|one| one.name.clone()).collect()
-        };
-        let (Some(one), Some(other)) = (begun(self), begun(next)) else { return false };
-        one.abs_diff(other) <= 2 * SECOND_NS.unsigned_abs() && names(self) == names(next)
+        if self.measurements.len() != next.measurements.len() {
+            return false;
+        }
+        let mut pairs = self.measurements.iter().zip(&next.measurements);
+        match (begun(self), begun(next)) {
+            (Some(one), Some(other)) => {
+                one.abs_diff(other) <= 2 * SECOND_NS.unsigned_abs()
+                    && pairs.all(|(one, next)| one.name == next.name)
+            }
+            // fio wrote no time up to 2.2.4.
+            _ => pairs.all(|(one, next)| one.name == next.name && continues(one, next)),
+        }
     }
 }

@@ -53,7 +53,11 @@ pub fn text(name: &str, text: &str) -> Imported {
     let rest = without(text, &json.taken);
     let lines = terse(&rest);
     let rest = without(&rest, &lines.taken);
-    let normal = normal(name, &rest);
+    let mut normal = normal(name, &rest);
+    // Its head without results is no damage where those are in another format.
+    if normal.measurements.is_empty() && json.measurements.len() + lines.measurements.len() > 0 {
+        normal.problems.clear();
+    }
 
     let problems = json.problems.into_iter().chain(lines.problems);
     let problems = problems.map(|(line, what)| Problem::new(name, Some(line), what));

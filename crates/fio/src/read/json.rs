@@ -23,12 +23,10 @@ const MS_NS: u64 = 1_000_000;
 /// The name of a member that every document has.
 pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
     let run = Run::of(value).ok_or("fio version")?;
-    // A client's report of several servers ends with their sum, `All clients`.
     let jobs = value.get("jobs").or_else(|| value.get("client_stats"));
     let jobs = jobs.and_then(Value::as_array).ok_or("jobs")?;
-    let single = |job: &&Value| text(job, "jobname").is_none_or(|name| name != "All clients");
-    let singles: Vec<&Value> = jobs.iter().filter(single).collect();
-    let jobs = if singles.is_empty() { jobs.iter().collect() } else { singles };
+    let mut jobs: Vec<&Value> = jobs.iter().collect();
+    without_sum(&mut jobs, |job| job.get("jobname").and_then(Value::as_str).unwrap_or_default());
 
     let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
     let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
@@ -41,6 +39,15 @@ pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
         version: run.version,
         global_options: run.global_options,
     })
+}
+
+/// Takes out the sum of all servers that a client's report ends with, unless it
+/// stands alone.
+pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
+    let is_sum = |job: &T| name(job) == "All clients";
+    if !jobs.iter().all(is_sum) {
+        jobs.retain(|job| !is_sum(job));
+    }
 }
 
 /// What the jobs of a document have in common.

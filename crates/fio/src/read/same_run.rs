@@ -1,4 +1,5 @@
-//! The same run in several of fio's formats (`--output-format=normal,json`).
+//! The same run in several of fio's formats (`--output-format=normal,json`),
+//! and in several of its reports (`--status-interval`).
 
 use iodyno_model::{DirectionResult, Estimate, Measurement};
 
@@ -32,9 +33,12 @@ fn same_run(one: &Measurement, other: &Measurement) -> bool {
         (Some(a), Some(b)) => near(a as f64, b as f64, 0.01) || a.abs_diff(b) <= 2_000_000,
         _ => true,
     };
-    // Reported together they stand as one direction, up to fio 3.26 as reads.
+    // Reported together they stand as one direction, up to fio 3.26 as reads. A
+    // direction that moved nothing may be left out.
     let sum = |of: &Measurement, amount: fn(&DirectionResult) -> Option<u64>| {
-        of.total.iter().try_fold(0_u64, |sum, one| sum.checked_add(amount(one)?))
+        let moved = of.total.iter().filter(|one| one.bytes != Some(0));
+        moved.clone().next()?;
+        moved.into_iter().try_fold(0_u64, |sum, one| sum.checked_add(amount(one)?))
     };
     let ios = match (sum(one, |side| side.ios), sum(other, |side| side.ios)) {
         (Some(a), Some(b)) => a == b,
@@ -74,4 +78,35 @@ fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> 
         (Some(a), Some(b)) if b.bounds().is_some() && width(b) < width(a) => Some(b),
         (one, other) => one.or(other),
     }
+}
+
+/// Whether `later` is a later report of the same run, where
+/// no time is told: it is if nothing in it is less than before, and if bytes were added, time was in
+/// proportion, and if none were, their latencies are the same (clones, and other
+/// runs of the same job, have moved as much as this one with other latencies, or
+/// more or less in as much time).
+pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
+    const BURST: f64 = 8.0;
+    let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
+        // It had not begun.
+        return earlier.failure().is_none();
+    };
+    let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;
+    let goes_on = |side: &DirectionResult| {
+        let Some(next) = later.result(side.direction) else { return false };
+        let (bytes, next_bytes) = (side.bytes.unwrap_or(0), next.bytes.unwrap_or(0));
+        if next_bytes == bytes {
+            return next.stated == side.stated;
+        }
+        let extremes = |one: &DirectionResult| {
+            let stated = one.stated.as_ref().map(|stated| &stated.completion);
+            let value = |of: Option<Estimate>| of.map(|of| of.value);
+            stated.map(|stated| (value(stated.min_ns), value(stated.max_ns))).unwrap_or_default()
+        };
+        let ((min, max), (next_min, next_max)) = (extremes(side), extremes(next));
+        let in_proportion =
+            bytes == 0 || share(next_bytes, bytes) <= BURST * share(next_time, time);
+        next_bytes > bytes && max <= next_max && (min.is_none() || next_min <= min) && in_proportion
+    };
+    next_time >= time && earlier.total.iter().all(goes_on)
 }

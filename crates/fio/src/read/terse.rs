@@ -7,10 +7,11 @@ use iodyno_model::{
     Measurement, Spread, StatedLatencies, Workload,
 };
 
-use crate::read::json::{source, version_of};
+use crate::read::json::{source, version_of, without_sum};
 use crate::read::latency::Unit;
 use crate::read::members::{CLASSES, ranges};
 use crate::read::rate::{narrowed, per_runtime};
+use crate::read::same_run::continues;
 
 /// Percentiles of a direction; what is not used is `0%=0`.
 const PERCENTILES: usize = 20;
@@ -60,6 +61,7 @@ pub(super) fn terse(text: &str) -> Lines {
             None => lines.problems.push((here, "a terse line without any figures".into())),
         }
     }
+    without_sum(&mut lines.measurements, |job| &job.name);
     lines
 }
 
@@ -273,35 +275,4 @@ fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
 
 fn same_job(one: &Measurement, other: &Measurement) -> bool {
     (&one.name, one.group, &one.source) == (&other.name, other.group, &other.source)
-}
-
-/// Whether `later` is a later report of the same run. Lines have no time: it is
-/// if nothing in it is less than before, and if bytes were added, time was in
-/// proportion, and if none were, their latencies are the same (clones, and other
-/// runs of the same job, have moved as much as this one with other latencies, or
-/// more or less in as much time).
-fn continues(earlier: &Measurement, later: &Measurement) -> bool {
-    const BURST: f64 = 8.0;
-    let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
-        // It had not begun.
-        return earlier.failure().is_none();
-    };
-    let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;
-    let goes_on = |side: &DirectionResult| {
-        let Some(next) = later.result(side.direction) else { return false };
-        let (bytes, next_bytes) = (side.bytes.unwrap_or(0), next.bytes.unwrap_or(0));
-        if next_bytes == bytes {
-            return next.stated == side.stated;
-        }
-        let extremes = |one: &DirectionResult| {
-            let stated = one.stated.as_ref().map(|stated| &stated.completion);
-            let value = |of: Option<Estimate>| of.map(|of| of.value);
-            stated.map(|stated| (value(stated.min_ns), value(stated.max_ns))).unwrap_or_default()
-        };
-        let ((min, max), (next_min, next_max)) = (extremes(side), extremes(next));
-        let in_proportion =
-            bytes == 0 || share(next_bytes, bytes) <= BURST * share(next_time, time);
-        next_bytes > bytes && max <= next_max && (min.is_none() || next_min <= min) && in_proportion
-    };
-    next_time >= time && earlier.total.iter().all(goes_on)
 }
