@@ -73,16 +73,17 @@ impl Jobs {
         all_jobs: bool,
         input: impl BufRead,
     ) -> io::Result<Remarks> {
-        let gather = Gather { all_jobs, together: self.together, width_ns: self.width_ns };
-        let mut log = reduce(input, kind, gather, &self.known)?;
+        // One kind of latencies over time is enough.
+        let kept = |(_, log): &(Kind, Reduced)| log.latencies.iter().any(Option::is_some);
+        let gather = Gather {
+            all_jobs,
+            together: self.together,
+            latencies: !self.job.iter().any(kept),
+            width_ns: self.width_ns,
+        };
+        let log = reduce(input, kind, gather, &self.known)?;
         let width_ns = log.rates.iter().flatten().map(|rates| rates.width_ns).min();
         self.width_ns = self.width_ns.or(width_ns);
-        // One kind of latencies over time is enough, and they are large.
-        for direction in 0..3 {
-            if self.job.iter().any(|(_, other)| other.latencies[direction].is_some()) {
-                log.latencies[direction] = None;
-            }
-        }
         let damage = (log.damage.rows > 0).then_some((log.damage.line, log.damage.rows));
         let (empty, unit_assumed) = (log.empty, log.unit_assumed && !log.empty);
         self.job.push((kind, log));
@@ -234,10 +235,10 @@ impl Sum {
         if let Some((kind, latencies)) = self.latencies {
             result.latency_series.kind = kind;
             let width_ns = latencies.width_ns;
-            for (n, latency) in latencies.cells.iter().enumerate() {
+            for (n, latency) in latencies.cells.into_iter().enumerate() {
                 let start_ns = n as u64 * width_ns;
                 let length_ns = width_ns.min(end_ns.saturating_sub(start_ns));
-                result.latency_series.push(start_ns, length_ns, latency);
+                result.latency_series.push(start_ns, length_ns, &latency);
             }
         }
         if let Some([submission, completion, total]) = self.whole {

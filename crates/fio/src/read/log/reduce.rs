@@ -36,6 +36,8 @@ pub(super) struct Gather {
     pub(super) all_jobs: bool,
     /// All directions are one, the first.
     pub(super) together: bool,
+    /// Latencies over time are kept; they are large.
+    pub(super) latencies: bool,
     /// Windows are as long as those of the other logs of the run, ns.
     pub(super) width_ns: Option<u64>,
 }
@@ -98,6 +100,8 @@ pub(super) fn reduce(
 struct Rows {
     kind: Kind,
     all_jobs: bool,
+    /// Latencies over time are kept.
+    latencies: bool,
     nature: Nature,
     unit: Unit,
     width_ns: u64,
@@ -119,6 +123,7 @@ impl Rows {
             kind,
             // Directions that are one stand one between the other, too.
             all_jobs: gather.all_jobs || gather.together,
+            latencies: gather.latencies && kind != Kind::Latency(LatencyKind::Submission),
             nature,
             unit: nature.unit.unwrap_or(Unit::Ns),
             width_ns: gather.width_ns.unwrap_or(own_ns),
@@ -142,12 +147,12 @@ impl Rows {
         let cell = rates.at(time_ns);
         cell.ios += 1.0;
         cell.bytes += row.bs as f64;
-        if let Kind::Latency(kind) = self.kind {
+        if let Kind::Latency(_) = self.kind {
             let ns = row.value.saturating_mul(self.unit.printed_ns());
             cell.latency_sum_ns += ns as f64;
             cell.latency_count += 1.0;
             self.reduced.whole[row.direction].record(ns);
-            if kind != LatencyKind::Submission {
+            if self.latencies {
                 let latencies = self.reduced.latencies[row.direction]
                     .get_or_insert(Latencies::new(LatencySeries::SHORTEST_NS));
                 latencies.at(time_ns).record(ns);
