@@ -96,6 +96,20 @@ fn members_may_be_sorted_and_lines_joined() {
     assert_eq!(sorted(&wrapped), plain);
 }
 
+#[test]
+fn pages_and_mails_are_read() {
+    let plain = names(&text("", &JSON)).len();
+    for pasted in [
+        format!("<pre>\n{}</pre>", JSON.replace('"', "&quot;")),
+        JSON.lines().map(|line| format!("> > {line}\n")).collect(),
+        JSON.replace("  ", "\u{a0}\u{a0}"),
+        JSON.replace("\" :", "\u{201d} :").replace('"', "\u{201c}"),
+    ] {
+        let found = text("", &pasted);
+        assert_eq!((found.measurements.len(), found.problems.len()), (plain, 0), "{pasted}");
+    }
+}
+
 /// What fio 2 wrote: us, KiB, percentiles filled up, and no `bw_bytes`.
 #[test]
 fn reports_of_fio_2_are_in_other_units() {

@@ -135,6 +135,21 @@ fn the_unit_of_latencies_comes_from_the_version_or_the_rows() {
     assert_eq!(mean(None, &rows("100000", "0")), (100e3, true));
 }
 
+/// A log by itself, with its report beside it.
+#[test]
+fn a_log_alone_learns_its_version_from_its_report() {
+    let rows = "1000, 100, 0, 0\n2000, 100, 0, 0\n";
+    let mean = |version| {
+        let (directory, _) = folder(&[("g_lat.1.log", rows)], version);
+        let imported = path(&directory.path().join("g_lat.1.log")).unwrap();
+        let mean = only(&imported).result(Direction::Read).unwrap().latency_mean.unwrap().value;
+        (mean, imported.problems.len())
+    };
+    assert_eq!(mean(Some("fio-2.16")), (100e3, 0));
+    assert_eq!(mean(Some("fio-3.1")), (100.0, 0));
+    assert_eq!(mean(None), (100.0, 1));
+}
+
 #[test]
 fn logs_of_the_clock_begin_with_their_first_row() {
     let log = "1795253257279, 201, 0, 0\n1795253257783, 202, 0, 0\n1795253258283, 198, 0, 0\n";

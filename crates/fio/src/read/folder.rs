@@ -47,7 +47,8 @@ pub(super) fn file(path: &Path) -> io::Result<Imported> {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             let mut imported = Imported::default();
             let logs = vec![(log.clone(), path.to_owned())];
-            imported.of_logs_alone(&folder, &log.stem, logs);
+            let known = known_beside(&folder, &log.stem);
+            imported.of_logs_alone(&folder, &log.stem, logs, known);
             Ok(imported)
         }
         None => stream(&path.display().to_string(), open(path)?),
@@ -103,7 +104,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
                     let what = "which of the jobs these logs belong to cannot be told";
                     imported.problems.push(Problem::new(&title, None, what));
                 }
-                imported.of_logs_alone(&inside, &stem, logs);
+                imported.of_logs_alone(&inside, &stem, logs, Known::default());
             }
         }
     }
@@ -140,6 +141,43 @@ fn files(folder: &Path, problems: &mut Vec<Problem>) -> io::Result<Vec<PathBuf>>
 
 fn open(path: &Path) -> io::Result<BufReader<File>> {
     Ok(BufReader::with_capacity(BUFFER_BYTES, File::open(path)?))
+}
+
+/// What the report of a run tells of its logs.
+fn known_from(measurement: &Measurement) -> Known {
+    let version = measurement.source.strip_prefix("fio ").and_then(version_of);
+    let avg = measurement.workload.options.get("log_avg_msec");
+    Known { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) }
+}
+
+/// What a report beside a log tells of it: one that is called like the log, or
+/// one of a few.
+fn known_beside(folder: &Path, stem: &str) -> Known {
+    const FEW: usize = 16;
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(here).into_iter().flatten().filter_map(Result::ok);
+    let reports = entries.map(|entry| entry.path());
+    let reports = reports.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let mut reports: Vec<PathBuf> = reports.filter(|path| path.is_file()).collect();
+    let stem_of = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    if reports.len() > FEW {
+        let log = bench_fio::named(folder, stem);
+        reports.retain(|path| {
+            let name = stem_of(path).unwrap_or_default();
+            name == stem || log.is_some() && log == bench_fio::named(folder, &name)
+        });
+    }
+    let mut found = Vec::new();
+    for path in reports {
+        let Ok(imported) = open(&path).and_then(|input| stream("", input)) else { continue };
+        found.extend(imported.measurements.into_iter().map(|measurement| Found {
+            folder: folder.to_owned(),
+            stem: stem_of(&path).unwrap_or_default(),
+            measurement,
+        }));
+    }
+    let owner = owners(&found, folder, stem).first().copied();
+    owner.map_or_else(Known::default, |owner| known_from(&found[owner].measurement))
 }
 
 /// What bench-fio's names say and the report does not.
@@ -206,9 +244,7 @@ fn shares(owners: &[usize], found: &[Found], logs: &[Log]) -> Option<Vec<(usize,
 impl Imported {
     /// Gives `measurement` the series of its logs.
     fn attach(&mut self, measurement: &mut Measurement, logs: Vec<Log>) {
-        let version = measurement.source.strip_prefix("fio ").and_then(version_of);
-        let avg = measurement.workload.options.get("log_avg_msec");
-        let known = Known { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) };
+        let known = known_from(measurement);
         let mixed = measurement.result(Direction::Mixed).is_some();
         let series = self.read(logs, known, mixed, measurement.workload.numjobs);
         for result in series.results {
@@ -228,8 +264,8 @@ impl Imported {
     }
 
     /// A measurement of which nothing but logs is there.
-    fn of_logs_alone(&mut self, folder: &Path, stem: &str, logs: Vec<Log>) {
-        let series = self.read(logs, Known::default(), false, None);
+    fn of_logs_alone(&mut self, folder: &Path, stem: &str, logs: Vec<Log>, known: Known) {
+        let series = self.read(logs, known, false, None);
         if series.results.is_empty() {
             return;
         }

@@ -10,6 +10,7 @@ use super::clones::gathered;
 use super::folder;
 use super::log::looks_like_log;
 use super::normal::normal;
+use super::paste::restored;
 use super::reports::reports;
 use super::same_run::together;
 use super::terse::terse;
@@ -49,8 +50,9 @@ impl Problem {
 /// it. What stands there in several formats counts once, as the one that says
 /// most: JSON, terse, normal.
 pub fn text(name: &str, text: &str) -> Imported {
-    let json = reports(text);
-    let rest = without(text, &json.taken);
+    let text = restored(text);
+    let json = reports(&text);
+    let rest = without(&text, &json.taken);
     let lines = terse(&rest);
     let rest = without(&rest, &lines.taken);
     let mut normal = normal(name, &rest);

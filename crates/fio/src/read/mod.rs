@@ -14,6 +14,7 @@ mod log;
 mod members;
 mod mend;
 mod normal;
+mod paste;
 mod rate;
 mod reports;
 mod same_run;
