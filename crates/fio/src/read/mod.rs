@@ -14,10 +14,12 @@ mod log;
 mod members;
 mod mend;
 mod normal;
+mod owner;
 mod paste;
 mod rate;
 mod reports;
 mod same_run;
+mod series;
 mod terse;
 mod workload;
 
