@@ -211,6 +211,24 @@ fn clones_are_parts_of_their_job() {
 }
 
 #[test]
+fn numbers_that_cannot_be_are_no_numbers() {
+    let output = fio(&["--name=a", "--rw=read", "--numjobs=2", "--output-format=json+"]);
+    for member in ["total_ios", "io_bytes", "ctx", "majf", "max", "runtime", "numjobs", "error"] {
+        let mark = format!("\"{member}\" : ");
+        for number in ["18446744073709551615", "1e300", "-1", "\"text\""] {
+            let mut parts = output.split(&mark);
+            let mut odd = parts.next().unwrap().to_owned();
+            for part in parts {
+                let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+                odd.push_str(&format!("{mark}{number}{rest}"));
+            }
+            let found = text("", &odd);
+            assert!(found.measurements.len() + found.problems.len() > 0, "{member} {number}");
+        }
+    }
+}
+
+#[test]
 fn a_failed_job_is_no_result() {
     let output = fio(&["--name=a", "--rw=write", "--filename=/dev/full", "--output-format=json"]);
     let found = text("", &output);
@@ -281,11 +299,12 @@ fn a_campaign_is_read_with_its_logs() {
     for one in &found.measurements {
         for result in &one.total {
             let windows = result.series.windows();
-            assert!((9..=11).contains(&windows.len()), "{windows:?}");
-            let rate = result.series.windows()[4].iops().unwrap();
-            let expected = result.iops.unwrap().value;
-            assert!((rate / expected - 1.0).abs() < 0.25, "{rate} {expected}");
-            assert!(windows[4].latency_mean_ns().unwrap() > 0.0);
+            assert!((8..=12).contains(&windows.len()), "{windows:?}");
+            // The last window of a log may be missing, and others late.
+            let ios: u64 = windows.iter().filter_map(|window| window.ios).sum();
+            let all = result.ios.unwrap();
+            assert!((0.5..1.1).contains(&(ios as f64 / all as f64)), "{ios} {all}");
+            assert!(windows.iter().any(|window| window.latency_mean_ns() > Some(0.0)));
         }
     }
     // What names alone say.

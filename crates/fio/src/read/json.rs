@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::out::DiskUse;
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
-use crate::read::members::{counts, float, integer, latency_ranges, options, text};
+use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
 use crate::read::workload::{split_names, workload};
 
@@ -253,6 +253,7 @@ fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
 fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
     let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
     let share = |name: &str| float(job, name).unwrap_or(0.0) / 100.0;
+    let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
     let failed = integer(job, "total_err").unwrap_or(0);
     let direction = match total {
         [only] => only.direction,
@@ -277,9 +278,9 @@ fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
             system: share("sys_cpu"),
             busiest_thread: share("usr_cpu") + share("sys_cpu"),
         },
-        switches: integer(job, "ctx").unwrap_or(0),
-        major_faults: integer(job, "majf").unwrap_or(0),
-        minor_faults: integer(job, "minf").unwrap_or(0),
+        switches: count("ctx"),
+        major_faults: count("majf"),
+        minor_faults: count("minf"),
         depth_levels: counts(job, "iodepth_level", ios),
         sync: job.get("sync").and_then(|sync| binned(sync, "lat")).unwrap_or_default(),
         latency_ranges: latency_ranges(job),

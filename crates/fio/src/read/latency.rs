@@ -3,7 +3,7 @@
 use iodyno_model::{Estimate, Histogram, LatencySummary, Spread};
 use serde_json::Value;
 
-use crate::read::members::{float, integer};
+use crate::read::members::{MOST, float, integer};
 
 /// In which unit latencies are printed, and in which fio counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +152,7 @@ pub(super) fn binned(direction: &Value, kind: &str) -> Option<Histogram> {
     let (min_ns, max_ns) = (extreme("min")?, extreme("max")?);
     let mut histogram = Histogram::default();
     histogram.add_counts(bins, mean * n, squares, min_ns, max_ns.max(min_ns));
-    (count > 0).then_some(histogram)
+    (1..=MOST).contains(&count).then_some(histogram)
 }
 
 /// The middle of a range.

@@ -3,6 +3,10 @@
 use iodyno_model::{Estimate, LatencyRange, Spread};
 use serde_json::Value;
 
+/// More than any run counts: what is above was not counted, but damaged. Sums of
+/// many such numbers still fit.
+pub(super) const MOST: u64 = 1 << 48;
+
 /// A whole number; some publishers have them as floats.
 pub(super) fn integer(of: &Value, name: &str) -> Option<u64> {
     let value = of.get(name)?;
@@ -48,7 +52,7 @@ pub(super) fn counts<const N: usize>(of: &Value, name: &str, total: u64) -> [u64
         let lowest: u64 = class.trim_start_matches(">=").parse().unwrap_or(0);
         let at = lowest.checked_ilog2().map_or(N, |class| class as usize);
         if let (Some(count), Some(percent)) = (counts.get_mut(at), share.as_f64()) {
-            *count = (percent / 100.0 * total as f64).round() as u64;
+            *count = ((percent / 100.0 * total as f64).round() as u64).min(MOST);
         }
     }
     counts

@@ -4,6 +4,7 @@ use iodyno_model::Histogram;
 
 use super::row::Columns;
 use crate::read::latency::{Unit, middle};
+use crate::read::members::MOST;
 
 /// A row of a histogram log: the latencies of one direction in a window.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,10 @@ fn histogram(counts: &[u64]) -> Option<Histogram> {
     };
     let (unit, coarse) = of(29 * 64, Unit::Ns).or_else(|| of(19 * 64, Unit::Us))?;
     let total = counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count))?;
+    // fio has written what stood in its memory.
+    if total > MOST {
+        return None;
+    }
     let mut histogram = Histogram::default();
     for (n, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         let first = n << coarse;
@@ -49,7 +54,7 @@ fn histogram(counts: &[u64]) -> Option<Histogram> {
         let bin = [(Histogram::index(middle_ns), *count)];
         histogram.add_counts(bin, value * n, value * value * n, low_ns, high_ns);
     }
-    (total > 0 || !counts.is_empty()).then_some(histogram)
+    Some(histogram)
 }
 
 #[cfg(test)]

@@ -186,7 +186,8 @@ impl Rows {
         let usual = window_ms.min(time_ms);
         match time_ms.checked_sub(self.last_ms[direction]) {
             None | Some(0) => usual,
-            Some(step) if step > window_ms + window_ms / 2 => usual,
+            // What is late covers all of its time; what is left out is whole windows.
+            Some(step) if step >= window_ms.saturating_mul(2) - window_ms / 10 => usual,
             Some(step) if self.all_jobs && step < window_ms / 2 => usual,
             Some(step) => step,
         }
