@@ -41,7 +41,7 @@ fn names(found: &Imported) -> Vec<&str> {
 fn one_run_in_several_formats_counts_once() {
     let common = ["--name=a", "--rw=randrw", "--name=b", "--rw=read", "--clat_percentiles=1"];
     let run = |formats: &str| fio(&[&common[..], &[formats]].concat());
-    for formats in ["terse,json", "json+,terse", "json,terse,json+"] {
+    for formats in ["terse,json", "normal,json+", "normal,terse,json,json+"] {
         let output = run(&format!("--output-format={formats}"));
         let found = text("", &output);
         assert_eq!((names(&found), found.problems.len()), (vec!["a", "b"], 0), "{formats}");
