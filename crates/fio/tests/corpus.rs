@@ -1,14 +1,15 @@
 //! Reports with the values that are in them: those that others published, where
-//! IODYNO_CORPUS names their folder (`json/`, and `matched/` unpacked), else
-//! reports that the fio of this machine makes for it.
+//! IODYNO_CORPUS names their folder, else reports that the fio of this machine
+//! makes for it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use iodyno_fio::read::{ReadError, documents};
-use iodyno_model::{Bin, Direction, Measurement};
+use iodyno_fio::read::{documents, path, text};
+use iodyno_model::{Account, Bin, Direction, DirectionResult, LatencyKind, Measurement};
 use serde_json::Value;
 
 /// Where the reports are, and at least how many jobs and percentiles they have.
@@ -16,39 +17,56 @@ struct Corpus {
     folder: PathBuf,
     jobs: usize,
     percentiles: usize,
-    _made: Option<tempfile::TempDir>,
+    _made: tempfile::TempDir,
 }
 
-fn corpus() -> Corpus {
-    if let Ok(folder) = std::env::var("IODYNO_CORPUS") {
-        return Corpus { folder: folder.into(), jobs: 20, percentiles: 1000, _made: None };
-    }
+/// The corpus of `IODYNO_CORPUS` with `archive` unpacked, or one that fio makes.
+fn corpus(archive: &str) -> Corpus {
     let made = tempfile::tempdir().unwrap();
+    if let Some(folder) = std::env::var_os("IODYNO_CORPUS").map(PathBuf::from) {
+        let packed = folder.join(archive);
+        let unpacked = match packed.is_file() {
+            true => {
+                let arguments = ["-xf".as_ref(), packed.as_os_str(), "-C".as_ref()];
+                let tar = Command::new("tar").args(arguments).arg(made.path()).status();
+                assert!(tar.unwrap().success());
+                made.path().to_owned()
+            }
+            false => folder,
+        };
+        return Corpus { folder: unpacked, jobs: 40, percentiles: 1000, _made: made };
+    }
     for (name, rw) in [("reads", "randread"), ("writes", "write"), ("mix", "randrw")] {
         make(made.path(), name, rw);
     }
-    Corpus { folder: made.path().into(), jobs: 6, percentiles: 100, _made: Some(made) }
+    Corpus { folder: made.path().into(), jobs: 6, percentiles: 100, _made: made }
 }
 
 /// A report of the fio of this machine, and what another parser reads in it.
 fn make(folder: &Path, name: &str, rw: &str) {
-    let (json, matched) = (folder.join("json"), folder.join("matched"));
-    fs::create_dir_all(&json).unwrap();
-    fs::create_dir_all(&matched).unwrap();
-    let output = std::process::Command::new("fio")
-        .current_dir(folder)
-        .args(["--size=1m", "--bs=4k", "--numjobs=2", "--lat_percentiles=1"])
-        .args(["--clat_percentiles=1", "--output-format=json+", "--eta=never"])
-        .args([format!("--name={name}"), format!("--rw={rw}"), format!("--filename={name}")])
-        .output()
-        .expect("these tests need fio: make deps");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
+    for part in ["json", "terse", "matched"] {
+        fs::create_dir_all(folder.join(part)).unwrap();
+    }
+    let run = |output: &str| {
+        let output = Command::new("fio")
+            .current_dir(folder)
+            .args(["--size=1m", "--bs=4k", "--numjobs=2", "--lat_percentiles=1"])
+            .args(["--clat_percentiles=1", "--eta=never", output])
+            .args([format!("--name={name}"), format!("--rw={rw}"), format!("--filename={name}")])
+            .output()
+            .expect("these tests need fio: make deps");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run("--output-format=json+,terse");
+    let start = text.find("{\n").unwrap();
+    let (terse, json) = text.split_at(start);
+    let report: Value = serde_json::from_str(json).unwrap();
     let jobs = report["jobs"].as_array().unwrap().iter().map(|job| {
         let used = ["read", "write"].into_iter().filter(|side| job[side]["total_ios"] != 0);
         let sides = used.map(|side| {
             let mut values = job[side].clone();
             values["lat_mean_ns"] = job[side]["lat_ns"]["mean"].clone();
+            values["runtime_ms"] = job[side]["runtime"].clone();
             (side.to_owned(), values)
         });
         serde_json::json!({
@@ -56,12 +74,16 @@ fn make(folder: &Path, name: &str, rw: &str) {
             "ddirs": sides.collect::<serde_json::Map<_, _>>(),
         })
     });
-    let meta = serde_json::json!({
-        "fio_version": "3", "expected": [{ "jobs": jobs.collect::<Vec<_>>() }],
-    });
-    fs::write(json.join(format!("{name}.txt")), &text).unwrap();
-    fs::write(json.join(format!("{name}.meta.json")), meta.to_string()).unwrap();
-    fs::write(matched.join(format!("{name}.jsonplus.json")), text).unwrap();
+    let jobs: Vec<Value> = jobs.collect();
+    let meta = |expected: Value| serde_json::json!({ "expected": expected }).to_string();
+    let all = serde_json::json!([{ "jobs": jobs }]);
+    fs::write(folder.join(format!("json/{name}.txt")), json).unwrap();
+    fs::write(folder.join(format!("json/{name}.meta.json")), meta(all)).unwrap();
+    fs::write(folder.join(format!("terse/{name}.txt")), terse).unwrap();
+    // I/Os are not counted there.
+    let lines = meta(jobs.into()).replace("total_ios", "not printed");
+    fs::write(folder.join(format!("terse/{name}.meta.json")), lines).unwrap();
+    fs::write(folder.join(format!("matched/{name}.jsonplus.json")), json).unwrap();
 }
 
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
@@ -78,117 +100,149 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-fn near(ours: f64, theirs: f64) -> bool {
-    (ours - theirs).abs() <= 1e-4 * theirs.abs().max(1.0)
+fn expected(path: &Path) -> Vec<Value> {
+    let meta = fs::read_to_string(path.with_extension("meta.json")).unwrap();
+    let meta: Value = serde_json::from_str(&meta).unwrap();
+    meta["expected"].as_array().unwrap().clone()
+}
+
+/// What fio reports as a job: clones one by one.
+struct Job<'a> {
+    of: &'a Measurement,
+    results: &'a [DirectionResult],
+    account: Option<&'a Account>,
+}
+
+fn jobs(measurements: &[Measurement]) -> Vec<Job<'_>> {
+    let mut jobs = Vec::new();
+    for of in measurements {
+        match of.parts.is_empty() {
+            true => jobs.push(Job { of, results: &of.total, account: of.account.as_ref() }),
+            false => jobs.extend(of.parts.iter().map(|part| Job {
+                of,
+                results: &part.results,
+                account: part.account.as_ref(),
+            })),
+        }
+    }
+    jobs
 }
 
 #[test]
 fn published_documents_hold_what_they_say() {
-    let (mut read, corpus) = (0, corpus());
+    let (mut read, corpus) = (0, corpus(""));
     for path in files(&corpus.folder.join("json"), ".txt") {
-        let text = fs::read_to_string(&path).unwrap();
-        let meta = fs::read_to_string(path.with_extension("meta.json")).unwrap();
-        let meta: Value = serde_json::from_str(&meta).unwrap();
-        let title = path.display();
-        if meta["fio_version"].as_str().unwrap().starts_with("2.") {
-            assert!(documents(&text).is_err(), "{title}");
-            continue;
-        }
-        let found = documents(&text).unwrap_or_else(|error| panic!("{title}: {error}"));
-        let expected = meta["expected"].as_array().unwrap();
-        assert_eq!(found.len(), expected.len(), "{title}");
-        for (document, expected) in found.iter().zip(expected) {
-            let jobs = expected["jobs"].as_array().unwrap();
-            assert_eq!(document.measurements.len(), jobs.len(), "{title}");
-            for (measurement, job) in document.measurements.iter().zip(jobs) {
-                compare(measurement, job, &path);
-                read += 1;
-            }
+        let title = path.display().to_string();
+        let found = text(&title, &fs::read_to_string(&path).unwrap());
+        assert_eq!(found.problems, [], "{title}");
+        let all = expected(&path);
+        let all: Vec<&Value> = all.iter().flat_map(|one| one["jobs"].as_array().unwrap()).collect();
+        let jobs = jobs(&found.measurements);
+        assert_eq!(jobs.len(), all.len(), "{title}");
+        for (job, expected) in jobs.iter().zip(all) {
+            compare(job, expected, &title);
+            read += 1;
         }
     }
     assert!(read >= corpus.jobs, "{read}");
 }
 
-fn compare(measurement: &Measurement, job: &Value, path: &Path) {
-    let title = format!("{} {}", path.display(), measurement.name);
-    assert_eq!(measurement.name, job["jobname"].as_str().unwrap(), "{title}");
-    assert_eq!(u64::from(measurement.group), job["groupid"].as_u64().unwrap(), "{title}");
-    let error = job["error"].as_i64().unwrap();
-    assert_eq!(i64::from(measurement.account.as_ref().unwrap().error), error, "{title}");
-    for (name, expected) in job["ddirs"].as_object().unwrap() {
+#[test]
+fn published_terse_lines_hold_what_they_say() {
+    let (mut read, corpus) = (0, corpus(""));
+    for path in files(&corpus.folder.join("terse"), ".txt") {
+        let title = path.display().to_string();
+        let found = text(&title, &fs::read_to_string(&path).unwrap());
+        assert_eq!(found.problems, [], "{title}");
+        let (jobs, all) = (jobs(&found.measurements), expected(&path));
+        assert_eq!(jobs.len(), all.len(), "{title}");
+        for (job, expected) in jobs.iter().zip(&all) {
+            compare(job, expected, &title);
+            read += 1;
+        }
+    }
+    assert!(read >= corpus.jobs, "{read}");
+}
+
+fn compare(job: &Job<'_>, expected: &Value, title: &str) {
+    let title = format!("{title} {}", job.of.name);
+    assert_eq!(job.of.name, expected["jobname"].as_str().unwrap(), "{title}");
+    assert_eq!(u64::from(job.of.group), expected["groupid"].as_u64().unwrap(), "{title}");
+    let error = expected["error"].as_i64().unwrap();
+    assert_eq!(i64::from(job.account.unwrap().error), error, "{title}");
+    assert_eq!(job.of.failure().is_some(), error != 0, "{title}");
+    let sides = expected["ddirs"].as_object().unwrap();
+    for (name, expected) in sides {
         let direction = match name.as_str() {
             "read" => Direction::Read,
             "write" => Direction::Write,
             "trim" => Direction::Trim,
+            // What stands beside its parts is their sum.
+            _ if sides.len() > 1 => continue,
             _ => Direction::Mixed,
         };
-        let result = measurement.result(direction).unwrap_or_else(|| panic!("{title} {name}"));
-        let checks = [
-            ("total_ios", result.ios.map(|ios| ios as f64)),
-            ("io_bytes", result.bytes.map(|bytes| bytes as f64)),
-            ("iops", result.iops.map(|iops| iops.value)),
-            ("bw_bytes", result.bandwidth.map(|rate| rate.value)),
-            ("lat_mean_ns", result.latency_mean.map(|mean| mean.value)),
+        let result = job.results.iter().find(|result| result.direction == direction);
+        let result = result.unwrap_or_else(|| panic!("{title}: no {name}"));
+        let stated = result.stated.as_deref().cloned().unwrap_or_default();
+        let summaries =
+            [("slat", &stated.submission), ("clat", &stated.completion), ("lat", &stated.total)];
+        let mut checks: Vec<(String, Option<f64>, f64)> = vec![
+            ("total_ios".to_owned(), result.ios.map(|ios| ios as f64), 0.0),
+            ("io_bytes".to_owned(), result.bytes.map(|bytes| bytes as f64), 0.0),
+            // Whole I/Os and whole KiB a second are printed in some versions.
+            ("iops".to_owned(), result.iops.map(|iops| iops.value), 1.0),
+            ("bw_bytes".to_owned(), result.bandwidth.map(|rate| rate.value), 1024.0),
         ];
-        for (name, ours) in checks {
-            if let Some(theirs) = expected[name].as_f64() {
-                let ours = ours.unwrap_or_else(|| panic!("{title}: no {name}"));
-                // Before 3.2 there were whole KiB/s only.
-                let near = near(ours, theirs)
-                    || name == "bw_bytes" && (0.0..1024.0).contains(&(ours - theirs));
-                assert!(near, "{title}: {name} {ours} {theirs}");
+        for (kind, summary) in summaries {
+            let value = |of: Option<iodyno_model::Estimate>| of.map(|of| of.value);
+            checks.push((format!("{kind}_min_ns"), value(summary.min_ns), 0.0));
+            checks.push((format!("{kind}_mean_ns"), value(summary.mean_ns), 0.0));
+            checks.push((format!("{kind}_max_ns"), value(summary.max_ns), 0.0));
+            if expected["p99_kind"].as_str().unwrap_or("clat") == kind {
+                checks.push(("p99_ns".to_owned(), value(summary.percentile(99.0)), 0.0));
             }
         }
+        for (name, ours, rounding) in checks {
+            let Some(theirs) = expected[&name].as_f64() else { continue };
+            // A bandwidth of 2.x may be altered by a part of 512, by its rounding.
+            let near = |ours: f64| (ours - theirs).abs() <= rounding.max(1e-6 * theirs.abs());
+            let nothing = theirs == 0.0 && ours.is_none();
+            assert!(nothing || ours.is_some_and(near), "{title}: {name} {ours:?} {theirs}");
+        }
+        let runtime_ns = expected["runtime_ms"].as_u64().unwrap() * 1_000_000;
+        assert!(job.of.duration_ns.unwrap() >= runtime_ns, "{title}");
     }
 }
 
 /// Percentiles from the bins are those that fio printed.
 #[test]
 fn bins_give_fios_percentiles() {
-    let (mut compared, corpus) = (0, corpus());
+    let (mut compared, corpus) = (0, corpus("matched.tar.xz"));
     for path in files(&corpus.folder.join("matched"), "jsonplus.json") {
         let text = fs::read_to_string(&path).unwrap();
-        let title = path.display();
-        let found = match documents(&text) {
-            Ok(found) => found,
-            Err(ReadError::TooOld { .. }) => continue,
-            Err(error) => panic!("{title}: {error}"),
-        };
-        let raw: Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
-        for (measurement, job) in found[0].measurements.iter().zip(raw["jobs"].as_array().unwrap())
-        {
+        let found = documents(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for measurement in &found[0].measurements {
             for result in &measurement.total {
-                let name = match result.direction {
-                    Direction::Read => "read",
-                    Direction::Write => "write",
-                    Direction::Trim => "trim",
-                    Direction::Mixed => "mixed",
-                };
-                let clat = result.split.as_ref().map(|split| &split.completion);
-                for (kind, histogram) in [("clat_ns", clat), ("lat_ns", Some(&result.latency))] {
-                    let fios = &job[name][kind]["percentile"];
-                    let (Some(fios), Some(histogram)) = (fios.as_object(), histogram) else {
-                        continue;
-                    };
-                    if histogram.count() == 0 {
-                        continue;
+                for kind in LatencyKind::ALL {
+                    let Some(bins) = result.bins(kind) else { continue };
+                    let title = format!("{} {} {kind:?}", path.display(), measurement.name);
+                    // Up to 3.3 `lat` does not count, and bins are those of clat.
+                    if let (Some(ios), LatencyKind::Completion) = (result.ios, kind) {
+                        assert!(bins.count() <= ios, "{title}");
                     }
-                    if let Some(n) = job[name][kind]["N"].as_u64() {
-                        assert_eq!(histogram.count(), n, "{title} {name} {kind}");
-                    }
-                    for (percent, ns) in fios {
-                        let rank =
-                            percent.parse::<f64>().unwrap() / 100.0 * histogram.count() as f64;
+                    for (percent, stated) in &result.stated.as_ref().unwrap().of(kind).percentiles {
+                        let rank = percent / 100.0 * bins.count() as f64;
                         let mut seen = 0;
-                        let bin = histogram.bins().find(|bin| {
+                        let bin = bins.bins().find(|bin| {
                             seen += bin.count;
                             seen as f64 >= rank
                         });
                         let Some(Bin { low_ns, high_ns, .. }) = bin else { continue };
-                        let ns = ns.as_u64().unwrap();
+                        let (low, high) = stated.bounds().unwrap();
+                        let meets = low <= high_ns as f64 && low_ns as f64 <= high;
                         assert!(
-                            (low_ns..=high_ns).contains(&ns) || ns == 0,
-                            "{title} {name} {kind} {percent}: {ns} {low_ns}..{high_ns}"
+                            meets || stated.value == 0.0,
+                            "{title} {percent}: {stated:?} {low_ns}..{high_ns}"
                         );
                         compared += 1;
                     }
@@ -197,4 +251,59 @@ fn bins_give_fios_percentiles() {
         }
     }
     assert!(compared >= corpus.percentiles, "{compared}");
+}
+
+/// One run in several formats: each figure lies where the others say it can.
+#[test]
+fn formats_of_one_run_agree() {
+    let corpus = corpus("matched.tar.xz");
+    let folder = corpus.folder.join("matched");
+    let mut compared = 0;
+    for json in files(&folder, ".json") {
+        let name = json.file_name().unwrap().to_str().unwrap();
+        let stem = name.split('.').next().unwrap();
+        let terse = files(json.parent().unwrap(), ".txt").into_iter().find(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with(stem) && name.contains(".terse") && !name.contains("separate-run")
+        });
+        let Some(terse) = terse.filter(|_| !name.contains("separate-run")) else { continue };
+        let (one, other) = (path(&json).unwrap(), path(&terse).unwrap());
+        let (ours, theirs) = (jobs(&one.measurements), jobs(&other.measurements));
+        assert_eq!(ours.len(), theirs.len(), "{}", json.display());
+        for (one, other) in ours.iter().zip(&theirs) {
+            assert_eq!(one.of.name, other.of.name, "{}", json.display());
+            for (one, other) in one.results.iter().zip(other.results) {
+                agree(one, other, &json.display().to_string());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 50 || std::env::var_os("IODYNO_CORPUS").is_none(), "{compared}");
+}
+
+fn agree(json: &DirectionResult, terse: &DirectionResult, title: &str) {
+    let meet =
+        |what: &str, a: Option<iodyno_model::Estimate>, b: Option<iodyno_model::Estimate>| {
+            let (Some(a), Some(b)) = (a, b) else { return };
+            let slack = 1e-6 * a.value.abs() + 0.001;
+            let meets = a.low() <= b.high() + slack && b.low() <= a.high() + slack;
+            assert!(meets, "{title}: {what} {a:?} {b:?}");
+        };
+    meet("iops", json.iops, terse.iops);
+    meet("bandwidth", json.bandwidth, terse.bandwidth);
+    let (Some(a), Some(b)) = (&json.stated, &terse.stated) else { return };
+    for kind in LatencyKind::ALL {
+        let (a, b) = (a.of(kind), b.of(kind));
+        meet("min", a.min_ns, b.min_ns);
+        meet("mean", a.mean_ns, b.mean_ns);
+        meet("max", a.max_ns, b.max_ns);
+    }
+    // With lat_percentiles terse lines have those of the total, and do not say so.
+    let of = match a.total.percentiles.is_empty() {
+        true => &a.completion,
+        false => &a.total,
+    };
+    for (percent, value) in &of.percentiles {
+        meet("percentile", Some(*value), b.completion.percentile(*percent));
+    }
 }

@@ -267,7 +267,7 @@ fn noise_and_several_documents_are_told_apart() {
     let error = read::documents(cut).unwrap_err().to_string();
     assert!(error.starts_with("line "), "{error}");
     let old = another.replace("fio-3.36", "fio-2.16");
-    assert!(matches!(read::json(&old), Err(read::ReadError::TooOld { .. })));
+    assert_eq!(read::json(&old).unwrap().len(), 1);
     assert!(matches!(read::json("nothing"), Err(read::ReadError::NoDocument)));
 }
 

@@ -4,6 +4,7 @@ use iodyno_model::Measurement;
 use thiserror::Error;
 
 use crate::out::DiskUse;
+use crate::read::same_run::continues;
 
 /// A document that fio wrote: the report of one run, or of a part of it
 /// (`--status-interval`).
@@ -29,7 +30,7 @@ pub struct Document {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
     /// There is no document in it.
-    #[error("no fio report in JSON found: a line `{{` followed by \"fio version\" was expected")]
+    #[error("no fio report in JSON found: `{{` followed by \"fio version\" was expected")]
     NoDocument,
     /// A document is cut off or damaged.
     #[error("line {line}: the report that begins here is not JSON: {what}")]
@@ -47,14 +48,6 @@ pub enum ReadError {
         /// What is missing.
         member: &'static str,
     },
-    /// fio 2.x had other names and units.
-    #[error("line {line}: {version} is not read yet: fio 3.0 or later was expected")]
-    TooOld {
-        /// Line of the text, from 1.
-        line: usize,
-        /// fio's version.
-        version: String,
-    },
 }
 
 impl Document {
@@ -66,10 +59,17 @@ impl Document {
             let elapsed_ns = i64::try_from(document.elapsed_s?).ok()?.checked_mul(SECOND_NS)?;
             document.written_ns?.checked_sub(elapsed_ns)
         };
-        let names = |document: &Self| -> Vec<String> {
-            document.measurements.iter().map(|one| one.name.clone()).collect()
-        };
-        let (Some(one), Some(other)) = (begun(self), begun(next)) else { return false };
-        one.abs_diff(other) <= 2 * SECOND_NS.unsigned_abs() && names(self) == names(next)
+        if self.measurements.len() != next.measurements.len() {
+            return false;
+        }
+        let mut pairs = self.measurements.iter().zip(&next.measurements);
+        match (begun(self), begun(next)) {
+            (Some(one), Some(other)) => {
+                one.abs_diff(other) <= 2 * SECOND_NS.unsigned_abs()
+                    && pairs.all(|(one, next)| one.name == next.name)
+            }
+            // fio wrote no time up to 2.2.4.
+            _ => pairs.all(|(one, next)| one.name == next.name && continues(one, next)),
+        }
     }
 }

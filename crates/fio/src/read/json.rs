@@ -1,148 +1,115 @@
-//! fio's JSON and JSON+.
+//! fio's JSON and JSON+: a report's jobs as measurements.
 
 use std::collections::BTreeMap;
 
-use iodyno_job::parse_size;
 use iodyno_model::{
     Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate,
-    Measurement, SplitLatency, Workload,
+    LatencyKind, Measurement, SplitLatency, Spread, StatedLatencies,
 };
 use serde_json::Value;
 
 use crate::out::DiskUse;
-use crate::read::document::{Document, ReadError};
-use crate::read::members::{counts, float, histogram, integer, mean_ns, options, text};
+use crate::read::document::Document;
+use crate::read::latency::{binned, stated};
+use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
+use crate::read::rate::per_runtime;
+use crate::read::workload::{split_names, workload};
 
 const MS_NS: u64 = 1_000_000;
 
-/// The measurements in `output`, which may have other lines around its
-/// documents. Of several reports of the same run the last one counts.
+/// The document `value`.
 ///
 /// # Errors
-/// As of [`documents`].
-pub fn json(output: &str) -> Result<Vec<Measurement>, ReadError> {
-    let documents = documents(output)?;
-    let last = documents.len() - 1;
-    let counts = |n: usize| n == last || !documents[n].continues_in(&documents[n + 1]);
-    let kept: Vec<bool> = (0..documents.len()).map(counts).collect();
-    let kept = documents.into_iter().zip(kept).filter(|(_, kept)| *kept);
-    Ok(kept.flat_map(|(document, _)| document.measurements).collect())
-}
-
-/// All documents in `output`, at least one, in order. A document begins at a
-/// line that holds nothing but `{`, with `"fio version"` as its first member;
-/// everything outside of documents is passed over.
-///
-/// # Errors
-/// No document, or one that is damaged, that has no jobs, or of fio 2.x.
-pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
-    let mut documents = Vec::new();
-    let mut from = 0;
-    while let Some(start) = next_document(output, from) {
-        let line = 1 + output[..start].matches('\n').count();
-        let mut values = serde_json::Deserializer::from_str(&output[start..]).into_iter::<Value>();
-        let value = values
-            .next()
-            .unwrap_or(Ok(Value::Null))
-            .map_err(|error| ReadError::NotJson { line, what: error.to_string() })?;
-        from = start + values.byte_offset();
-        documents.push(document(&value, line)?);
-    }
-    if documents.is_empty() { Err(ReadError::NoDocument) } else { Ok(documents) }
-}
-
-/// Where the next document begins.
-fn next_document(output: &str, from: usize) -> Option<usize> {
-    let mut at = from;
-    for line in output.get(from..)?.split_inclusive('\n') {
-        let rest = &output[at + line.len()..];
-        if line.trim() == "{" && rest.trim_start().starts_with("\"fio version\"") {
-            return Some(at + line.find('{')?);
-        }
-        at += line.len();
-    }
-    None
-}
-
-fn document(value: &Value, line: usize) -> Result<Document, ReadError> {
-    let missing = |member| ReadError::Missing { line, member };
-    let version = text(value, "fio version").ok_or_else(|| missing("fio version"))?;
-    if version.strip_prefix("fio-").unwrap_or(&version).starts_with("2.") {
-        return Err(ReadError::TooOld { line, version });
-    }
-    // A client's report of several servers ends with their sum, `All clients`.
+/// The name of a member that every document has.
+pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
+    let run = Run::of(value).ok_or("fio version")?;
     let jobs = value.get("jobs").or_else(|| value.get("client_stats"));
-    let jobs = jobs.and_then(Value::as_array).ok_or_else(|| missing("jobs"))?;
-    let single = |job: &&Value| text(job, "jobname").is_none_or(|name| name != "All clients");
-    let jobs: Vec<&Value> = jobs.iter().filter(single).collect();
+    let jobs = jobs.and_then(Value::as_array).ok_or("jobs")?;
+    let mut jobs: Vec<&Value> = jobs.iter().collect();
+    without_sum(&mut jobs, |job| job.get("jobname").and_then(Value::as_str).unwrap_or_default());
 
-    let written_ns = written_ns(value);
-    let global_options = options(value, "global options");
-    let run = Run { value, version: &version, global_options: &global_options, written_ns };
-    let measurements = jobs.iter().map(|job| run.measurement(job)).collect();
-    let job_options = jobs.iter().map(|job| options(job, "job options")).collect();
     let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
     let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
-    let disks = disks.map(|one| disk(one, elapsed_s)).collect();
     Ok(Document {
-        version,
-        written_ns,
-        measurements,
-        job_options,
-        disks,
+        written_ns: run.written_ns,
+        measurements: jobs.iter().map(|job| run.measurement(job)).collect(),
+        job_options: jobs.iter().map(|job| options(job, "job options")).collect(),
+        disks: disks.map(|one| disk(one, elapsed_s)).collect(),
         elapsed_s,
-        global_options,
+        version: run.version,
+        global_options: run.global_options,
     })
 }
 
-fn written_ns(value: &Value) -> Option<i64> {
-    let ms = integer(value, "timestamp_ms")
-        .or_else(|| integer(value, "timestamp")?.checked_mul(1000))?;
-    i64::try_from(ms).ok()?.checked_mul(1_000_000)
+/// Takes out the sum of all servers that a client's report ends with, unless it
+/// stands alone.
+pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
+    let is_sum = |job: &T| name(job) == "All clients";
+    if !jobs.iter().all(is_sum) {
+        jobs.retain(|job| !is_sum(job));
+    }
 }
 
 /// What the jobs of a document have in common.
-struct Run<'a> {
-    value: &'a Value,
-    version: &'a str,
-    global_options: &'a [(String, String)],
+#[derive(Debug, Clone, Default)]
+pub(super) struct Run {
+    /// As it says: `fio-3.33`; empty where it is not known.
+    version: String,
+    /// Written by ourselves in fio's shape.
+    ours: bool,
+    global_options: Vec<(String, String)>,
     written_ns: Option<i64>,
 }
 
-impl Run<'_> {
-    fn measurement(&self, job: &Value) -> Measurement {
+impl Run {
+    /// What the document `value` says of all its jobs.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let written_ms = integer(value, "timestamp_ms")
+            .or_else(|| integer(value, "timestamp")?.checked_mul(1000));
+        Some(Self {
+            version: text(value, "fio version")?,
+            ours: value.get("iodyno").is_some(),
+            global_options: options(value, "global options"),
+            written_ns: written_ms.and_then(|ms| i64::try_from(ms).ok()?.checked_mul(1_000_000)),
+        })
+    }
+
+    /// A job of it.
+    pub(super) fn measurement(&self, job: &Value) -> Measurement {
         let mut asked: BTreeMap<String, String> = self.global_options.iter().cloned().collect();
         asked.extend(options(job, "job options"));
         let names = ["read", "write", "trim", "mixed"];
-        let total: Vec<DirectionResult> = names
-            .into_iter()
-            .filter_map(|name| self.direction(name, job.get(name)?))
-            // With unified_rw_reporting=both the directions stand beside their sum.
-            .collect();
-        let failed = integer(job, "total_err").unwrap_or(0);
-        let mixed_only = total.iter().all(|one| one.direction == Direction::Mixed);
-        let mut total: Vec<_> = total
-            .into_iter()
-            .filter(|one| mixed_only || one.direction != Direction::Mixed)
-            .collect();
-        // fio does not tell them by direction.
-        if let [only] = total.as_mut_slice() {
-            only.errors = Some(failed);
+        let sides = || names.into_iter().filter_map(|name| Some((name, job.get(name)?)));
+        let mut total: Vec<DirectionResult> =
+            sides().filter_map(|(name, side)| self.direction(name, side)).collect();
+        // With unified_rw_reporting=both the directions stand beside their sum.
+        if total.iter().any(|one| one.direction != Direction::Mixed) {
+            total.retain(|one| one.direction != Direction::Mixed);
         }
-        let runtimes = names.into_iter().filter_map(|name| integer(job.get(name)?, "runtime"));
-        let counted_ns = runtimes.max().unwrap_or(0).saturating_mul(MS_NS);
-        let account = self.account(job, &total, counted_ns);
+        // Errors are counted where fio was asked to continue, and not by direction.
+        let none = integer(job, "error") == Some(0);
+        let failed = integer(job, "total_err").or(none.then_some(0));
+        if total.len() == 1 || failed == Some(0) {
+            total.iter_mut().for_each(|one| one.errors = failed);
+        }
+        let runtimes = sides().filter_map(|(_, side)| integer(side, "runtime"));
+        let counted_ns = runtimes.max().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(MS_NS));
+        let started_ns = self.started_ns(job, counted_ns.unwrap_or(0));
+        let account = Account {
+            started_ns: started_ns.unwrap_or(0),
+            ..account(job, &total, counted_ns.unwrap_or(0))
+        };
         let end = match &account.failure {
             Some(failure) => EndReason::Failed(failure.clone()),
             None if asked.contains_key("runtime") => EndReason::Time,
             None => EndReason::Done,
         };
-        let targets = asked.get("filename").map_or_else(Vec::new, |names| split_names(names));
-        let workload = workload(asked);
+        let targets = targets(job, &asked);
+        let mut workload = workload(asked);
         // Without latency_target this is the depth in effect, asked for or not.
-        let depth = || integer(job, "latency_depth").and_then(|depth| u32::try_from(depth).ok());
         let searched = integer(job, "latency_target").is_some_and(|target| target > 0);
-        let iodepth = workload.iodepth.or_else(|| depth().filter(|_| !searched));
+        let depth = integer(job, "latency_depth").and_then(|depth| u32::try_from(depth).ok());
+        workload.iodepth = workload.iodepth.or(depth.filter(|_| !searched));
         let group = integer(job, "groupid").and_then(|group| u32::try_from(group).ok());
         Measurement {
             name: text(job, "jobname").unwrap_or_default(),
@@ -150,10 +117,10 @@ impl Run<'_> {
             phase: group.unwrap_or(0),
             group: group.unwrap_or(0),
             targets,
-            workload: Workload { iodepth, ..workload },
-            source: self.version.replacen("fio-", "fio ", 1),
-            started_ns: Some(account.started_ns),
-            duration_ns: Some(counted_ns),
+            workload,
+            source: source(&self.version),
+            started_ns,
+            duration_ns: counted_ns,
             warmup_ns: 0,
             total,
             parts: Vec::new(),
@@ -174,42 +141,73 @@ impl Run<'_> {
             "trim" => Direction::Trim,
             _ => Direction::Mixed,
         };
-        let ios = integer(value, "total_ios")?;
-        let bytes = integer(value, "io_bytes")?;
-        if ios == 0 && bytes == 0 {
+        let ios = integer(value, "total_ios");
+        let bytes = integer(value, "io_bytes");
+        let bytes =
+            bytes.map(|bytes| if self.in_kib(value) { bytes.saturating_mul(1024) } else { bytes });
+        if ios.unwrap_or(0) == 0 && bytes.unwrap_or(0) == 0 {
             return None;
         }
-        let runtime_s = integer(value, "runtime").unwrap_or(0) as f64 / 1e3;
-        let per_s = |amount: u64| if runtime_s > 0.0 { amount as f64 / runtime_s } else { 0.0 };
-        // As the report says; exactly, where it was only truncated.
-        let stated = |name: &str, amount: u64| {
-            let exact = per_s(amount);
-            let stated = float(value, name).filter(|stated| (stated - exact).abs() >= 1.0);
-            Estimate::bare(stated.unwrap_or(exact))
+        let runtime_ms = integer(value, "runtime").unwrap_or(0);
+        // The count over the run time, unless the report says something else.
+        let rate = |amount: Option<u64>, printed: Option<f64>, unit: f64| {
+            let exact = amount.and_then(|amount| per_runtime(amount, runtime_ms));
+            let printed = printed.filter(|printed| *printed > 0.0).map(|printed| printed * unit);
+            match (exact, printed) {
+                (Some(exact), Some(printed)) if (printed - exact.value).abs() >= unit => {
+                    Some(Estimate::bare(printed))
+                }
+                (Some(exact), _) => Some(exact),
+                // Nothing but whole units is printed where the count is not.
+                (None, printed) => printed.map(|low| Estimate {
+                    value: low,
+                    spread: Spread::Rounding { low, high: low + unit },
+                }),
+            }
         };
+        let bandwidth = match float(value, "bw_bytes") {
+            Some(printed) => rate(bytes, Some(printed), 1.0),
+            // Up to fio 3.1 there were whole KiB/s only.
+            None => rate(bytes, float(value, "bw"), 1024.0),
+        };
+        let mut latencies = StatedLatencies::default();
+        for kind in LatencyKind::ALL {
+            if kind != LatencyKind::Completion || !self.repeats_total(value) {
+                *latencies.of_mut(kind) = stated(value, kind.fio_name());
+            }
+        }
         Some(DirectionResult {
-            ios: Some(ios),
-            bytes: Some(bytes),
+            ios,
+            bytes,
             // As far as is known: what a ramp_time did is not in the report.
-            whole_ios: Some(ios),
-            whole_bytes: Some(bytes),
+            whole_ios: ios,
+            whole_bytes: bytes,
             short_ios: integer(value, "short_ios"),
-            iops: Some(stated("iops", ios)),
-            bandwidth: Some(stated("bw_bytes", bytes)),
-            latency_mean: mean_ns(value, "lat_ns").map(Estimate::bare),
-            latency: histogram(value, "lat_ns").unwrap_or_default(),
+            iops: rate(ios, float(value, "iops"), 1.0),
+            bandwidth,
+            latency_mean: latencies.total.mean_ns,
+            latency: binned(value, "lat").unwrap_or_default(),
             split: self.split(value),
+            stated: (latencies != StatedLatencies::default()).then(|| Box::new(latencies)),
             ..DirectionResult::unknown(direction)
         })
     }
 
-    /// slat and clat, but for our own documents where clat repeats the total.
+    /// `io_bytes` was in KiB up to fio 2.20; `io_kbytes` came with the change.
+    fn in_kib(&self, direction: &Value) -> bool {
+        let old = match version_of(&self.version) {
+            Some(version) => version < (2, 21),
+            None => direction.get("clat").is_some(),
+        };
+        old && direction.get("io_kbytes").is_none()
+    }
+
+    /// slat and clat.
     fn split(&self, value: &Value) -> Option<SplitLatency> {
-        let submission = histogram(value, "slat_ns");
-        if self.value.get("iodyno").is_some() && mean_ns(value, "slat_ns").is_none() {
-            return None;
-        }
-        let completion = histogram(value, "clat_ns");
+        let (submission, completion) = match self.repeats_total(value) {
+            true => (None, None),
+            false => (binned(value, "slat"), binned(value, "clat")),
+        };
         let any = submission.is_some() || completion.is_some();
         any.then(|| SplitLatency {
             submission: submission.unwrap_or_default(),
@@ -217,88 +215,77 @@ impl Run<'_> {
         })
     }
 
-    fn account(&self, job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
-        let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
-        let elapsed_ns = match integer(job, "job_runtime") {
-            Some(ms) => ms.saturating_mul(MS_NS),
-            None => counted_ns,
-        };
-        let started_ns = match integer(job, "job_start").and_then(|ms| i64::try_from(ms).ok()) {
-            Some(ms) => ms.saturating_mul(1_000_000),
+    /// In our own documents clat repeats the total unless each I/O was stamped.
+    fn repeats_total(&self, direction: &Value) -> bool {
+        self.ours && stated(direction, "slat").is_empty()
+    }
+
+    fn started_ns(&self, job: &Value, counted_ns: u64) -> Option<i64> {
+        match integer(job, "job_start").and_then(|ms| i64::try_from(ms).ok()) {
+            Some(ms) => Some(ms.saturating_mul(1_000_000)),
             // Not when it started, but near enough to put runs in order.
-            None => self.written_ns.unwrap_or(0).saturating_sub_unsigned(counted_ns),
-        };
-        let share = |name: &str| float(job, name).unwrap_or(0.0) / 100.0;
-        let failed = integer(job, "total_err").unwrap_or(0);
-        let direction = match total {
-            [only] => only.direction,
-            _ => Direction::Mixed,
-        };
-        let first = integer(job, "first_error").and_then(|errno| i32::try_from(errno).ok());
-        let errors = (failed > 0).then(|| ErrorCount {
-            errno: first.unwrap_or(0),
-            direction,
-            count: failed,
-            offsets: Vec::new(),
-        });
-        let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
-        Account {
-            started_ns,
-            elapsed_ns,
-            counted_ns,
-            error: errno,
-            failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
-            errors: errors.into_iter().collect(),
-            cpu: CpuUse {
-                user: share("usr_cpu"),
-                system: share("sys_cpu"),
-                busiest_thread: share("usr_cpu") + share("sys_cpu"),
-            },
-            switches: integer(job, "ctx").unwrap_or(0),
-            major_faults: integer(job, "majf").unwrap_or(0),
-            minor_faults: integer(job, "minf").unwrap_or(0),
-            depth_levels: counts(job, "iodepth_level", ios),
-            sync: job.get("sync").and_then(|sync| histogram(sync, "lat_ns")).unwrap_or_default(),
-            ..Account::default()
+            None => Some(self.written_ns?.saturating_sub_unsigned(counted_ns)),
         }
     }
 }
 
-/// What is known of the workload, from the options as written.
-pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
-    let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
-    let rw = take(["rw", "readwrite"]);
-    let bs = take(["bs", "blocksize"]);
-    let iodepth = take(["iodepth", ""]);
-    let numjobs = take(["numjobs", ""]);
-    let ioengine = take(["ioengine", ""]);
-    let direct = take(["direct", ""]);
-    let size = take(["size", ""]);
-    options.remove("filename");
-    let mut workload = Workload { rw, ioengine, ..Workload::default() };
-    // What is not one number stays as it was written.
-    let mut number = |name: &str, text: Option<String>, parsed: fn(&str) -> Option<u64>| {
-        let text = text?;
-        let number = parsed(&text);
-        if number.is_none() {
-            options.insert(name.to_owned(), text);
-        }
-        number
-    };
-    let plain = |text: &str| text.parse().ok();
-    workload.bs = number("bs", bs, |text| parse_size(text).ok());
-    workload.size = number("size", size, |text| parse_size(text).ok());
-    workload.iodepth = number("iodepth", iodepth, plain).and_then(|n| u32::try_from(n).ok());
-    workload.numjobs = number("numjobs", numjobs, plain).and_then(|n| u32::try_from(n).ok());
-    workload.direct = number("direct", direct, plain).map(|n| n == 1);
-    workload.options = options;
-    workload
+/// fio's version as a source: `fio 3.33`, `fio` where it is not known.
+pub(super) fn source(version: &str) -> String {
+    format!("fio {}", version.trim_start_matches("fio-")).trim_end().to_owned()
 }
 
-/// Names separated by `:`; `\:` stands for a colon in a name.
-pub(super) fn split_names(names: &str) -> Vec<String> {
-    let marked = names.replace("\\:", "\0");
-    marked.split(':').map(|name| name.replace('\0', ":")).collect()
+/// Major and minor version of `fio-3.33`, `2.0.8`, `fio-3.36-19-ge7e53`.
+pub(super) fn version_of(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim_start_matches("fio-").split(['.', '-']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// `filename`; on another host behind its name, as in `host:/dev/nvme0n1`.
+fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
+    let names = asked.get("filename").map_or_else(Vec::new, |names| split_names(names));
+    match text(job, "hostname") {
+        Some(host) if names.is_empty() => vec![host],
+        Some(host) => names.iter().map(|name| format!("{host}:{name}")).collect(),
+        None => names,
+    }
+}
+
+fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
+    let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
+    let share = |name: &str| float(job, name).unwrap_or(0.0) / 100.0;
+    let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
+    let failed = integer(job, "total_err").unwrap_or(0);
+    let direction = match total {
+        [only] => only.direction,
+        _ => Direction::Mixed,
+    };
+    let first = integer(job, "first_error").and_then(|errno| i32::try_from(errno).ok());
+    let errors = (failed > 0).then(|| ErrorCount {
+        errno: first.unwrap_or(0),
+        direction,
+        count: failed,
+        offsets: Vec::new(),
+    });
+    let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
+    Account {
+        elapsed_ns: integer(job, "job_runtime").map_or(counted_ns, |ms| ms.saturating_mul(MS_NS)),
+        counted_ns,
+        error: errno,
+        failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
+        errors: errors.into_iter().collect(),
+        cpu: CpuUse {
+            user: share("usr_cpu"),
+            system: share("sys_cpu"),
+            busiest_thread: share("usr_cpu") + share("sys_cpu"),
+        },
+        switches: count("ctx"),
+        major_faults: count("majf"),
+        minor_faults: count("minf"),
+        depth_levels: counts(job, "iodepth_level", ios),
+        sync: job.get("sync").and_then(|sync| binned(sync, "lat")).unwrap_or_default(),
+        latency_ranges: latency_ranges(job),
+        ..Account::default()
+    }
 }
 
 fn disk(value: &Value, elapsed_s: Option<u64>) -> DiskUse {

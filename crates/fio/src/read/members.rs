@@ -1,7 +1,11 @@
 //! Members of fio's JSON objects, with the types that fio's versions gave them.
 
-use iodyno_model::Histogram;
+use iodyno_model::{Estimate, LatencyRange, Spread};
 use serde_json::Value;
+
+/// More than any run counts: what is above was not counted, but damaged. Sums of
+/// many such numbers still fit.
+pub(super) const MOST: u64 = 1 << 48;
 
 /// A whole number; some publishers have them as floats.
 pub(super) fn integer(of: &Value, name: &str) -> Option<u64> {
@@ -39,30 +43,6 @@ pub(super) fn options(of: &Value, name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Latencies of `of[name]` (`clat_ns`) by their bins; `None` without bins.
-pub(super) fn histogram(of: &Value, name: &str) -> Option<Histogram> {
-    let latency = of.get(name)?;
-    let mut bins = Vec::new();
-    for (middle_ns, count) in latency.get("bins")?.as_object()? {
-        bins.push((Histogram::index(middle_ns.parse().ok()?), count.as_u64()?));
-    }
-    let count = bins.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count))?;
-    let (n, mean) = (count as f64, float(latency, "mean")?);
-    let deviation = float(latency, "stddev").unwrap_or(0.0);
-    let squares = deviation * deviation * (n - 1.0).max(0.0) + n * mean * mean;
-    let (min_ns, max_ns) = (integer(latency, "min")?, integer(latency, "max")?);
-    let mut histogram = Histogram::default();
-    histogram.add_counts(bins, mean * n, squares, min_ns, max_ns.max(min_ns));
-    (count > 0).then_some(histogram)
-}
-
-/// Mean of the latencies `of[name]`, ns, where there were any.
-pub(super) fn mean_ns(of: &Value, name: &str) -> Option<f64> {
-    let latency = of.get(name)?;
-    let any = integer(latency, "N").map_or_else(|| integer(latency, "max"), Some)? > 0;
-    float(latency, "mean").filter(|_| any)
-}
-
 /// Shares in percent of `total`, by class, as counts.
 pub(super) fn counts<const N: usize>(of: &Value, name: &str, total: u64) -> [u64; N] {
     let mut counts = [0; N];
@@ -72,8 +52,46 @@ pub(super) fn counts<const N: usize>(of: &Value, name: &str, total: u64) -> [u64
         let lowest: u64 = class.trim_start_matches(">=").parse().unwrap_or(0);
         let at = lowest.checked_ilog2().map_or(N, |class| class as usize);
         if let (Some(count), Some(percent)) = (counts.get_mut(at), share.as_f64()) {
-            *count = (percent / 100.0 * total as f64).round() as u64;
+            *count = ((percent / 100.0 * total as f64).round() as u64).min(MOST);
         }
     }
     counts
+}
+
+/// Classes of latencies: the member in JSON, the unit in ns, upper ends.
+pub(super) const CLASSES: [(&str, u64, &[u64]); 3] = [
+    ("latency_ns", 1, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000]),
+    ("latency_us", 1000, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000]),
+    ("latency_ms", 1_000_000, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000]),
+];
+
+/// Shares of I/Os by latency.
+pub(super) fn latency_ranges(of: &Value) -> Vec<LatencyRange> {
+    let mut shares = Vec::new();
+    for (name, unit_ns, ends) in CLASSES {
+        let Some(classes) = of.get(name) else { continue };
+        shares
+            .extend(ends.iter().map(|end| (Some(end * unit_ns), float(classes, &end.to_string()))));
+        if let Some(beyond) = float(classes, ">=2000") {
+            shares.push((None, Some(beyond)));
+        }
+    }
+    ranges(shares)
+}
+
+/// Ranges of (upper end in ns, share in percent), one behind the other. Shares
+/// are printed with two decimals, and less than 0.01 as 0.01.
+pub(super) fn ranges(shares: Vec<(Option<u64>, Option<f64>)>) -> Vec<LatencyRange> {
+    let mut low_ns = 0;
+    let mut ranges = Vec::new();
+    for (high_ns, percent) in shares {
+        if let Some(percent) = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0) {
+            let low = if percent <= 0.01 { 0.0 } else { (percent - 0.005) / 100.0 };
+            let spread = Spread::Rounding { low, high: ((percent + 0.005) / 100.0).min(1.0) };
+            let share = Estimate { value: percent / 100.0, spread };
+            ranges.push(LatencyRange { low_ns, high_ns, share });
+        }
+        low_ns = high_ns.unwrap_or(low_ns);
+    }
+    ranges
 }

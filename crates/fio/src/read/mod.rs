@@ -1,15 +1,30 @@
-//! fio's output as measurements: JSON and JSON+ of fio 3.0 and later.
+//! fio's output as measurements: normal, terse, JSON and JSON+ of all versions,
+//! logs, and folders of them.
 //!
 //! What the text does not say stays unknown.
 
+mod bench_fio;
+mod clones;
 mod document;
 mod figure;
+mod folder;
 mod imported;
 mod json;
+mod latency;
+mod log;
 mod members;
+mod mend;
 mod normal;
+mod owner;
+mod paste;
+mod rate;
+mod reports;
+mod same_run;
+mod series;
+mod terse;
+mod workload;
 
 pub use document::{Document, ReadError};
-pub use imported::{Imported, Problem, path, text};
-pub use json::{documents, json};
+pub use imported::{Imported, Problem, path, stream, text};
 pub use normal::normal;
+pub use reports::{documents, json};

@@ -6,7 +6,7 @@ use iodyno_model::Workload;
 use super::header::Announced;
 use super::job::Surroundings;
 use super::run::Run;
-use crate::read::json::{split_names, workload};
+use crate::read::workload::{split_names, workload};
 
 impl Run {
     /// What is known of a job beside its results.

@@ -1,0 +1,76 @@
+//! What bench-fio's names say: `TARGET/4k/randread-64-32.json`, and for mixes
+//! `TARGET/randrw75/4k/randrw-64-32.json`; logs are called
+//! `randread-iodepth-64-numjobs-32_bw.1.log`.
+
+use std::path::Path;
+
+use iodyno_job::parse_size;
+use iodyno_model::Workload;
+
+/// What the name of a result or of its logs, without their endings, says of
+/// the workload, and the target's name; `None` where it is not bench-fio's.
+pub(super) fn named(folder: &Path, stem: &str) -> Option<(Workload, Option<String>)> {
+    const RW: [&str; 10] = [
+        "read",
+        "write",
+        "randread",
+        "randwrite",
+        "rw",
+        "readwrite",
+        "randrw",
+        "trim",
+        "randtrim",
+        "trimwrite",
+    ];
+    let words: Vec<&str> = stem.split('-').collect();
+    let (rw, iodepth, numjobs) = match words[..] {
+        [rw, "iodepth", iodepth, "numjobs", numjobs] => (rw, iodepth, numjobs),
+        [rw, iodepth, numjobs] => (rw, iodepth, numjobs),
+        _ => return None,
+    };
+    let mut workload = Workload {
+        rw: Some(rw.to_owned()).filter(|rw| RW.contains(&rw.as_str())),
+        iodepth: iodepth.parse().ok(),
+        numjobs: numjobs.parse().ok(),
+        ..Workload::default()
+    };
+    if workload.rw.is_none() || workload.iodepth.is_none() || workload.numjobs.is_none() {
+        return None;
+    }
+    let mut folders = folder.iter().rev().filter_map(|name| name.to_str());
+    let sizes = |name: &&str| name.starts_with(|first: char| first.is_ascii_digit());
+    let Some(bs) = folders.next().filter(sizes).and_then(|name| parse_size(name).ok()) else {
+        return Some((workload, None));
+    };
+    workload.bs = Some(bs);
+    let mut target = folders.next();
+    let share =
+        target.and_then(|name| name.strip_prefix(rw)).and_then(|share| share.parse::<u8>().ok());
+    if let Some(share) = share {
+        workload.options.insert("rwmixread".into(), share.to_string());
+        target = folders.next();
+    }
+    Some((workload, target.map(str::to_owned)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_the_workload_and_the_target() {
+        let (workload, target) =
+            named(Path::new("out/nvme0n1/randrw75/4k"), "randrw-64-32").unwrap();
+        assert_eq!(workload.label(), "rw=randrw bs=4k iodepth=64 numjobs=32 rwmixread=75");
+        assert_eq!(target.as_deref(), Some("nvme0n1"));
+        let (workload, target) = named(Path::new("sdb/1m"), "read-iodepth-8-numjobs-1").unwrap();
+        assert_eq!(
+            (workload.bs, workload.iodepth, target.as_deref()),
+            (Some(1 << 20), Some(8), Some("sdb"))
+        );
+        assert!(
+            named(Path::new("4k"), "my-1-2").is_none() && named(Path::new(""), "read").is_none()
+        );
+        assert_eq!(named(Path::new("plain"), "read-1-2").unwrap().0.bs, None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Folders of results with their logs, such as bench-fio's.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use iodyno_model::Measurement;
+
+use super::bench_fio;
+use super::imported::{Imported, Problem, nothing, stream};
+use super::log::{Known, LogName};
+use super::owner::{known_beside, owners, shares};
+use super::workload::complete;
+
+const BUFFER_BYTES: usize = 256 << 10;
+/// Endings of files that lie beside results and are none.
+const PASSED_OVER: [&str; 12] =
+    ["fio", "ini", "job", "png", "svg", "jpg", "jpeg", "gif", "webp", "pdf", "pickle", "fz"];
+
+/// Logs of one run: what `write_bw_log` and the like were given, in a folder.
+type Logs = BTreeMap<(PathBuf, String), Vec<Log>>;
+
+/// A log by name and path.
+pub(super) type Log = (LogName, PathBuf);
+
+/// A measurement, and the file that it was read from.
+pub(super) struct Found {
+    pub(super) folder: PathBuf,
+    pub(super) stem: String,
+    pub(super) measurement: Measurement,
+}
+
+/// What a file holds; of a log a measurement of its own.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn file(path: &Path) -> io::Result<Imported> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_block_device() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a block device is no report"));
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match LogName::parse(name) {
+        Some(log) => {
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            let mut imported = Imported::default();
+            let logs = vec![(log.clone(), path.to_owned())];
+            let known = known_beside(&folder, &log.stem);
+            imported.of_logs_alone(&folder, &log.stem, logs, known);
+            Ok(imported)
+        }
+        None => stream(&path.display().to_string(), open(path)?),
+    }
+}
+
+/// What all files below `folder` hold. Logs become series of the measurements
+/// that they belong to; those that belong to none become measurements.
+///
+/// # Errors
+/// The folder cannot be read. What cannot be read of its files is a problem.
+pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
+    let mut imported = Imported::default();
+    let mut found: Vec<Found> = Vec::new();
+    let mut logs = Logs::new();
+    for path in files(folder, &mut imported.problems)? {
+        let name =
+            path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let inside = path.parent().unwrap_or(folder).to_owned();
+        if let Some(log) = LogName::parse(&name) {
+            logs.entry((inside, log.stem.clone())).or_default().push((log, path));
+            continue;
+        }
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
+        if PASSED_OVER.contains(&ending.to_ascii_lowercase().as_str()) || name.starts_with('.') {
+            continue;
+        }
+        let title = path.display().to_string();
+        let here = match open(&path).and_then(|input| stream(&title, input)) {
+            Ok(here) => here,
+            Err(error) => {
+                imported.problems.push(Problem::new(&title, None, error.to_string()));
+                continue;
+            }
+        };
+        imported.problems.extend(here.problems);
+        for mut measurement in here.measurements {
+            name_from_path(&mut measurement, &inside, stem);
+            found.push(Found { folder: inside.clone(), stem: stem.to_owned(), measurement });
+        }
+    }
+    for ((inside, stem), logs) in logs {
+        let owners: Vec<usize> = owners(&found, &inside, &stem);
+        match shares(&owners, &found, &logs) {
+            Some(shares) => {
+                for (owner, logs) in shares {
+                    imported.attach(&mut found[owner].measurement, logs);
+                }
+            }
+            None => {
+                if !owners.is_empty() {
+                    let title = inside.join(&stem).display().to_string();
+                    let what = "which of the jobs these logs belong to cannot be told";
+                    imported.problems.push(Problem::new(&title, None, what));
+                }
+                imported.of_logs_alone(&inside, &stem, logs, Known::default());
+            }
+        }
+    }
+    let alone = std::mem::take(&mut imported.measurements);
+    imported.measurements = found.into_iter().map(|found| found.measurement).chain(alone).collect();
+    if imported.measurements.is_empty() && imported.problems.is_empty() {
+        return Ok(nothing(&folder.display().to_string()));
+    }
+    Ok(imported)
+}
+
+/// All files below `folder`, sorted by path. Links to folders are not followed.
+fn files(folder: &Path, problems: &mut Vec<Problem>) -> io::Result<Vec<PathBuf>> {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    entries.sort();
+    let mut found = Vec::new();
+    for path in entries {
+        let is_folder = path.symlink_metadata().is_ok_and(|entry| entry.is_dir());
+        if is_folder {
+            match files(&path, problems) {
+                Ok(below) => found.extend(below),
+                Err(error) => {
+                    let title = path.display().to_string();
+                    problems.push(Problem::new(&title, None, error.to_string()));
+                }
+            }
+        } else if path.metadata().is_ok_and(|entry| entry.is_file()) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn open(path: &Path) -> io::Result<BufReader<File>> {
+    Ok(BufReader::with_capacity(BUFFER_BYTES, File::open(path)?))
+}
+
+/// What bench-fio's names say and the report does not.
+pub(super) fn name_from_path(measurement: &mut Measurement, folder: &Path, stem: &str) {
+    if let Some((workload, target)) = bench_fio::named(folder, stem) {
+        complete(&mut measurement.workload, workload);
+        if measurement.targets.is_empty() {
+            measurement.targets.extend(target);
+        }
+    }
+}

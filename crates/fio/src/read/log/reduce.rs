@@ -1,0 +1,226 @@
+//! One log, reduced to windows as it is read.
+
+use std::io::{self, BufRead};
+
+use iodyno_model::{Histogram, LatencyKind, LatencySeries, RateSeries};
+
+use super::Kind;
+use super::bins::BinsRow;
+use super::grid::{Cell, Grid};
+use super::nature::{LOOKED_AT, Nature};
+use super::row::{Damage, Row, each_line};
+use crate::read::latency::Unit;
+
+const MS_NS: u64 = 1_000_000;
+/// Windows into which rows of single I/Os are gathered, ns.
+const GATHERED_NS: u64 = 100 * MS_NS;
+
+/// Windows of rates.
+pub(super) type Rates = Grid<Cell, { RateSeries::LIMIT }>;
+/// Windows of latencies.
+pub(super) type Latencies = Grid<Histogram, { LatencySeries::LIMIT }>;
+
+/// What is known of a log from the report of its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Known {
+    /// Major and minor version of fio.
+    pub(crate) version: Option<(u32, u32)>,
+    /// `log_avg_msec`.
+    pub(crate) log_avg_msec: Option<u64>,
+}
+
+/// How the rows of a log are gathered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gather {
+    /// Rows of several jobs stand one between the other.
+    pub(super) all_jobs: bool,
+    /// All directions are one, the first.
+    pub(super) together: bool,
+    /// Latencies over time are kept; they are large.
+    pub(super) latencies: bool,
+    /// Windows are as long as those of the other logs of the run, ns.
+    pub(super) width_ns: Option<u64>,
+}
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub(super) struct Reduced {
+    /// Windows by direction: read, write, trim.
+    pub(super) rates: [Option<Rates>; 3],
+    /// All latencies by direction, where each I/O has a row.
+    pub(super) whole: [Histogram; 3],
+    /// Latencies over time by direction, where they are known to the bin.
+    pub(super) latencies: [Option<Latencies>; 3],
+    /// Each I/O has a row.
+    pub(super) single: bool,
+    /// Latencies are taken for ns: the log does not tell.
+    pub(super) unit_assumed: bool,
+    /// What is no row.
+    pub(super) damage: Damage,
+    /// There was not one row.
+    pub(super) empty: bool,
+}
+
+/// Reads a log of `kind`.
+pub(super) fn reduce(
+    input: impl BufRead,
+    kind: Kind,
+    gather: Gather,
+    known: &Known,
+) -> io::Result<Reduced> {
+    if let Kind::Bins(_) = kind {
+        return reduce_bins(input, gather.together);
+    }
+    let mut first: Vec<Row> = Vec::with_capacity(LOOKED_AT);
+    let mut state: Option<Rows> = None;
+    let begin = |rows: &[Row]| {
+        let mut state = Rows::new(kind, gather, Nature::of(kind, rows, known));
+        rows.iter().for_each(|row| state.add(row));
+        state
+    };
+    let damage = each_line(input, |line| {
+        let Some(mut row) = Row::parse(line) else { return false };
+        row.direction = if gather.together { 0 } else { row.direction };
+        match &mut state {
+            Some(state) => state.add(&row),
+            None => {
+                first.push(row);
+                if first.len() == LOOKED_AT {
+                    state = Some(begin(&first));
+                }
+            }
+        }
+        true
+    })?;
+    let state = state.unwrap_or_else(|| begin(&first));
+    Ok(Reduced { damage, empty: first.is_empty(), ..state.reduced })
+}
+
+/// Rows on their way into windows.
+struct Rows {
+    kind: Kind,
+    all_jobs: bool,
+    /// Latencies over time are kept.
+    latencies: bool,
+    nature: Nature,
+    unit: Unit,
+    width_ns: u64,
+    /// End of the last window by direction, ms.
+    last_ms: [u64; 3],
+    reduced: Reduced,
+}
+
+impl Rows {
+    fn new(kind: Kind, gather: Gather, nature: Nature) -> Self {
+        let own_ns = nature.window_ms.map_or(GATHERED_NS, |ms| ms.saturating_mul(MS_NS));
+        let latency = matches!(kind, Kind::Latency(_));
+        let reduced = Reduced {
+            single: nature.window_ms.is_none(),
+            unit_assumed: latency && nature.unit.is_none(),
+            ..Reduced::default()
+        };
+        Self {
+            kind,
+            // Directions that are one stand one between the other, too.
+            all_jobs: gather.all_jobs || gather.together,
+            latencies: gather.latencies && kind != Kind::Latency(LatencyKind::Submission),
+            nature,
+            unit: nature.unit.unwrap_or(Unit::Ns),
+            width_ns: gather.width_ns.unwrap_or(own_ns),
+            last_ms: [0; 3],
+            reduced,
+        }
+    }
+
+    fn add(&mut self, row: &Row) {
+        let time_ms = row.time_ms.saturating_sub(self.nature.origin_ms);
+        match self.nature.window_ms {
+            None => self.add_io(time_ms, row),
+            Some(window_ms) => self.add_window(time_ms, window_ms, row),
+        }
+    }
+
+    fn add_io(&mut self, time_ms: u64, row: &Row) {
+        let time_ns = time_ms.saturating_mul(MS_NS);
+        let rates = self.reduced.rates[row.direction].get_or_insert(Rates::new(self.width_ns));
+        rates.end_ns = rates.end_ns.max(time_ns.saturating_add(MS_NS));
+        let cell = rates.at(time_ns);
+        cell.ios += 1.0;
+        cell.bytes += row.bs as f64;
+        if let Kind::Latency(_) = self.kind {
+            let ns = row.value.saturating_mul(self.unit.printed_ns());
+            cell.latency_sum_ns += ns as f64;
+            cell.latency_count += 1.0;
+            self.reduced.whole[row.direction].record(ns);
+            if self.latencies {
+                let latencies = self.reduced.latencies[row.direction]
+                    .get_or_insert(Latencies::new(LatencySeries::SHORTEST_NS));
+                latencies.at(time_ns).record(ns);
+                latencies.end_ns = latencies.end_ns.max(time_ns.saturating_add(MS_NS));
+            }
+        }
+    }
+
+    fn add_window(&mut self, time_ms: u64, window_ms: u64, row: &Row) {
+        let length_ms = self.length_ms(time_ms, window_ms, row.direction);
+        self.last_ms[row.direction] = time_ms;
+        let seconds = length_ms as f64 / 1e3;
+        let value = row.value as f64;
+        let amount = match self.kind {
+            Kind::Bandwidth => Cell { bytes: value * 1024.0 * seconds, ..Cell::default() },
+            Kind::Iops => Cell { ios: value * seconds, ..Cell::default() },
+            Kind::Latency(_) | Kind::Bins(_) => {
+                let share = length_ms as f64 / window_ms as f64;
+                let sum = value * self.unit.printed_ns() as f64 * share;
+                Cell { latency_sum_ns: sum, latency_count: share, ..Cell::default() }
+            }
+        };
+        let rates = self.reduced.rates[row.direction].get_or_insert(Rates::new(self.width_ns));
+        let to_ns = time_ms.saturating_mul(MS_NS);
+        rates.spread(to_ns.saturating_sub(length_ms.saturating_mul(MS_NS)), to_ns, &amount);
+    }
+
+    /// Length of the window that ends at `time_ms`: since the last one, unless
+    /// windows without I/O are left out between them, or it is another job's.
+    fn length_ms(&self, time_ms: u64, window_ms: u64, direction: usize) -> u64 {
+        let usual = window_ms.min(time_ms);
+        match time_ms.checked_sub(self.last_ms[direction]) {
+            None | Some(0) => usual,
+            // What is late covers all of its time; what is left out is whole windows.
+            Some(step) if step >= window_ms.saturating_mul(2) - window_ms / 10 => usual,
+            Some(step) if self.all_jobs && step < window_ms / 2 => usual,
+            Some(step) => step,
+        }
+    }
+}
+
+fn reduce_bins(input: impl BufRead, together: bool) -> io::Result<Reduced> {
+    let mut reduced = Reduced { empty: true, ..Reduced::default() };
+    let mut last_ms = [0; 3];
+    reduced.damage = {
+        let Reduced { empty, latencies, .. } = &mut reduced;
+        each_line(input, |line| {
+            let Some(mut row) = BinsRow::parse(line) else { return false };
+            row.direction = if together { 0 } else { row.direction };
+            *empty = false;
+            let from_ms =
+                if row.time_ms > last_ms[row.direction] { last_ms[row.direction] } else { 0 };
+            last_ms[row.direction] = row.time_ms;
+            let length_ns = (row.time_ms - from_ms).saturating_mul(MS_NS);
+            // Windows of the log are those of the series, but of a second at least.
+            let latencies =
+                latencies[row.direction].get_or_insert(Latencies::new(whole_seconds_ns(length_ns)));
+            let middle_ms = from_ms + (row.time_ms - from_ms) / 2;
+            latencies.at(middle_ms.saturating_mul(MS_NS)).merge(&row.latency);
+            latencies.end_ns = latencies.end_ns.max(row.time_ms.saturating_mul(MS_NS));
+            true
+        })?
+    };
+    Ok(reduced)
+}
+
+/// The nearest length in whole seconds.
+fn whole_seconds_ns(length_ns: u64) -> u64 {
+    let second_ns = LatencySeries::SHORTEST_NS;
+    (length_ns.saturating_add(second_ns / 2) / second_ns).max(1) * second_ns
+}

@@ -1,0 +1,163 @@
+//! Rows of a log.
+
+use std::io::{self, BufRead, Read};
+
+/// What a row says: one I/O, or what is logged of all I/Os in a window
+/// (`log_avg_msec`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Row {
+    /// End, ms since the start, or since 1970 (`log_unix_epoch`).
+    pub(super) time_ms: u64,
+    pub(super) value: u64,
+    /// 0 read, 1 write, 2 trim.
+    pub(super) direction: usize,
+    /// Bytes; 0 of a window.
+    pub(super) bs: u64,
+    pub(super) columns: usize,
+    /// The column behind `bs`: offset or priority, as it happens.
+    pub(super) fifth: u64,
+    /// A column is hexadecimal, as priorities are from fio 3.28 on.
+    pub(super) hex: bool,
+}
+
+/// Rows that were passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Damage {
+    /// Line of the first one, from 1.
+    pub(super) line: usize,
+    pub(super) rows: usize,
+}
+
+impl Row {
+    /// The row in `line`: `time, value, direction, bs` and what else was logged.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        const MOST: usize = 8;
+        let mut columns = Columns::new(line);
+        let mut values = [0; MOST];
+        let mut count = 0;
+        while let Some(value) = columns.next()? {
+            *values.get_mut(count)? = value;
+            count += 1;
+        }
+        // With log_window_value=both the largest value stands behind the mean.
+        let both = count >= 6 && values[2] > 2;
+        let direction = 2 + usize::from(both);
+        let row = Self {
+            time_ms: values[0],
+            value: values[1],
+            direction: usize::try_from(values[direction]).ok()?,
+            bs: values[direction + 1],
+            columns: count,
+            fifth: values[direction + 2],
+            hex: columns.hex,
+        };
+        (count >= 4 && row.direction <= 2).then_some(row)
+    }
+}
+
+/// Numbers separated by commas.
+pub(super) struct Columns<'a> {
+    rest: &'a [u8],
+    hex: bool,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) const fn new(line: &'a [u8]) -> Self {
+        Self { rest: line, hex: false }
+    }
+
+    /// The next number, `Some(None)` at the end, `None` where there is none.
+    #[expect(clippy::option_option, reason = "the end is no damage")]
+    pub(super) fn next(&mut self) -> Option<Option<u64>> {
+        while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        if self.rest.is_empty() {
+            return Some(None);
+        }
+        let mut value: u64 = 0;
+        let before = self.rest.len();
+        if let [b'0', b'x', rest @ ..] = self.rest {
+            self.rest = rest;
+            self.hex = true;
+        }
+        let radix = if self.hex { 16 } else { 10 };
+        while let [byte, rest @ ..] = self.rest {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' if self.hex => byte - b'a' + 10,
+                _ => break,
+            };
+            value = value.checked_mul(radix)?.checked_add(digit.into())?;
+            self.rest = rest;
+        }
+        if self.rest.len() == before {
+            return None;
+        }
+        while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        match self.rest {
+            [b',', rest @ ..] => self.rest = rest,
+            [] => {}
+            _ => return None,
+        }
+        Some(Some(value))
+    }
+}
+
+/// Calls `take` for each line of `input` that is not empty; what it refuses is damage.
+pub(super) fn each_line(
+    mut input: impl BufRead,
+    mut take: impl FnMut(&[u8]) -> bool,
+) -> io::Result<Damage> {
+    /// A histogram's row is of 50 kB at most; without an end of line the rest is no log.
+    const LONGEST: u64 = 1 << 20;
+    let mut damage = Damage::default();
+    let (mut line, mut number) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        if (&mut input).take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+            return Ok(damage);
+        }
+        number += 1;
+        if !line.trim_ascii().is_empty() && !take(&line) {
+            damage.line = if damage.rows == 0 { number } else { damage.line };
+            damage.rows += 1;
+        }
+    }
+}
+
+/// Whether a text that begins like this is a log, whatever it is called.
+pub(crate) fn looks_like_log(beginning: &[u8]) -> bool {
+    const LOOKED_AT: usize = 8;
+    let lines: Vec<&[u8]> = beginning
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty())
+        .collect();
+    // The last one may be cut off.
+    let whole = &lines[..lines.len().saturating_sub(1).max(1).min(lines.len())];
+    let rows = whole.iter().take(LOOKED_AT).filter(|line| Row::parse(line).is_some()).count();
+    2 * rows > whole.len().min(LOOKED_AT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_those_of_fios_versions() {
+        let parsed = |line: &str| Row::parse(line.as_bytes());
+        let row =
+            Row { time_ms: 53, value: 46022, direction: 0, bs: 4096, columns: 4, ..Row::default() };
+        assert_eq!(parsed("53, 46022, 0, 4096\n"), Some(row));
+        let offset = parsed("0, 55173, 1, 4096, 1011712, 0x0003").unwrap();
+        assert_eq!((offset.columns, offset.fifth, offset.hex), (6, 1_011_712, true));
+        let both = parsed("500, 160390, 8535539, 2, 0, 0").unwrap();
+        assert_eq!((both.value, both.direction, both.bs), (160_390, 2, 0));
+        for bad in ["3000, 50", "garbage", "1, 2, 3, 4096", "1,,0,4096", "-1, 2, 0, 4", ""] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+        assert_eq!(parsed("99999999999999999999, 1, 0, 0"), None);
+    }
+}

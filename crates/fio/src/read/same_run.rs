@@ -1,0 +1,112 @@
+//! The same run in several of fio's formats (`--output-format=normal,json`),
+//! and in several of its reports (`--status-interval`).
+
+use iodyno_model::{DirectionResult, Estimate, Measurement};
+
+use crate::read::workload::complete;
+
+/// `best` with those of `others` that it does not hold. What others know of a
+/// run that it holds, and it does not, is taken over.
+pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> Vec<Measurement> {
+    let mut met = vec![false; best.len()];
+    for other in others {
+        let same = best.iter().enumerate().position(|(n, one)| !met[n] && same_run(one, &other));
+        match same {
+            Some(same) => {
+                met[same] = true;
+                supplement(&mut best[same], other);
+            }
+            None => {
+                met.push(true);
+                best.push(other);
+            }
+        }
+    }
+    best
+}
+
+/// Both are of one run as far as names, run times and amounts tell, which are
+/// rounded where they are printed.
+fn same_run(one: &Measurement, other: &Measurement) -> bool {
+    let near = |a: f64, b: f64, rounding: f64| (a - b).abs() <= rounding * a.max(b);
+    let time = match (one.duration_ns, other.duration_ns) {
+        (Some(a), Some(b)) => near(a as f64, b as f64, 0.01) || a.abs_diff(b) <= 2_000_000,
+        _ => true,
+    };
+    // Reported together they stand as one direction, up to fio 3.26 as reads. A
+    // direction that moved nothing may be left out.
+    let sum = |of: &Measurement, amount: fn(&DirectionResult) -> Option<u64>| {
+        let moved = of.total.iter().filter(|one| one.bytes != Some(0));
+        moved.clone().next()?;
+        moved.into_iter().try_fold(0_u64, |sum, one| sum.checked_add(amount(one)?))
+    };
+    let ios = match (sum(one, |side| side.ios), sum(other, |side| side.ios)) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    let bytes = match (sum(one, |side| side.bytes), sum(other, |side| side.bytes)) {
+        (Some(a), Some(b)) => near(a as f64, b as f64, 0.06) || a.abs_diff(b) <= 4096,
+        _ => true,
+    };
+    one.name.trim() == other.name.trim() && one.group == other.group && time && ios && bytes
+}
+
+fn supplement(best: &mut Measurement, other: Measurement) {
+    complete(&mut best.workload, other.workload);
+    if best.targets.is_empty() {
+        best.targets = other.targets;
+    }
+    best.started_ns = best.started_ns.or(other.started_ns);
+    for side in other.total {
+        let Some(mine) = best.total.iter_mut().find(|one| one.direction == side.direction) else {
+            continue;
+        };
+        mine.ios = mine.ios.or(side.ios);
+        mine.whole_ios = mine.whole_ios.or(side.whole_ios);
+        mine.short_ios = mine.short_ios.or(side.short_ios);
+        mine.errors = mine.errors.or(side.errors);
+        mine.iops = narrower(mine.iops, side.iops);
+        mine.latency_mean = mine.latency_mean.or(side.latency_mean);
+        mine.stated = mine.stated.take().or(side.stated);
+    }
+}
+
+/// The estimate of the narrower interval; of bare ones the first.
+fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> {
+    let width = |estimate: Estimate| estimate.bounds().map_or(0.0, |(low, high)| high - low);
+    match (one, other) {
+        (Some(a), Some(b)) if b.bounds().is_some() && width(b) < width(a) => Some(b),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Whether `later` is a later report of the same run, where
+/// no time is told: it is if nothing in it is less than before, and if bytes were added, time was in
+/// proportion, and if none were, their latencies are the same (clones, and other
+/// runs of the same job, have moved as much as this one with other latencies, or
+/// more or less in as much time).
+pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
+    const BURST: f64 = 8.0;
+    let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
+        // It had not begun.
+        return earlier.failure().is_none();
+    };
+    let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;
+    let goes_on = |side: &DirectionResult| {
+        let Some(next) = later.result(side.direction) else { return false };
+        let (bytes, next_bytes) = (side.bytes.unwrap_or(0), next.bytes.unwrap_or(0));
+        if next_bytes == bytes {
+            return next.stated == side.stated;
+        }
+        let extremes = |one: &DirectionResult| {
+            let stated = one.stated.as_ref().map(|stated| &stated.completion);
+            let value = |of: Option<Estimate>| of.map(|of| of.value);
+            stated.map(|stated| (value(stated.min_ns), value(stated.max_ns))).unwrap_or_default()
+        };
+        let ((min, max), (next_min, next_max)) = (extremes(side), extremes(next));
+        let in_proportion =
+            bytes == 0 || share(next_bytes, bytes) <= BURST * share(next_time, time);
+        next_bytes > bytes && max <= next_max && (min.is_none() || next_min <= min) && in_proportion
+    };
+    next_time >= time && earlier.total.iter().all(goes_on)
+}

@@ -1,0 +1,167 @@
+//! Logs as series of measurements.
+
+use std::path::Path;
+
+use iodyno_model::{Conditions, Direction, EndReason, LatencyKind, Measurement, Workload};
+
+use super::folder::{Log, name_from_path, open};
+use super::imported::{Imported, Problem};
+use super::json::source;
+use super::log::{Jobs, Kind, Known, Series};
+use super::owner::known_from;
+
+impl Imported {
+    /// Gives `measurement` the series of its logs.
+    pub(super) fn attach(&mut self, measurement: &mut Measurement, logs: Vec<Log>) {
+        let known = known_from(measurement);
+        let mixed = measurement.result(Direction::Mixed).is_some();
+        let series = self.read(logs, known, mixed, measurement.workload.numjobs);
+        for result in series.results {
+            let own = measurement.total.iter_mut().find(|own| own.direction == result.direction);
+            let Some(own) = own else {
+                measurement.total.push(result);
+                continue;
+            };
+            own.series = result.series;
+            own.latency_series = result.latency_series;
+            // A log of each I/O holds all of its latencies.
+            if own.ios.is_some() && own.ios == result.ios && own.latency.count() == 0 {
+                own.latency = result.latency;
+                own.split = own.split.take().or(result.split);
+            }
+        }
+    }
+
+    /// A measurement of which nothing but logs is there.
+    pub(super) fn of_logs_alone(
+        &mut self,
+        folder: &Path,
+        stem: &str,
+        logs: Vec<Log>,
+        known: Known,
+    ) {
+        let series = self.read(logs, known, false, None);
+        if series.results.is_empty() {
+            return;
+        }
+        let mut measurement = Measurement {
+            name: stem.to_owned(),
+            phase: 0,
+            group: 0,
+            targets: Vec::new(),
+            workload: Workload::default(),
+            source: source(""),
+            started_ns: None,
+            duration_ns: Some(series.duration_ns),
+            warmup_ns: 0,
+            total: series.results,
+            parts: Vec::new(),
+            conditions: Conditions::default(),
+            cpu: None,
+            account: None,
+            end: EndReason::Done,
+            before: None,
+            under_load: None,
+            after: None,
+        };
+        name_from_path(&mut measurement, folder, stem);
+        self.measurements.push(measurement);
+    }
+
+    fn read(
+        &mut self,
+        mut logs: Vec<Log>,
+        known: Known,
+        together: bool,
+        numjobs: Option<u32>,
+    ) -> Series {
+        logs.sort_by_key(|(name, _)| (name.host.clone(), name.job, name.kind.rank()));
+        let mut jobs = Jobs::new(known, together);
+        let mut remarks = Remarks::default();
+        let job_of = |log: &Log| (log.0.host.clone(), log.0.job);
+        let mut job = logs.first().map(job_of);
+        for log in &logs {
+            if job != Some(job_of(log)) {
+                jobs.end_job();
+                job = Some(job_of(log));
+            }
+            let (name, path) = log;
+            let title = path.display().to_string();
+            match open(path).and_then(|input| jobs.read(name.kind, name.job.is_none(), input)) {
+                Ok(remark) => remarks.add(title, name.kind, &remark, &mut self.problems),
+                Err(error) => self.problems.push(Problem::new(&title, None, error.to_string())),
+            }
+        }
+        remarks.tell(&mut self.problems);
+        let mut numbers: Vec<u32> = logs.iter().filter_map(|(name, _)| name.job).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if let (Some(numjobs), Some((_, path))) = (numjobs, logs.first())
+            && !numbers.is_empty()
+            && numbers.len() < numjobs as usize
+        {
+            let what = format!(
+                "logs of {} of {numjobs} jobs are there: series are of those",
+                numbers.len()
+            );
+            self.problems.push(Problem::new(&path.display().to_string(), None, what));
+        }
+        jobs.series()
+    }
+}
+
+/// What is told once of all logs of a run.
+#[derive(Default)]
+struct Remarks {
+    empty: Vec<(Kind, String)>,
+    /// A log has rows.
+    any: bool,
+    unit_assumed: Vec<String>,
+}
+
+impl Remarks {
+    fn add(
+        &mut self,
+        title: String,
+        kind: Kind,
+        log: &super::log::Remarks,
+        problems: &mut Vec<Problem>,
+    ) {
+        if let Some((line, rows)) = log.damage {
+            let what = match rows {
+                1 => "not a row of a log: it is passed over".to_owned(),
+                _ => format!("not a row of a log: it is passed over, with {} more lines", rows - 1),
+            };
+            problems.push(Problem::new(&title, Some(line), what));
+        }
+        self.any |= !log.empty;
+        if log.empty {
+            self.empty.push((kind, title));
+        } else if log.unit_assumed {
+            self.unit_assumed.push(title);
+        }
+    }
+
+    fn tell(self, problems: &mut Vec<Problem>) {
+        let more = |titles: &[String]| match titles.len() {
+            1 => String::new(),
+            several => format!(" (and {} more logs of this run)", several - 1),
+        };
+        // Engines that submit and complete at once have no submission latency.
+        let usual = |kind| self.any && kind == Kind::Latency(LatencyKind::Submission);
+        let empty = self.empty.into_iter().filter(|(kind, _)| !usual(*kind));
+        let empty: Vec<String> = empty.map(|(_, title)| title).collect();
+        if let Some(first) = empty.first() {
+            let what = format!("the log holds no row{}", more(&empty));
+            problems.push(Problem::new(first, None, what));
+        }
+        if let Some(first) = self.unit_assumed.first() {
+            let what = format!(
+                "latencies were taken for ns: fio 2 logged us, and neither a report of this run \
+                 nor the log tells its version{}",
+                more(&self.unit_assumed)
+            );
+            problems.push(Problem::new(first, None, what));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! fio's terse output (`--minimal`), versions 2 to 5.
+
+use std::ops::Range;
+
+use iodyno_model::{
+    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, LatencySummary,
+    Measurement, Spread, StatedLatencies, Workload,
+};
+
+use crate::read::json::{source, version_of, without_sum};
+use crate::read::latency::Unit;
+use crate::read::members::{CLASSES, ranges};
+use crate::read::rate::{narrowed, per_runtime};
+use crate::read::same_run::continues;
+
+/// Percentiles of a direction; what is not used is `0%=0`.
+const PERCENTILES: usize = 20;
+/// Fields of a direction in front of its percentiles.
+const BEFORE: usize = 12;
+/// Fields of a direction behind them: latencies and samples of bandwidth.
+const BEHIND: usize = 9;
+/// Samples of IOPS, from version 5.
+const SAMPLES: usize = 6;
+
+/// What a text holds in terse lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// A job each.
+    pub(super) measurements: Vec<Measurement>,
+    /// What could not be read, with its line.
+    pub(super) problems: Vec<(usize, String)>,
+    /// Where the lines stand.
+    pub(super) taken: Vec<Range<usize>>,
+}
+
+/// The terse lines in `text`, whatever stands between them. Of several reports
+/// of the same run (`--status-interval`) the last one counts.
+pub(super) fn terse(text: &str) -> Lines {
+    let mut lines = Lines::default();
+    let (mut at, mut number) = (0, 1);
+    for line in text.split_inclusive(['\n', '\r']) {
+        let (start, here) = (at, number);
+        at += line.len();
+        number += usize::from(line.ends_with('\n'));
+        let Some(fields) = fields(line) else { continue };
+        lines.taken.push(start..at);
+        match job(&fields) {
+            Some((job, whole)) => {
+                if !whole {
+                    let what = format!("the line of job `{}` is cut off or damaged", job.name);
+                    lines.problems.push((here, what));
+                }
+                let earlier = lines.measurements.iter().rposition(|one| same_job(one, &job));
+                match earlier {
+                    Some(earlier) if continues(&lines.measurements[earlier], &job) => {
+                        lines.measurements[earlier] = job;
+                    }
+                    _ => lines.measurements.push(job),
+                }
+            }
+            None => lines.problems.push((here, "a terse line without any figures".into())),
+        }
+    }
+    without_sum(&mut lines.measurements, |job| &job.name);
+    lines
+}
+
+/// The fields of a terse line; a client has the server's name in front.
+fn fields(line: &str) -> Option<Vec<&str>> {
+    let line = line.trim_matches(|c: char| c.is_whitespace() || "'\"`".contains(c));
+    let line = match line.strip_prefix('<').and_then(|rest| rest.split_once("> ")) {
+        Some((_, line)) => line,
+        None => line,
+    };
+    let fields: Vec<&str> = line.split(';').collect();
+    let version = fields[0].parse().ok().filter(|version| (2..=5).contains(version));
+    let named = match version? {
+        2 => fields.len() > 50,
+        _ => fields.len() > 4 && version_of(fields[1]).is_some(),
+    };
+    named.then_some(fields)
+}
+
+/// The job of a line, and whether the line is whole; `None` where it has no figures.
+fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
+    let version: u32 = fields[0].parse().ok()?;
+    let len = BEFORE + PERCENTILES + BEHIND + if version >= 5 { SAMPLES } else { 0 };
+    // Names may hold `;`: directions are found by their percentiles.
+    let starts = directions(fields);
+    let first = *starts.first()?;
+    let whole = |start: &usize| start + len <= fields.len();
+    let in_line = starts.windows(2).all(|pair| pair[1] - pair[0] == len);
+    let behind = starts.last()? + len;
+    let (program, name) = match version {
+        2 => ("", 1),
+        _ => (fields[1], 2),
+    };
+    let unit = match version_of(program) {
+        // 2.99 and later.
+        Some(version) if version >= (2, 99) => Unit::NsInUs,
+        _ => Unit::Us,
+    };
+    let (group, error) = (first.checked_sub(2)?, first.checked_sub(1)?);
+    // Shares of CPU time follow.
+    let cpu = fields.get(behind..behind + 2).unwrap_or_default();
+    let cut = cpu.is_empty() || !cpu.iter().all(|share| share.trim().ends_with('%'));
+    let sides = sides(version, starts.len(), cut);
+    let complete = starts.iter().filter(|start| whole(start));
+    let mut runtime_ns = None;
+    let mut total: Vec<DirectionResult> = complete
+        .zip(sides)
+        .filter_map(|(start, side)| {
+            let (result, ms) = direction(&fields[*start..start + len], *side, unit)?;
+            runtime_ns = runtime_ns.max(Some(ms.saturating_mul(1_000_000)));
+            Some(result)
+        })
+        .collect();
+    // With unified_rw_reporting=both the directions stand beside their sum.
+    if total.iter().any(|one| one.direction != Direction::Mixed) {
+        total.retain(|one| one.direction != Direction::Mixed);
+    }
+    let account = account(fields.get(behind..).unwrap_or_default(), runtime_ns.unwrap_or(0));
+    let errno: i32 = fields[error].trim().parse().unwrap_or(0);
+    let failure = (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string());
+    let group = fields[group].trim().parse().unwrap_or(0);
+    let measurement = Measurement {
+        name: fields.get(name..first - 2).unwrap_or_default().join(";"),
+        phase: group,
+        group,
+        targets: Vec::new(),
+        workload: Workload::default(),
+        source: source(program),
+        started_ns: None,
+        duration_ns: runtime_ns,
+        warmup_ns: 0,
+        total,
+        parts: Vec::new(),
+        conditions: Conditions::default(),
+        cpu: account.as_ref().map(|account| account.cpu),
+        account: account.map(|account| Account {
+            error: errno,
+            failure: failure.clone(),
+            ..account
+        }),
+        end: failure.map_or(EndReason::Done, EndReason::Failed),
+        before: None,
+        under_load: None,
+        after: None,
+    };
+    Some((measurement, in_line && !cut))
+}
+
+/// Where the directions begin.
+fn directions(fields: &[&str]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut run = 0;
+    for (at, field) in fields.iter().enumerate() {
+        run = if field.contains("%=") { run + 1 } else { 0 };
+        let before = (at + 1).checked_sub(PERCENTILES + BEFORE);
+        if let (PERCENTILES, Some(start @ 3..)) = (run, before) {
+            starts.push(start);
+        }
+    }
+    starts
+}
+
+/// What the directions of a line are. Reported together, read and write are
+/// one from fio 3.27 on; before, their sum stood as reads. Of a line that is cut
+/// off the first ones are there.
+fn sides(version: u32, count: usize, cut: bool) -> &'static [Direction] {
+    use Direction::{Mixed, Read, Trim, Write};
+    match (version, count) {
+        _ if cut => &[Read, Write, Trim],
+        (3, 1) => &[Mixed],
+        (3, 3) => &[Read, Write, Mixed],
+        (3, _) => &[Read, Write],
+        (_, 1 | 2) => &[Mixed, Trim],
+        _ => &[Read, Write, Trim, Mixed],
+    }
+}
+
+/// A direction with its run time in ms; `None` where it did nothing.
+fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionResult, u64)> {
+    let whole = |at: usize| fields[at].trim().parse::<u64>().ok();
+    let (kib, runtime_ms) = (whole(0)?, whole(3)?);
+    let printed = |at: usize, unit: f64| {
+        let low = whole(at)? as f64 * unit;
+        Some(Estimate { value: low, spread: Spread::Rounding { low, high: low + unit } })
+    };
+    let (bandwidth, iops) = (printed(1, 1024.0), printed(2, 1.0));
+    if kib == 0 && runtime_ms == 0 && iops.is_none_or(|iops| iops.value == 0.0) {
+        return None;
+    }
+    let bytes = kib.saturating_mul(1024);
+    let summary = |at: usize| {
+        let extreme = |at| whole(at).map(|value| unit.extreme(value));
+        let decimal =
+            |at: usize| fields[at].trim().parse().ok().filter(|v: &f64| v.is_finite() && *v >= 0.0);
+        let any = whole(at + 1) > Some(0) || decimal(at + 2) > Some(0.0);
+        if !any {
+            return LatencySummary::default();
+        }
+        LatencySummary {
+            min_ns: extreme(at),
+            max_ns: extreme(at + 1),
+            mean_ns: decimal(at + 2).map(|mean| unit.mean(mean)),
+            stdev_ns: decimal(at + 3).map(|deviation| unit.deviation(deviation)),
+            percentiles: Vec::new(),
+        }
+    };
+    let mut stated = StatedLatencies {
+        submission: summary(4),
+        completion: summary(8),
+        total: summary(BEFORE + PERCENTILES),
+    };
+    if !stated.completion.is_empty() {
+        let max_ns = stated.completion.max_ns.map(|max| max.value);
+        let listed = fields[BEFORE..BEFORE + PERCENTILES].iter();
+        let percentiles = listed.filter_map(|field| {
+            let (percent, value) = field.split_once("%=")?;
+            let percent = percent.trim().parse().ok().filter(|p| *p > 0.0 && *p <= 100.0)?;
+            Some((percent, unit.percentile(value.trim().parse().ok()?, max_ns)))
+        });
+        stated.completion.percentiles = percentiles.collect();
+        stated.completion.percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    let over_time = per_runtime(bytes, runtime_ms).map(|rate| {
+        // What is less than a KiB was cut off.
+        let more = per_runtime(bytes.saturating_add(1023), runtime_ms);
+        let high = more.map_or(rate.high(), |more| more.high());
+        Estimate { value: rate.value, spread: Spread::Rounding { low: rate.low(), high } }
+    });
+    let bandwidth = match (over_time, bandwidth) {
+        (Some(rate), Some(printed)) => Some(narrowed(rate, printed)),
+        (rate, printed) => rate.or(printed),
+    };
+    let result = DirectionResult {
+        bytes: Some(bytes),
+        whole_bytes: Some(bytes),
+        iops,
+        bandwidth,
+        latency_mean: stated.total.mean_ns,
+        stated: (stated != StatedLatencies::default()).then(|| Box::new(stated)),
+        ..DirectionResult::unknown(side)
+    };
+    Some((result, runtime_ms))
+}
+
+/// What stands behind the directions: CPU, depths, classes of latencies.
+fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
+    const DEPTHS: usize = 7;
+    let percent = |at: usize| fields.get(at)?.trim().trim_end_matches('%').parse::<f64>().ok();
+    let count = |at: usize| fields.get(at).and_then(|field| field.trim().parse().ok()).unwrap_or(0);
+    let (user, system) = (percent(0)? / 100.0, percent(1)? / 100.0);
+    let mut at = 5 + DEPTHS;
+    let mut shares = Vec::new();
+    for (_, unit_ns, ends) in &CLASSES[1..] {
+        for end in *ends {
+            shares.push((Some(end * unit_ns), percent(at)));
+            at += 1;
+        }
+    }
+    shares.push((None, percent(at)));
+    Some(Account {
+        elapsed_ns: runtime_ns,
+        counted_ns: runtime_ns,
+        cpu: CpuUse { user, system, busiest_thread: user + system },
+        switches: count(2),
+        major_faults: count(3),
+        minor_faults: count(4),
+        latency_ranges: ranges(shares),
+        ..Account::default()
+    })
+}
+
+fn same_job(one: &Measurement, other: &Measurement) -> bool {
+    (&one.name, one.group, &one.source) == (&other.name, other.group, &other.source)
+}

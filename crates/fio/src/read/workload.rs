@@ -1,0 +1,60 @@
+//! What is known of a workload, from options as they were written.
+
+use std::collections::BTreeMap;
+
+use iodyno_job::parse_size;
+use iodyno_model::Workload;
+
+/// The workload of `options`.
+pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
+    let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
+    let rw = take(["rw", "readwrite"]);
+    let bs = take(["bs", "blocksize"]);
+    let iodepth = take(["iodepth", ""]);
+    let numjobs = take(["numjobs", ""]);
+    let ioengine = take(["ioengine", ""]);
+    let direct = take(["direct", ""]);
+    let size = take(["size", ""]);
+    options.remove("filename");
+    // The measurement has it.
+    options.remove("name");
+    let mut workload = Workload { rw, ioengine, ..Workload::default() };
+    // What is not one number stays as it was written.
+    let mut number = |name: &str, text: Option<String>, parsed: fn(&str) -> Option<u64>| {
+        let text = text?;
+        let number = parsed(&text);
+        if number.is_none() {
+            options.insert(name.to_owned(), text);
+        }
+        number
+    };
+    let plain = |text: &str| text.parse().ok();
+    workload.bs = number("bs", bs, |text| parse_size(text).ok());
+    workload.size = number("size", size, |text| parse_size(text).ok());
+    workload.iodepth = number("iodepth", iodepth, plain).and_then(|n| u32::try_from(n).ok());
+    workload.numjobs = number("numjobs", numjobs, plain).and_then(|n| u32::try_from(n).ok());
+    workload.direct = number("direct", direct, plain).map(|n| n == 1);
+    workload.options = options;
+    workload
+}
+
+/// What `other` knows and `workload` does not.
+pub(super) fn complete(workload: &mut Workload, other: Workload) {
+    let Workload { rw, bs, iodepth, numjobs, ioengine, direct, size, options } = other;
+    workload.rw = workload.rw.take().or(rw);
+    workload.bs = workload.bs.or(bs);
+    workload.iodepth = workload.iodepth.or(iodepth);
+    workload.numjobs = workload.numjobs.or(numjobs);
+    workload.ioengine = workload.ioengine.take().or(ioengine);
+    workload.direct = workload.direct.or(direct);
+    workload.size = workload.size.or(size);
+    for (name, value) in options {
+        workload.options.entry(name).or_insert(value);
+    }
+}
+
+/// Names separated by `:`; `\:` stands for a colon in a name.
+pub(super) fn split_names(names: &str) -> Vec<String> {
+    let marked = names.replace("\\:", "\0");
+    marked.split(':').map(|name| name.replace('\0', ":")).collect()
+}
