@@ -1,47 +1,6 @@
-//! What a figure means.
+//! What a figure means. Values are in base units (per second, bytes, ns).
 
-use iodyno_model::RunRecord;
-use serde_json::Value;
-use thiserror::Error;
-
-/// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Rates and latencies over time.
-    Time,
-    /// Distribution of latencies and the percentile curve.
-    Latency,
-    /// IOPS and bandwidth against block size.
-    Blocksize,
-    /// Throughput and latency against queue depth.
-    Depth,
-    /// Heat map of iodepth by numjobs.
-    Grid,
-    /// The same as bars in space.
-    Grid3d,
-    /// Grouped bars with intervals.
-    Compare,
-    /// Aggregate against the number of drives.
-    Scaling,
-}
-
-/// A run to draw, and how it is called in the legend.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// Name in the legend.
-    pub label: &'a str,
-    /// The run.
-    pub record: &'a RunRecord,
-}
-
-/// Which figure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// What it shows.
-    pub kind: Kind,
-    /// Its title, in place of one of ours.
-    pub title: Option<String>,
-}
+use crate::{Kind, Quantity};
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,34 +9,169 @@ pub struct Figure {
     pub kind: Kind,
     /// What stands above it.
     pub title: String,
+    /// What all that it shows has in common: workload, targets, generator.
+    pub subtitle: String,
+    /// Its parts, in reading order.
+    pub panels: Vec<Panel>,
+    /// What a reader has to know, a sentence each.
+    pub notes: Vec<String>,
 }
 
-/// Why a figure cannot be made.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum FigureError {
-    /// Nothing was measured that it could show.
-    #[error("there is nothing to draw: {0}")]
-    Nothing(String),
+impl Figure {
+    /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
+    pub fn size(&self) -> (u32, u32) {
+        let height = match (self.kind, self.panels.len() as u32) {
+            (Kind::Time, panels) => 130 + 240 * panels,
+            (Kind::Grid | Kind::Grid3d, _) => 760,
+            (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
+            _ => 560,
+        };
+        (1200, height)
+    }
+
+    /// Room that the categories of the first panel take, pixels.
+    fn rows(&self) -> u32 {
+        let Some(Panel { y: Axis { scale: Scale::Categories(names), .. }, content, .. }) =
+            self.panels.first()
+        else {
+            return 0;
+        };
+        let bars = if let Content::Series(series) = content { series.len() } else { 1 };
+        80 + names.len() as u32 * (14 + 20 * bars as u32)
+    }
 }
 
-/// The figure that is asked for, of these runs.
-///
-/// # Errors
-/// Nothing was measured that it could show.
-pub fn figure(request: &Request, _sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    Ok(Figure { kind: request.kind, title: request.title.clone().unwrap_or_default() })
+/// One coordinate system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// What stands above it; may be empty.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// What is drawn in it.
+    pub content: Content,
 }
 
-/// All figures that a run gives something for, in the order of a report, each
-/// with the indices of the measurements that it shows.
-pub fn figures_of_run(_record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
-    Vec::new()
+/// What is drawn in a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Lines, bars or points.
+    Series(Vec<Series>),
+    /// A heat map.
+    Cells(Cells),
+    /// Bars in space.
+    Towers(Cells),
 }
 
-/// The option object that ECharts draws the figure from. Everything in it is
-/// JSON: formatters are strings or templates, so that a page may forbid `eval`;
-/// what needs a function (error bars, bars in space) is named by
-/// `renderItem: "name"` and bound by the script that draws.
-pub fn option(figure: &Figure, dark: bool) -> Value {
-    serde_json::json!({"title": {"text": figure.title}, "darkMode": dark})
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its name, without the unit.
+    pub name: String,
+    /// What it counts.
+    pub quantity: Quantity,
+    /// How values become places.
+    pub scale: Scale,
+    /// Where it ends, if not with the values.
+    pub end: Option<f64>,
+}
+
+/// How values become places.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Evenly, from 0.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// By the logarithm, with ticks at these values alone.
+    Doublings(Vec<f64>),
+    /// One place each; a value is an index.
+    Categories(Vec<String>),
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; series of one name share an entry and a colour.
+    pub name: String,
+    /// What of it this is, where there are several: `p99`.
+    pub detail: String,
+    /// How it is drawn.
+    pub form: Form,
+    /// Its points, in order.
+    pub points: Vec<Point>,
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A line through its points.
+    Line(Stroke),
+    /// A line through points that are marked.
+    Marked,
+    /// The area under steps: a value holds until the next point.
+    Steps,
+    /// Points alone.
+    Points,
+    /// Bars, across where the vertical axis has the categories.
+    Bars,
+    /// A single point that is to be noticed: a knee.
+    Highlight,
+    /// What nothing was measured for: an ideal, a ceiling.
+    Guide,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    /// In one stroke.
+    Solid,
+    /// Dashed.
+    Dashed,
+    /// Dotted.
+    Dotted,
+}
+
+/// A point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
+    /// Lower and upper end of the interval along the measured axis.
+    pub interval: Option<(f64, f64)>,
+    /// What is written at it; may be empty.
+    pub label: String,
+}
+
+impl Point {
+    /// A point without an interval and a label.
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y, interval: None, label: String::new() }
+    }
+}
+
+/// Values over a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// What is counted.
+    pub name: String,
+    /// In which unit.
+    pub quantity: Quantity,
+    /// Values by column and row, indices into the axes' categories.
+    pub cells: Vec<Cell>,
+}
+
+/// A value in a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Index into the categories across.
+    pub column: usize,
+    /// Index into the categories upwards.
+    pub row: usize,
+    /// The value.
+    pub value: f64,
 }

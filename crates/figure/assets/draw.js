@@ -1,0 +1,280 @@
+// Draws the option objects that iodyno makes of figures, with ECharts: in a
+// page, and as SVG where there is no page. Functions that an option names are
+// bound here; titles, legend and panels are placed in the room that there is.
+(function (root) {
+  "use strict";
+
+  // Widths of the characters from blank to ~ in DejaVu Sans, hundredths of its size.
+  const WIDTHS = [
+    32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
+    64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79,
+    60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35, 63,
+    63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84];
+
+  function textWidth(text, size) {
+    let width = 0;
+    for (const character of text) {
+      const code = character.codePointAt(0);
+      // What is not listed may be an ideograph, which is as wide as high.
+      width += WIDTHS[code - 32] ?? (code < 0x1100 ? 66 : 100);
+    }
+    return (width * size) / 100;
+  }
+
+  // ---- Values as text: base units in (per second, bytes, ns), SI units out.
+
+  const PREFIXES = {
+    iops: [[1, "IOPS"], [1e3, "kIOPS"], [1e6, "MIOPS"]],
+    bandwidth: [[1, "B/s"], [1e3, "kB/s"], [1e6, "MB/s"]],
+    latency: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
+    time: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
+    size: [[1, "B"], [1024, "KiB"], [1048576, "MiB"], [1073741824, "GiB"]],
+  };
+
+  // With thin spaces between thousands, and `digits` digits at most behind them.
+  function number(value, digits) {
+    const size = Math.abs(value);
+    const decimals = size === 0 ? 0 : Math.min(9, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
+    let [whole, fraction] = value.toFixed(decimals).split(".");
+    if (size >= 1e4) whole = whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
+    fraction = (fraction || "").replace(/0+$/, "");
+    return fraction ? whole + "." + fraction : whole;
+  }
+
+  function percentile(nines) {
+    return number(100 * (1 - Math.pow(10, -nines)), 2 + Math.max(0, Math.ceil(nines)));
+  }
+
+  function text(quantity, value, digits) {
+    if (quantity === "share") return number(value * 100, digits) + "\u2009%";
+    if (quantity === "nines") return "p" + percentile(value);
+    const units = PREFIXES[quantity];
+    if (!units) return number(value, digits);
+    let unit = units[0];
+    for (const one of units) if (Math.abs(value) >= one[0] * 0.9995) unit = one;
+    return number(value / unit[0], digits) + "\u2009" + unit[1];
+  }
+
+  function escape(text) {
+    const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+    return String(text).replace(/[&<>"']/g, (character) => names[character]);
+  }
+
+  // ---- Functions that options name, `name:argument:argument`.
+
+  const FORMATTERS = {
+    scaled: (divisor) => (value) => number(value / divisor, 6),
+    nines: () => (value) => percentile(value),
+    tooltip: (option) => (shown) => tooltip(option, shown),
+  };
+  for (const quantity of Object.keys(PREFIXES)) {
+    FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
+  }
+
+  function tooltip(option, shown) {
+    const items = Array.isArray(shown) ? shown : [shown];
+    const lines = [];
+    for (const item of items) {
+      const about = option.series[item.seriesIndex].iodyno;
+      if (!about) continue;
+      const value = (axis) => {
+        const found = item.value[axis === "x" ? 0 : 1];
+        if (about[axis] !== "category") return text(about[axis], found, 4);
+        const axes = option[axis + "Axis"][option.series[item.seriesIndex][axis + "AxisIndex"]];
+        return axes.data[found];
+      };
+      if (!lines.length && items.length > 1) lines.push(escape(value("x")));
+      const name = [item.seriesName, about.detail].filter(Boolean).join(" ");
+      const measured = about.cell
+        ? about.cell(item)
+        : items.length > 1 ? value("y") : value("x") + ": " + value("y");
+      lines.push((item.marker || "") + escape(name + "\u2002" + measured));
+    }
+    return lines.join("<br>");
+  }
+
+  const RENDERERS = {
+    whiskers: () => (params, api) => {
+      const lying = api.value(3) === 0;
+      const at = (value) => api.coord(lying ? [value, api.value(0)] : [api.value(0), value]);
+      return whisker(at(api.value(1)), at(api.value(2)), lying, api);
+    },
+    "bar-whiskers": (index, count) => (params, api) => {
+      const bars = api.barLayout({ count: +count, barMaxWidth: 34, barGap: "8%" });
+      const shift = bars[+index] ? bars[+index].offsetCenter : 0;
+      const at = (value) => {
+        const [x, y] = api.coord([value, api.value(0)]);
+        return [x, y + shift];
+      };
+      return whisker(at(api.value(1)), at(api.value(2)), true, api);
+    },
+  };
+
+  function whisker(low, high, lying, api) {
+    const style = { stroke: api.visual("color"), lineWidth: 1.4, fill: null };
+    const line = (a, b) => ({
+      type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style,
+    });
+    const cap = (at) => lying
+      ? line([at[0], at[1] - 4], [at[0], at[1] + 4])
+      : line([at[0] - 4, at[1]], [at[0] + 4, at[1]]);
+    return { type: "group", children: [line(low, high), cap(low), cap(high)] };
+  }
+
+  // The option with functions in place of their names; `option` itself stays as it is.
+  function bind(option) {
+    const walk = (value, key, whole) => {
+      if (typeof value === "string") {
+        const table = key === "formatter" ? FORMATTERS : key === "renderItem" ? RENDERERS : {};
+        const [name, ...words] = value.split(":");
+        if (!Object.hasOwn(table, name)) return value;
+        return table[name](...(name === "tooltip" ? [option] : words));
+      }
+      if (Array.isArray(value)) {
+        return key === "data" ? value.slice() : value.map((one) => walk(one, key));
+      }
+      if (value === null || typeof value !== "object") return value;
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, key)]));
+    };
+    return walk(option, "");
+  }
+
+  // ---- Places.
+
+  const MARGIN = 16;
+  // Room for an axis's labels and name.
+  const LABELS = 68;
+
+  // `text` in lines that are at most `width` wide; a word that is longer is cut.
+  function wrap(text, size, width) {
+    const lines = [""];
+    for (let word of text.split(" ")) {
+      const last = lines.length - 1;
+      const longer = lines[last] === "" ? word : lines[last] + " " + word;
+      if (textWidth(longer, size) <= width) {
+        lines[last] = longer;
+        continue;
+      }
+      if (lines[last] !== "") lines.push("");
+      while (word && textWidth(word, size) > width) {
+        let length = word.length - 1;
+        while (length > 1 && textWidth(word.slice(0, length), size) > width) length -= 1;
+        lines[lines.length - 1] = word.slice(0, length);
+        lines.push("");
+        word = word.slice(length);
+      }
+      lines[lines.length - 1] = word;
+    }
+    return lines;
+  }
+
+  function legendRows(legend, width) {
+    let [rows, used] = [1, 0];
+    for (const item of legend.data) {
+      const wide = legend.itemWidth + 5 + textWidth(item.name, 12) + legend.itemGap;
+      if (used > 0 && used + wide > width) [rows, used] = [rows + 1, 0];
+      used += wide;
+    }
+    return rows;
+  }
+
+  // Gives everything its place in a picture of `width` by `height`.
+  function place(option, width, height) {
+    const inside = width - 2 * MARGIN;
+    const panels = option.title.filter((title) => title.iodyno === "panel");
+    let top = 14;
+    const put = (title, room) => {
+      const size = title.textStyle.fontSize;
+      const lines = title.text ? wrap(title.text, size, room) : [];
+      title.text = lines.join("\n");
+      title.textStyle.lineHeight = Math.round(size * 1.35);
+      title.show = lines.length > 0;
+      return lines.length * title.textStyle.lineHeight;
+    };
+    for (const title of option.title) {
+      if (title.iodyno === "title" || title.iodyno === "subtitle") {
+        title.left = MARGIN;
+        title.top = top;
+        top += put(title, inside) + (title.show ? 4 : 0);
+      }
+    }
+    let bottom = height - 10;
+    for (const title of option.title) {
+      if (title.iodyno === "notes") {
+        bottom -= put(title, inside);
+        title.left = MARGIN;
+        title.top = bottom;
+        if (title.show) bottom -= 6;
+      }
+    }
+    if (option.legend.show) {
+      const rows = legendRows(option.legend, inside);
+      option.legend.top = top + 6;
+      option.legend.width = inside;
+      // Names beyond a third of the picture are paged through.
+      const most = Math.max(1, Math.floor((bottom - top) / 3 / 24));
+      if (rows > most) option.legend.type = "scroll";
+      top += 6 + (rows > most ? 1 : rows) * 24;
+    }
+    const columns = Math.max(1, Math.min(option.iodyno.columns, panels.length, Math.floor(width / 340)));
+    const rows = Math.ceil(panels.length / columns);
+    const gap = 18;
+    const [wide, high] = [(inside - gap * (columns - 1)) / columns, (bottom - top - 8) / rows];
+    panels.forEach((title, n) => {
+      const left = MARGIN + (n % columns) * (wide + gap);
+      const above = top + 8 + Math.floor(n / columns) * high;
+      title.left = left;
+      title.top = above;
+      const head = put(title, wide);
+      Object.assign(option.grid[n], {
+        left: left + LABELS, top: above + head + 8,
+        width: wide - LABELS - 26, height: Math.max(40, high - head - 60),
+        outerBoundsMode: "none",
+      });
+    });
+    return option;
+  }
+
+  const copy = (option) => JSON.parse(JSON.stringify(option));
+  const fitted = (option, width, height) => bind(place(copy(option), width, height));
+
+  function svg(option, width, height) {
+    root.echarts.setPlatformAPI({
+      measureText: (words, font) => {
+        const size = parseFloat(/([\d.]+)px/.exec(font || "")?.[1] ?? "12");
+        return { width: textWidth(words, size) };
+      },
+    });
+    const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
+    try {
+      chart.setOption(fitted(option, width, height));
+      return chart.renderToSVGString();
+    } finally {
+      chart.dispose();
+    }
+  }
+
+  // What a pointer can do on top of hovering and the legend: zoom along x.
+  function interactive(option) {
+    const zooms = option.xAxis.some((axis) => axis.type !== "category");
+    return zooms
+      ? { ...option, dataZoom: [{ type: "inside", xAxisIndex: "all", filterMode: "none", zoomOnMouseWheel: "ctrl" }] }
+      : option;
+  }
+
+  function draw(element, option) {
+    const chart = root.echarts.init(element, null, { renderer: "svg" });
+    const show = () => {
+      const [width, height] = [chart.getWidth(), chart.getHeight()];
+      if (width > 0 && height > 0) chart.setOption(interactive(fitted(option, width, height)), { notMerge: true });
+    };
+    show();
+    new root.ResizeObserver(() => {
+      chart.resize();
+      show();
+    }).observe(element);
+    return chart;
+  }
+
+  root.iodyno = { draw, svg };
+})(globalThis);

@@ -1,0 +1,260 @@
+//! What is drawn: one direction of one measurement of one run.
+
+use std::collections::BTreeSet;
+
+use iodyno_model::{DirectionResult, Measurement, Spread};
+
+use crate::figure::Point;
+use crate::request::{number, option_of};
+use crate::{FigureError, Metric, Request, Source};
+
+/// One direction of a measurement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observation<'a> {
+    /// The run's name in the legend.
+    pub(crate) label: &'a str,
+    /// Index of the measurement within its run.
+    pub(crate) index: usize,
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) result: &'a DirectionResult,
+}
+
+/// Names what is written for a measured point of several measurements.
+pub(crate) const REPEATED: &str = "Where a point was measured several times it is the median, \
+     and its whiskers reach from the least to the greatest.";
+
+/// Names the whiskers of a single measurement.
+pub(crate) const CONFIDENCE: &str = "Whiskers are confidence intervals of the mean.";
+
+impl Observation<'_> {
+    /// The value of an option, by fio's name; of `direction`, too.
+    pub(crate) fn option(&self, option: &str) -> Option<String> {
+        match option {
+            "direction" => Some(self.result.direction.name().into()),
+            _ => option_of(self.measurement, option),
+        }
+    }
+
+    /// The value of an option that is a number or a size.
+    pub(crate) fn number(&self, option: &str) -> Option<f64> {
+        number(&self.option(option)?)
+    }
+}
+
+/// All that the request admits; what failed is left out.
+///
+/// # Errors
+/// Nothing was measured, or nothing that the request admits.
+pub(crate) fn observations<'a>(
+    request: &Request,
+    sources: &[Source<'a>],
+) -> Result<Vec<Observation<'a>>, FigureError> {
+    let mut all: Vec<Observation<'a>> = Vec::new();
+    for source in sources {
+        for (index, measurement) in source.record.measurements.iter().enumerate() {
+            if measurement.failure().is_none() {
+                all.extend(measurement.total.iter().map(|result| Observation {
+                    label: source.label,
+                    index,
+                    measurement,
+                    result,
+                }));
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(FigureError::Nothing("no measurement has a result".into()));
+    }
+    for filter in &request.filters {
+        let left: Vec<_> = all.iter().filter(|one| filter.admits(one)).copied().collect();
+        if left.is_empty() {
+            return Err(FigureError::NoMatch {
+                filter: filter.to_string(),
+                measured: measured(&all, filter.option()),
+            });
+        }
+        all = left;
+    }
+    Ok(all)
+}
+
+/// What is known of an option, as a clause: `; measured were 4k, 16k`.
+fn measured(all: &[Observation<'_>], option: &str) -> String {
+    match values(all, option).as_slice() {
+        [] => "; the option is not known of any measurement".into(),
+        values => format!("; measured were {}", values.join(", ")),
+    }
+}
+
+/// The values of an option, in the order of their size.
+pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
+    let mut values: Vec<String> = all.iter().filter_map(|one| one.option(option)).collect();
+    values.sort_by(|a, b| match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    });
+    values.dedup();
+    values
+}
+
+/// Options of the workloads, the best known first, then `target`.
+fn options(all: &[Observation<'_>]) -> Vec<String> {
+    let known = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+    let others: BTreeSet<&String> =
+        all.iter().flat_map(|one| one.measurement.workload.options.keys()).collect();
+    let mut options: Vec<String> = known.map(str::to_owned).into();
+    options.extend(others.into_iter().cloned());
+    options.push("target".into());
+    options
+}
+
+/// What names a series: the values of these options, the run, the direction.
+struct Naming {
+    options: Vec<String>,
+    by_run: bool,
+    by_direction: bool,
+}
+
+impl Naming {
+    fn name(&self, one: &Observation<'_>) -> String {
+        let mut words = Vec::new();
+        if self.by_run {
+            words.push(one.label.to_owned());
+        }
+        for option in &self.options {
+            if let Some(value) = one.option(option) {
+                words.push(match option.as_str() {
+                    "name" | "target" => value,
+                    _ => format!("{option}={value}"),
+                });
+            }
+        }
+        if self.by_direction {
+            words.push(one.result.direction.name().into());
+        }
+        words.join(" ")
+    }
+}
+
+/// A name for the series of each observation, of what tells them apart; the
+/// options `across` make points of a series, not series.
+pub(crate) fn names(all: &[Observation<'_>], request: &Request, across: &[&str]) -> Vec<String> {
+    let several = |of: &dyn Fn(&Observation<'_>) -> Option<String>| {
+        all.iter().map(of).collect::<BTreeSet<_>>().len() > 1
+    };
+    let mut naming = Naming {
+        options: Vec::new(),
+        by_run: several(&|one| Some(one.label.into())),
+        by_direction: several(&|one| Some(one.result.direction.name().into())),
+    };
+    match &request.series {
+        Some(option) => naming.options.push(option.clone()),
+        None => {
+            let differs = |option: &String| {
+                !across.contains(&option.as_str()) && several(&|one| one.option(option))
+            };
+            naming.options = options(all).into_iter().filter(differs).collect();
+            let distinct = |naming: &Naming| {
+                let names: BTreeSet<String> = all.iter().map(|one| naming.name(one)).collect();
+                names.len()
+            };
+            let by_name = Naming { options: vec!["name".into()], ..naming };
+            let naming_by_options = Naming { options: naming.options, ..by_name };
+            // A measurement's own name is shorter than several options that say the same.
+            let says_as_much = distinct(&by_name) >= distinct(&naming_by_options);
+            naming = match naming_by_options.options.len() {
+                0 | 2.. if across.is_empty() && says_as_much && distinct(&by_name) > 1 => by_name,
+                _ => naming_by_options,
+            };
+        }
+    }
+    let whole = |name: String, one: &Observation<'_>| match name.is_empty() {
+        true => one.result.direction.name().to_owned(),
+        false => name,
+    };
+    all.iter().map(|one| whole(naming.name(one), one)).collect()
+}
+
+/// What all observations have in common, in a line.
+pub(crate) fn common(all: &[Observation<'_>]) -> String {
+    let mut words = Vec::new();
+    for option in options(all) {
+        let shared = values(all, &option);
+        let known_of_all = all.iter().all(|one| one.option(&option).is_some());
+        if let ([value], true) = (shared.as_slice(), known_of_all) {
+            words.push(match option.as_str() {
+                "target" if value.is_empty() => continue,
+                "target" => format!("on {value}"),
+                _ => format!("{option}={value}"),
+            });
+        }
+    }
+    let first = all.first().map_or("", |one| &one.measurement.source);
+    if !first.is_empty() && all.iter().all(|one| one.measurement.source == first) {
+        words.push(format!("by {first}"));
+    }
+    words.join(" ")
+}
+
+/// The value of a metric over observations of the same thing: of one with its
+/// confidence interval, of several the median with the range; `None` where
+/// none of them knows it.
+pub(crate) fn value_of(
+    metric: Metric,
+    all: &[Observation<'_>],
+) -> Option<(f64, Option<(f64, f64)>)> {
+    let mut known: Vec<_> = all.iter().filter_map(|one| metric.of(one.result)).collect();
+    known.sort_by(|a, b| a.value.total_cmp(&b.value));
+    match known.as_slice() {
+        [] => None,
+        [one] => {
+            let interval = match one.spread {
+                Spread::Confidence { low, high, .. } if low.is_finite() && high.is_finite() => {
+                    Some((low, high))
+                }
+                _ => None,
+            };
+            Some((one.value, interval))
+        }
+        [least, .., greatest] => {
+            let middle = known.len() / 2;
+            let median = match known.len() % 2 {
+                0 => f64::midpoint(known[middle - 1].value, known[middle].value),
+                _ => known[middle].value,
+            };
+            Some((median, Some((least.value, greatest.value))))
+        }
+    }
+}
+
+/// Observations by name, in order of appearance.
+pub(crate) fn by_name<'a>(
+    all: &[Observation<'a>],
+    names: &[String],
+) -> Vec<(String, Vec<Observation<'a>>)> {
+    let mut groups: Vec<(String, Vec<Observation<'a>>)> = Vec::new();
+    for (one, name) in all.iter().zip(names) {
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, group)) => group.push(*one),
+            None => groups.push((name.clone(), vec![*one])),
+        }
+    }
+    groups
+}
+
+/// The points of a metric against a number that observations have, smallest first.
+pub(crate) fn points(
+    metric: Metric,
+    all: &[Observation<'_>],
+    x_of: impl Fn(&Observation<'_>) -> Option<f64>,
+) -> Vec<Point> {
+    let mut places: Vec<f64> = all.iter().filter_map(&x_of).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let at = |x: f64| {
+        let here: Vec<_> = all.iter().filter(|one| x_of(one) == Some(x)).copied().collect();
+        let (y, interval) = value_of(metric, &here)?;
+        Some(Point { interval, ..Point::new(x, y) })
+    };
+    places.into_iter().filter_map(at).collect()
+}

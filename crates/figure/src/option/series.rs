@@ -1,0 +1,174 @@
+//! Lines, bars and points.
+
+use serde_json::{Map, Value, json};
+
+use super::theme::Theme;
+use super::{clean, rounded};
+use crate::figure::{Form, Panel, Point, Scale, Series, Stroke};
+
+/// More points than a picture is wide: the extremes of each pixel are drawn.
+const MANY_POINTS: usize = 2000;
+
+/// What tells series apart where colours do not.
+const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "emptyCircle"];
+
+/// The series of ECharts that one of ours becomes; `color` counts the names.
+pub(super) fn series(
+    series: &Series,
+    panel: &Panel,
+    index: usize,
+    (color, bars): (usize, usize),
+    theme: &Theme,
+) -> Vec<Value> {
+    let ink = match series.form {
+        Form::Guide => theme.faint,
+        _ => theme.color(color),
+    };
+    let data: Vec<Value> = series.points.iter().map(datum).collect();
+    let mut value = json!({
+        "name": clean(&series.name),
+        "xAxisIndex": index,
+        "yAxisIndex": index,
+        "data": data,
+        "itemStyle": {"color": ink},
+        "emphasis": {"focus": "none"},
+        "iodyno": {
+            "detail": clean(&series.detail),
+            "x": quantity(&panel.x),
+            "y": quantity(&panel.y),
+        },
+    });
+    let more = form(series, color, ink, theme);
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    let mut all = vec![value];
+    all.extend(whiskers(series, panel, index, (color, bars), theme));
+    all
+}
+
+/// How tooltips write values of an axis.
+fn quantity(axis: &crate::figure::Axis) -> String {
+    match axis.scale {
+        Scale::Categories(_) => "category".into(),
+        _ => format!("{:?}", axis.quantity).to_lowercase(),
+    }
+}
+
+fn datum(point: &Point) -> Value {
+    let place = json!([rounded(point.x), rounded(point.y)]);
+    match point.label.is_empty() {
+        true => place,
+        false => json!({"value": place, "name": clean(&point.label)}),
+    }
+}
+
+fn form(series: &Series, color: usize, ink: &str, theme: &Theme) -> Value {
+    let line = |dashes: &str, width: f64| json!({"color": ink, "width": width, "type": dashes});
+    match series.form {
+        Form::Line(stroke) => {
+            let dashes = match stroke {
+                Stroke::Solid => "solid",
+                Stroke::Dashed => "dashed",
+                Stroke::Dotted => "dotted",
+            };
+            let mut value = json!({
+                "type": "line",
+                "showSymbol": series.points.len() == 1,
+                "symbol": "circle",
+                "symbolSize": 7,
+                "lineStyle": line(dashes, 1.6),
+            });
+            if series.points.len() > MANY_POINTS {
+                value["sampling"] = json!("minmax");
+            }
+            value
+        }
+        Form::Marked => json!({
+            "type": "line",
+            "symbol": SYMBOLS[color % SYMBOLS.len()],
+            "symbolSize": 8,
+            "lineStyle": line("solid", 1.8),
+        }),
+        Form::Steps => json!({
+            "type": "line",
+            "step": "end",
+            "showSymbol": false,
+            "lineStyle": line("solid", 1.4),
+            "areaStyle": {"color": ink, "opacity": 0.14},
+        }),
+        Form::Points => json!({
+            "type": "scatter",
+            "symbol": SYMBOLS[color % SYMBOLS.len()],
+            "symbolSize": 8,
+        }),
+        Form::Bars => json!({"type": "bar", "barMaxWidth": 34, "barGap": "8%"}),
+        Form::Highlight => json!({
+            "type": "scatter",
+            "symbol": "circle",
+            "symbolSize": 18,
+            "itemStyle": {"color": "transparent", "borderColor": ink, "borderWidth": 2},
+            "label": label(theme, "top", 12),
+            "z": 5,
+        }),
+        Form::Guide => json!({
+            "type": "line",
+            "showSymbol": false,
+            "lineStyle": line("dashed", 1.4),
+            "itemStyle": {"color": theme.faint},
+            "z": 1,
+        }),
+    }
+}
+
+fn label(theme: &Theme, position: &str, size: u32) -> Value {
+    let mut label: Map<String, Value> = theme.words(size).as_object().cloned().unwrap_or_default();
+    label.insert("show".into(), true.into());
+    label.insert("position".into(), position.into());
+    label.insert("formatter".into(), "{b}".into());
+    Value::Object(label)
+}
+
+/// The intervals of a series' points, over them.
+fn whiskers(
+    series: &Series,
+    panel: &Panel,
+    index: usize,
+    (color, bars): (usize, usize),
+    theme: &Theme,
+) -> Option<Value> {
+    let lying = matches!(panel.y.scale, Scale::Categories(_));
+    let data: Vec<Value> = series
+        .points
+        .iter()
+        .filter_map(|point| {
+            let (low, high) = point.interval?;
+            let (place, axis) = if lying { (point.y, 0) } else { (point.x, 1) };
+            Some(json!([rounded(place), rounded(low), rounded(high), axis]))
+        })
+        .collect();
+    let render = match (series.form, lying) {
+        (Form::Bars, true) => format!("bar-whiskers:{color}:{bars}"),
+        _ => "whiskers".into(),
+    };
+    let encode = match lying {
+        true => json!({"x": [1, 2], "y": 0}),
+        false => json!({"x": 0, "y": [1, 2]}),
+    };
+    (!data.is_empty()).then(|| {
+        json!({
+            "type": "custom",
+            "name": clean(&series.name),
+            "xAxisIndex": index,
+            "yAxisIndex": index,
+            "renderItem": render,
+            "encode": encode,
+            "data": data,
+            "itemStyle": {"color": if series.form == Form::Bars { theme.text } else { theme.color(color) }},
+            "tooltip": {"show": false},
+            "silent": true,
+            "clip": true,
+            "z": 4,
+        })
+    })
+}
