@@ -71,12 +71,19 @@
     FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
   }
 
+  // Number and unit in two lines: block sizes stand close to each other.
+  FORMATTERS.size = () => (value) => text("size", value, 4).replace("\u2009", "\n");
+
   function tooltip(option, shown) {
     const items = Array.isArray(shown) ? shown : [shown];
     const lines = [];
     for (const item of items) {
       const about = option.series[item.seriesIndex].iodyno;
       if (!about) continue;
+      if (about.table) {
+        const place = about.table.map((axis, n) => axis.name + "\u2009=\u2009" + axis.values[item.value[n]]);
+        return escape(place.join(", ")) + "<br>" + escape(text(about.z, item.value[2], 4));
+      }
       const value = (axis) => {
         const found = item.value[axis === "x" ? 0 : 1];
         if (about[axis] !== "category") return text(about[axis], found, 4);
@@ -85,9 +92,9 @@
       };
       if (!lines.length && items.length > 1) lines.push(escape(value("x")));
       const name = [item.seriesName, about.detail].filter(Boolean).join(" ");
-      const measured = about.cell
-        ? about.cell(item)
-        : items.length > 1 ? value("y") : value("x") + ": " + value("y");
+      const measured = items.length > 1
+        ? value("y")
+        : [item.name, value("x"), value("y")].filter(Boolean).join(", ");
       lines.push((item.marker || "") + escape(name + "\u2002" + measured));
     }
     return lines.join("<br>");
@@ -95,46 +102,106 @@
 
   const RENDERERS = {
     whiskers: () => (params, api) => {
-      const lying = api.value(3) === 0;
-      const at = (value) => api.coord(lying ? [value, api.value(0)] : [api.value(0), value]);
-      return whisker(at(api.value(1)), at(api.value(2)), lying, api);
+      const { y, height } = params.coordSys;
+      const [low, high] = [1, 2].map((n) => api.coord([api.value(0), api.value(n)]));
+      // An end beyond the panel, as 0 is on a logarithmic axis, has no cap.
+      const ends = [!(low[1] <= y + height), !(high[1] >= y)];
+      if (ends[0]) low[1] = y + height;
+      if (ends[1]) high[1] = y;
+      return group(whisker(low, high, false, api, ends));
     },
-    "bar-whiskers": (index, count) => (params, api) => {
+
+    // A bar's interval, and its value behind it.
+    "bar-end": (series, index, count, quantity) => (params, api) => {
       const bars = api.barLayout({ count: +count, barMaxWidth: 34, barGap: "8%" });
       const shift = bars[+index] ? bars[+index].offsetCenter : 0;
       const at = (value) => {
         const [x, y] = api.coord([value, api.value(0)]);
         return [x, y + shift];
       };
-      return whisker(at(api.value(1)), at(api.value(2)), true, api);
+      const [low, high, end, value] = [1, 2, 3, 4].map((n) => api.value(n));
+      const [x, y] = at(Math.max(end, value));
+      const words = {
+        type: "text", x: x + 6, y,
+        style: { text: text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
+      };
+      const interval = low < high ? whisker(at(low), at(end), true, api, [false, end < high]) : [];
+      return group([...interval, words]);
+    },
+
+    // Floor, walls and words of bars in space.
+    scene: (series) => (params, api) => {
+      const item = series.data[params.dataIndex];
+      if (item.line) {
+        const points = item.line.map((place) => api.coord(place));
+        return { type: "polyline", shape: { points }, style: { stroke: series.itemStyle.borderColor, fill: null, lineWidth: 1 } };
+      }
+      const [x, y] = api.coord(item.at);
+      return {
+        type: "text", x: x + item.shift[0], y: y + item.shift[1],
+        style: {
+          text: item.text, font: item.size + "px sans-serif", fill: series.itemStyle.color,
+          align: item.align, verticalAlign: "middle",
+        },
+      };
+    },
+
+    tower: (series) => (params, api) => {
+      const item = series.data[params.dataIndex];
+      const shade = [0.72, 0.86, 1];
+      const faces = item.faces.map((corners, n) => ({
+        type: "polygon",
+        shape: { points: corners.map((place) => api.coord(place)) },
+        style: { fill: shaded(item.itemStyle.color, shade[n]), stroke: "rgba(0,0,0,0.35)", lineWidth: 0.5 },
+      }));
+      const top = item.faces[2].map((place) => api.coord(place)[0]);
+      const wide = Math.max(...top) - Math.min(...top);
+      const size = Math.max(8, Math.min(14, wide * 0.62 / textWidth(item.name, 1)));
+      const [x, y] = api.coord(item.middle);
+      const words = {
+        type: "text", x, y,
+        style: {
+          text: item.name, font: size.toFixed(1) + "px sans-serif", fill: item.label.color,
+          align: "center", verticalAlign: "middle",
+        },
+      };
+      return group(item.hidden ? faces : [...faces, words]);
     },
   };
 
-  function whisker(low, high, lying, api) {
-    const style = { stroke: api.visual("color"), lineWidth: 1.4, fill: null };
+  const group = (children) => ({ type: "group", children });
+
+  function shaded(color, share) {
+    const part = (at) => Math.round(parseInt(color.slice(at, at + 2), 16) * share);
+    return "rgb(" + [1, 3, 5].map(part).join(",") + ")";
+  }
+
+  // Low and high are places; an end that is open goes on beyond and has no cap.
+  function whisker(low, high, lying, api, open) {
+    const style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null };
     const line = (a, b) => ({
       type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style,
     });
     const cap = (at) => lying
       ? line([at[0], at[1] - 4], [at[0], at[1] + 4])
       : line([at[0] - 4, at[1]], [at[0] + 4, at[1]]);
-    return { type: "group", children: [line(low, high), cap(low), cap(high)] };
+    return [line(low, high), ...[low, high].filter((_, n) => !open[n]).map(cap)];
   }
 
   // The option with functions in place of their names; `option` itself stays as it is.
   function bind(option) {
-    const walk = (value, key, whole) => {
+    const walk = (value, key, parent) => {
       if (typeof value === "string") {
-        const table = key === "formatter" ? FORMATTERS : key === "renderItem" ? RENDERERS : {};
         const [name, ...words] = value.split(":");
-        if (!Object.hasOwn(table, name)) return value;
-        return table[name](...(name === "tooltip" ? [option] : words));
+        if (key === "renderItem") return RENDERERS[name](parent, ...words);
+        if (key !== "formatter" || !Object.hasOwn(FORMATTERS, name)) return value;
+        return FORMATTERS[name](...(name === "tooltip" ? [option] : words));
       }
       if (Array.isArray(value)) {
         return key === "data" ? value.slice() : value.map((one) => walk(one, key));
       }
       if (value === null || typeof value !== "object") return value;
-      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, key)]));
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, key, value)]));
     };
     return walk(option, "");
   }
@@ -143,7 +210,7 @@
 
   const MARGIN = 16;
   // Room for an axis's labels and name.
-  const LABELS = 68;
+  const LABELS = 76;
 
   // `text` in lines that are at most `width` wide; a word that is longer is cut.
   function wrap(text, size, width) {
@@ -226,9 +293,15 @@
       title.left = left;
       title.top = above;
       const head = put(title, wide);
+      // Names of categories get as much room as they need, up to half of the panel.
+      const lying = option.yAxis[n].data && option.yAxis[n].inverse;
+      const names = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
+      const labels = lying ? Math.min(wide / 2, Math.max(...names) + 22) : LABELS;
+      if (lying) Object.assign(option.yAxis[n].axisLabel, { width: labels - 12, overflow: "break" });
+      const right = lying ? 84 : 26;
       Object.assign(option.grid[n], {
-        left: left + LABELS, top: above + head + 8,
-        width: wide - LABELS - 26, height: Math.max(40, high - head - 60),
+        left: left + labels, top: above + head + 8,
+        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
         outerBoundsMode: "none",
       });
     });

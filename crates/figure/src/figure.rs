@@ -22,7 +22,8 @@ impl Figure {
     pub fn size(&self) -> (u32, u32) {
         let height = match (self.kind, self.panels.len() as u32) {
             (Kind::Time, panels) => 130 + 240 * panels,
-            (Kind::Grid | Kind::Grid3d, _) => 760,
+            (Kind::Grid | Kind::Grid3d, 1) => 760,
+            (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
             (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
             _ => 560,
         };
@@ -31,13 +32,9 @@ impl Figure {
 
     /// Room that the categories of the first panel take, pixels.
     fn rows(&self) -> u32 {
-        let Some(Panel { y: Axis { scale: Scale::Categories(names), .. }, content, .. }) =
-            self.panels.first()
-        else {
-            return 0;
-        };
-        let bars = if let Content::Series(series) = content { series.len() } else { 1 };
-        80 + names.len() as u32 * (14 + 20 * bars as u32)
+        let Some(panel) = self.panels.first() else { return 0 };
+        let Scale::Categories(names) = &panel.y.scale else { return 0 };
+        80 + names.len() as u32 * (14 + 20 * panel.series().len() as u32)
     }
 }
 
@@ -52,6 +49,16 @@ pub struct Panel {
     pub y: Axis,
     /// What is drawn in it.
     pub content: Content,
+}
+
+impl Panel {
+    /// Its series; empty where it shows a table.
+    pub fn series(&self) -> &[Series] {
+        match &self.content {
+            Content::Series(series) => series,
+            Content::Cells(_) | Content::Towers(_) => &[],
+        }
+    }
 }
 
 /// What is drawn in a panel.

@@ -7,9 +7,11 @@
 mod draw;
 mod figure;
 mod kinds;
+mod knee;
 mod metric;
 mod observation;
 mod option;
+mod projection;
 mod request;
 mod run;
 

@@ -13,18 +13,9 @@ use crate::{FigureError, Metric, Request, Source};
 pub(crate) struct Observation<'a> {
     /// The run's name in the legend.
     pub(crate) label: &'a str,
-    /// Index of the measurement within its run.
-    pub(crate) index: usize,
     pub(crate) measurement: &'a Measurement,
     pub(crate) result: &'a DirectionResult,
 }
-
-/// Names what is written for a measured point of several measurements.
-pub(crate) const REPEATED: &str = "Where a point was measured several times it is the median, \
-     and its whiskers reach from the least to the greatest.";
-
-/// Names the whiskers of a single measurement.
-pub(crate) const CONFIDENCE: &str = "Whiskers are confidence intervals of the mean.";
 
 impl Observation<'_> {
     /// The value of an option, by fio's name; of `direction`, too.
@@ -51,11 +42,10 @@ pub(crate) fn observations<'a>(
 ) -> Result<Vec<Observation<'a>>, FigureError> {
     let mut all: Vec<Observation<'a>> = Vec::new();
     for source in sources {
-        for (index, measurement) in source.record.measurements.iter().enumerate() {
+        for measurement in &source.record.measurements {
             if measurement.failure().is_none() {
                 all.extend(measurement.total.iter().map(|result| Observation {
                     label: source.label,
-                    index,
                     measurement,
                     result,
                 }));
@@ -97,18 +87,43 @@ pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
     values
 }
 
+/// Options that name a workload, the most telling first.
+const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+
+/// Options that say how long and how it was reported, not what was done; files
+/// are told by the targets.
+const SILENT: [&str; 12] = [
+    "directory",
+    "filename",
+    "group_reporting",
+    "name",
+    "nrfiles",
+    "per_job_logs",
+    "ramp_time",
+    "runtime",
+    "stonewall",
+    "thread",
+    "time_based",
+    "wait_for_previous",
+];
+
 /// Options of the workloads, the best known first, then `target`.
 fn options(all: &[Observation<'_>]) -> Vec<String> {
-    let known = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+    let tells = |option: &&String| {
+        !TELLING.contains(&option.as_str())
+            && !SILENT.contains(&option.as_str())
+            && !option.contains("log")
+    };
     let others: BTreeSet<&String> =
-        all.iter().flat_map(|one| one.measurement.workload.options.keys()).collect();
-    let mut options: Vec<String> = known.map(str::to_owned).into();
+        all.iter().flat_map(|one| one.measurement.workload.options.keys()).filter(tells).collect();
+    let mut options: Vec<String> = TELLING.map(str::to_owned).into();
     options.extend(others.into_iter().cloned());
     options.push("target".into());
     options
 }
 
-/// What names a series: the values of these options, the run, the direction.
+/// What tells observations apart: the run, the values of options, the direction.
+#[derive(Debug, Clone)]
 struct Naming {
     options: Vec<String>,
     by_run: bool,
@@ -129,50 +144,63 @@ impl Naming {
                 });
             }
         }
-        if self.by_direction {
+        // A direction goes without saying where there is only one.
+        let says = one.measurement.total.len() > 1 || one.measurement.workload.rw.is_none();
+        if self.by_direction && says {
             words.push(one.result.direction.name().into());
         }
         words.join(" ")
+    }
+
+    fn distinct(&self, all: &[Observation<'_>]) -> usize {
+        all.iter().map(|one| self.name(one)).collect::<BTreeSet<_>>().len()
     }
 }
 
 /// A name for the series of each observation, of what tells them apart; the
 /// options `across` make points of a series, not series.
 pub(crate) fn names(all: &[Observation<'_>], request: &Request, across: &[&str]) -> Vec<String> {
-    let several = |of: &dyn Fn(&Observation<'_>) -> Option<String>| {
-        all.iter().map(of).collect::<BTreeSet<_>>().len() > 1
-    };
-    let mut naming = Naming {
-        options: Vec::new(),
-        by_run: several(&|one| Some(one.label.into())),
-        by_direction: several(&|one| Some(one.result.direction.name().into())),
-    };
+    let by_run = all.iter().any(|one| one.label != all[0].label);
     match &request.series {
-        Some(option) => naming.options.push(option.clone()),
-        None => {
-            let differs = |option: &String| {
-                !across.contains(&option.as_str()) && several(&|one| one.option(option))
-            };
-            naming.options = options(all).into_iter().filter(differs).collect();
-            let distinct = |naming: &Naming| {
-                let names: BTreeSet<String> = all.iter().map(|one| naming.name(one)).collect();
-                names.len()
-            };
-            let by_name = Naming { options: vec!["name".into()], ..naming };
-            let naming_by_options = Naming { options: naming.options, ..by_name };
-            // A measurement's own name is shorter than several options that say the same.
-            let says_as_much = distinct(&by_name) >= distinct(&naming_by_options);
-            naming = match naming_by_options.options.len() {
-                0 | 2.. if across.is_empty() && says_as_much && distinct(&by_name) > 1 => by_name,
-                _ => naming_by_options,
-            };
+        Some(option) => {
+            named(all, &Naming { options: vec![option.clone()], ..naming(all, &[], by_run) })
         }
+        None => named(all, &short(all, naming(all, across, by_run), across)),
     }
-    let whole = |name: String, one: &Observation<'_>| match name.is_empty() {
-        true => one.result.direction.name().to_owned(),
-        false => name,
+}
+
+/// A name for the workload of each observation, whichever run it is of.
+pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
+    named(all, &short(all, naming(all, across, false), across))
+}
+
+fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
+    let several = |option: &str| {
+        let first = all.first().and_then(|one| one.option(option));
+        all.iter().any(|one| one.option(option) != first)
     };
-    all.iter().map(|one| whole(naming.name(one), one)).collect()
+    let differs = |option: &String| !across.contains(&option.as_str()) && several(option);
+    Naming {
+        options: options(all).into_iter().filter(differs).collect(),
+        by_run,
+        by_direction: several("direction"),
+    }
+}
+
+/// By the measurements' own names where these say as much as several options.
+fn short(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
+    let by_name = Naming { options: vec!["name".into()], ..by_options.clone() };
+    let is_long = by_options.options.len() != 1;
+    let says_as_much = by_name.distinct(all) >= by_options.distinct(all).max(2);
+    if across.is_empty() && is_long && says_as_much { by_name } else { by_options }
+}
+
+fn named(all: &[Observation<'_>], naming: &Naming) -> Vec<String> {
+    let name = |one: &Observation<'_>| match naming.name(one) {
+        name if name.is_empty() => one.result.direction.name().to_owned(),
+        name => name,
+    };
+    all.iter().map(name).collect()
 }
 
 /// What all observations have in common, in a line.
@@ -257,4 +285,38 @@ pub(crate) fn points(
         Some(Point { interval, ..Point::new(x, y) })
     };
     places.into_iter().filter_map(at).collect()
+}
+
+/// What the whiskers of points are, a point being what has the same workload
+/// but for the run, and the same values of `across`.
+pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let names = workloads(all, &[]);
+    let mut points: Vec<(String, &str, Vec<Option<String>>)> = Vec::new();
+    for (one, name) in all.iter().zip(names) {
+        points.push((name, one.label, across.iter().map(|option| one.option(option)).collect()));
+    }
+    let count = points.len();
+    points.sort();
+    points.dedup();
+    if points.len() < count {
+        notes.push(
+            "What was measured several times is drawn as its median, with whiskers from the \
+             least to the greatest."
+                .into(),
+        );
+    }
+    let level = |one: &Observation<'_>| {
+        let estimates = [one.result.iops, one.result.bandwidth, one.result.latency_mean];
+        estimates.into_iter().flatten().find_map(|estimate| match estimate.spread {
+            Spread::Confidence { level, .. } => Some(level),
+            _ => None,
+        })
+    };
+    if let Some(level) = all.iter().find_map(level) {
+        let which = if notes.is_empty() { "Whiskers" } else { "Other whiskers" };
+        let percent = level * 100.0;
+        notes.push(format!("{which} are {percent:.0} % confidence intervals of the mean."));
+    }
+    notes
 }

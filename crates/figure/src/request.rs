@@ -100,6 +100,12 @@ pub enum FigureError {
         /// What was measured, as a clause; may be empty.
         measured: String,
     },
+    /// More than one figure can show.
+    #[error("too much for one figure: {what}; choose with --where, such as --where rw=read,bs=4k")]
+    TooMany {
+        /// What there is.
+        what: String,
+    },
     /// No picture can have this size.
     #[error("a picture is 1 to {most} pixels wide and high")]
     Size {

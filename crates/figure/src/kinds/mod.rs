@@ -1,13 +1,17 @@
 //! The kinds of figures, a module each.
 
+mod compare;
+mod grid;
 mod latency;
+mod scaling;
+mod sweep;
 mod time;
 
 use std::collections::BTreeSet;
 
 use crate::figure::{Figure, Scale, Series};
-use crate::observation::{observations, values};
-use crate::{FigureError, Filter, Kind, Request, Source};
+use crate::observation::{by_name, names, observations, values};
+use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
 /// The figure that is asked for, of these runs.
 ///
@@ -17,26 +21,31 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     let mut figure = match request.kind {
         Kind::Time => time::figure(request, sources),
         Kind::Latency => latency::figure(request, sources),
-        _ => Err(FigureError::Nothing("this kind is not built yet".into())),
+        Kind::Blocksize => sweep::blocksize(request, sources),
+        Kind::Depth => sweep::depth(request, sources),
+        Kind::Grid | Kind::Grid3d => grid::figure(request, sources),
+        Kind::Compare => compare::figure(request, sources),
+        Kind::Scaling => scaling::figure(request, sources),
     }?;
-    figure.title = request.title.clone().unwrap_or_else(|| title(request.kind, sources));
+    figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)
 }
 
 /// A title of ours: what is shown, and of which run.
-fn title(kind: Kind, sources: &[Source<'_>]) -> String {
-    let what = match kind {
-        Kind::Time => "Rates and latencies over time",
-        Kind::Latency => "Latencies",
-        Kind::Blocksize => "Throughput against block size",
-        Kind::Depth => "Throughput and latency against queue depth",
-        Kind::Grid | Kind::Grid3d => "By queue depth and number of jobs",
-        Kind::Compare => "Comparison",
-        Kind::Scaling => "Scaling with the number of drives",
+fn title(request: &Request, sources: &[Source<'_>]) -> String {
+    let metric = |usual: &str| request.metric.map_or_else(|| usual.to_owned(), Metric::name);
+    let what = match request.kind {
+        Kind::Time => format!("{} over time", metric("Rates and latencies")),
+        Kind::Latency => "Latency distribution".to_owned(),
+        Kind::Blocksize => format!("{} against block size", metric("Throughput")),
+        Kind::Depth => "Throughput and latency against queue depth".to_owned(),
+        Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
+        Kind::Compare => format!("{} compared", metric("Rates and latencies")),
+        Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
     };
     match sources {
-        [only] if !only.label.is_empty() => format!("{}: {}", only.label, what.to_lowercase()),
-        _ => what.to_owned(),
+        [only] if !only.label.is_empty() => format!("{}: {what}", only.label),
+        _ => what,
     }
 }
 
@@ -52,15 +61,20 @@ fn latency_scale(series: &[Series]) -> Scale {
 pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
     let request = Request { filters: filters.to_vec(), ..Request::new(Kind::Compare) };
     let Ok(shown) = observations(&request, sources) else { return Kind::Compare };
-    let many = |option: &str, n: usize| values(&shown, option).len() >= n;
-    let targets: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    if many("iodepth", 2) && many("numjobs", 2) {
+    // The most values that an option takes within a series.
+    let most = |option: &str, across: &[&str]| {
+        let groups = by_name(&shown, &names(&shown, &request, across));
+        groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
+    };
+    let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
+    let grid = ["iodepth", "numjobs"];
+    if grid.iter().all(|option| most(option, &grid) > 1) {
         Kind::Grid
-    } else if many("iodepth", 3) {
+    } else if most("iodepth", &["iodepth"]) > 2 {
         Kind::Depth
-    } else if many("bs", 3) {
+    } else if most("bs", &["bs"]) > 2 {
         Kind::Blocksize
-    } else if targets.len() > 1 {
+    } else if drives.len() > 1 && most("target", &["target"]) > 1 {
         Kind::Scaling
     } else if sources.len() > 1 || shown.len() > time::MOST_SERIES {
         Kind::Compare
@@ -69,4 +83,10 @@ pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
     } else {
         Kind::Latency
     }
+}
+
+/// No measurement knows what is asked for.
+fn unknown_metric(request: &Request) -> FigureError {
+    let name = request.metric.map_or_else(|| "a rate or latency".into(), Metric::name);
+    FigureError::Nothing(format!("{name} is not known of any of these measurements"))
 }

@@ -72,11 +72,8 @@ pub(super) fn apart(names: Vec<String>) -> Vec<String> {
 
 /// All panels end where the last one's values do, and only the lowest names the axis.
 fn share_axis(panels: &mut [Panel]) {
-    let last = panels.iter().flat_map(|panel| match &panel.content {
-        Content::Series(series) => series.iter().flat_map(|one| &one.points).map(|p| p.x).collect(),
-        _ => Vec::new(),
-    });
-    let end = last.fold(0.0, f64::max);
+    let points = panels.iter().flat_map(Panel::series).flat_map(|one| &one.points);
+    let end = points.map(|point| point.x).fold(0.0, f64::max);
     let lowest = panels.len() - 1;
     for (n, panel) in panels.iter_mut().enumerate() {
         panel.x.end = panel.x.end.or((end > 0.0).then_some(end));

@@ -19,7 +19,7 @@ pub(super) enum Way {
 
 /// The unit that suits values up to `greatest`: its name, and how many base
 /// units it is.
-fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
+pub(super) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
     let units: &[(&str, f64)] = match quantity {
         Quantity::Iops => &[("IOPS", 1.0), ("kIOPS", 1e3), ("MIOPS", 1e6)],
         Quantity::Bandwidth => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
@@ -77,7 +77,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "name": name,
         "nameLocation": "middle",
         "nameTextStyle": theme.words(13),
-        "nameGap": if way == Way::Across { 28 } else { 52 },
+        "nameGap": if way == Way::Upwards { 58 } else if axis.quantity == Quantity::Size { 42 } else { 28 },
         "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},
@@ -86,6 +86,9 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
     });
     if let Some(format) = format {
         value["axisLabel"]["formatter"] = format.into();
+    }
+    if axis.quantity == Quantity::Count {
+        value["minInterval"] = json!(1);
     }
     if let Some(end) = axis.end {
         value["max"] = rounded(end);
@@ -114,7 +117,10 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         Scale::Categories(names) => {
             value["data"] = names.iter().map(|name| clean(name)).collect();
             value["axisLabel"]["hideOverlap"] = json!(false);
+            value["splitLine"]["show"] = json!(false);
             value["axisLabel"]["interval"] = json!(0);
+            // Without a name they are read like a table, from the top.
+            value["inverse"] = json!(way == Way::Upwards && axis.name.is_empty());
         }
     }
     value

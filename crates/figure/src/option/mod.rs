@@ -5,6 +5,7 @@
 //! which also places titles, legend and panels in the room that there is.
 
 mod axes;
+mod cells;
 mod series;
 mod theme;
 
@@ -20,8 +21,14 @@ use crate::figure::{Content, Figure, Form, Panel, Scale};
 pub fn option(figure: &Figure, dark: bool) -> Value {
     let theme = theme(dark);
     let names = names(figure);
-    let (mut x, mut y, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut x, mut y, mut all, mut colors) = (vec![], vec![], vec![], vec![]);
     for (index, panel) in figure.panels.iter().enumerate() {
+        if let Content::Towers(cells) = &panel.content {
+            x.push(cells::unit_axis(index));
+            y.push(cells::unit_axis(index));
+            all.extend(cells::towers(cells, &panel.x, &panel.y, index, theme));
+            continue;
+        }
         let (widest, highest) = extent(panel);
         x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
         y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
@@ -32,13 +39,17 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
                     all.extend(series::series(one, panel, index, (color, names.len()), theme));
                 }
             }
-            Content::Cells(_) | Content::Towers(_) => {}
+            Content::Cells(cells) => {
+                colors.push(cells::color_scale(cells, all.len()));
+                all.push(cells::heat_map(cells, &panel.x, &panel.y, index));
+            }
+            Content::Towers(_) => {}
         }
     }
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
     titles.push(title(&figure.subtitle, "subtitle", 12, theme.faint));
     for panel in &figure.panels {
-        titles.push(title(&panel.title, "panel", 13, theme.text));
+        titles.push(title(&heading(panel), "panel", 13, theme.text));
     }
     titles.push(title(&figure.notes.join(" "), "notes", 12, theme.faint));
     json!({
@@ -53,19 +64,32 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         "xAxis": x,
         "yAxis": y,
         "series": all,
+        "visualMap": colors,
         "tooltip": tooltip(figure, theme),
     })
 }
 
-/// Names in the legend, in order of appearance.
+/// What stands above a panel: its title, and what is written into it.
+fn heading(panel: &Panel) -> String {
+    let (Content::Cells(cells) | Content::Towers(cells)) = &panel.content else {
+        return panel.title.clone();
+    };
+    let unit = cells::unit(cells);
+    let values =
+        if cells.name == "IOPS" { unit.into() } else { format!("{} ({unit})", cells.name) };
+    match panel.title.is_empty() {
+        true => values,
+        false => format!("{}: {values}", panel.title),
+    }
+}
+
+/// Names in the legend, in order of appearance, guides last.
 fn names(figure: &Figure) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for panel in &figure.panels {
-        if let Content::Series(series) = &panel.content {
-            for one in series {
-                if !names.contains(&one.name.as_str()) {
-                    names.push(&one.name);
-                }
+    for guides in [false, true] {
+        for one in figure.panels.iter().flat_map(Panel::series) {
+            if (one.form == Form::Guide) == guides && !names.contains(&one.name.as_str()) {
+                names.push(&one.name);
             }
         }
     }
@@ -75,8 +99,13 @@ fn names(figure: &Figure) -> Vec<&str> {
 /// Panels side by side where there is room.
 const fn columns(figure: &Figure) -> usize {
     match figure.kind {
-        Kind::Time | Kind::Grid | Kind::Grid3d => 1,
-        Kind::Latency | Kind::Blocksize | Kind::Compare | Kind::Scaling => 2,
+        Kind::Time => 1,
+        Kind::Grid
+        | Kind::Grid3d
+        | Kind::Latency
+        | Kind::Blocksize
+        | Kind::Compare
+        | Kind::Scaling => 2,
         Kind::Depth => 3,
     }
 }
@@ -92,12 +121,9 @@ fn title(text: &str, role: &str, size: u32, color: &str) -> Value {
 
 fn legend(figure: &Figure, names: &[&str], theme: &Theme) -> Value {
     let is_line = |name: &str| {
-        figure.panels.iter().any(|panel| match &panel.content {
-            Content::Series(series) => series.iter().any(|one| {
-                one.name == name && matches!(one.form, Form::Line(_) | Form::Guide | Form::Steps)
-            }),
-            _ => false,
-        })
+        let is_line = |form| matches!(form, Form::Line(_) | Form::Guide | Form::Steps);
+        let all = figure.panels.iter().flat_map(Panel::series);
+        all.filter(|one| one.name == name).any(|one| is_line(one.form))
     };
     let data: Vec<Value> = names
         .iter()
@@ -135,11 +161,11 @@ fn tooltip(figure: &Figure, theme: &Theme) -> Value {
 
 /// The greatest values across and upwards, intervals included.
 fn extent(panel: &Panel) -> (f64, f64) {
-    let Content::Series(series) = &panel.content else { return (0.0, 0.0) };
     let lying = matches!(panel.y.scale, Scale::Categories(_));
-    let points = series.iter().flat_map(|one| &one.points);
+    let points = panel.series().iter().flat_map(|one| &one.points);
     points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
-        let high = point.interval.map_or(0.0, |(_, high)| high);
+        let along = if lying { point.x } else { point.y };
+        let high = point.interval.map_or(0.0, |(_, high)| high.min(1.5 * along));
         let (across, upwards) = if lying { (high, 0.0) } else { (0.0, high) };
         (x.max(point.x).max(across), y.max(point.y).max(upwards))
     })

@@ -126,10 +126,12 @@ fn label(theme: &Theme, position: &str, size: u32) -> Value {
     label.insert("show".into(), true.into());
     label.insert("position".into(), position.into());
     label.insert("formatter".into(), "{b}".into());
+    label.insert("textBorderColor".into(), theme.background.into());
+    label.insert("textBorderWidth".into(), 3.into());
     Value::Object(label)
 }
 
-/// The intervals of a series' points, over them.
+/// The intervals of a series' points, over them; behind bars also their values.
 fn whiskers(
     series: &Series,
     panel: &Panel,
@@ -137,23 +139,32 @@ fn whiskers(
     (color, bars): (usize, usize),
     theme: &Theme,
 ) -> Option<Value> {
-    let lying = matches!(panel.y.scale, Scale::Categories(_));
-    let data: Vec<Value> = series
-        .points
-        .iter()
-        .filter_map(|point| {
-            let (low, high) = point.interval?;
-            let (place, axis) = if lying { (point.y, 0) } else { (point.x, 1) };
-            Some(json!([rounded(place), rounded(low), rounded(high), axis]))
-        })
-        .collect();
-    let render = match (series.form, lying) {
-        (Form::Bars, true) => format!("bar-whiskers:{color}:{bars}"),
-        _ => "whiskers".into(),
+    let is_bars = series.form == Form::Bars;
+    // A whisker may leave the panel: it is not to squash what was measured.
+    let along = |point: &Point| if is_bars { point.x } else { point.y };
+    let most = 1.5 * series.points.iter().map(along).fold(0.0, f64::max);
+    let datum = |point: &Point| {
+        if is_bars {
+            let (low, high) = point.interval.unwrap_or((point.x, point.x));
+            let end = high.min(most);
+            return Some(json!([
+                rounded(point.y),
+                rounded(low),
+                rounded(high),
+                rounded(end),
+                rounded(point.x)
+            ]));
+        }
+        let (low, high) = point.interval?;
+        Some(json!([rounded(point.x), rounded(low), rounded(high), rounded(high.min(most))]))
     };
-    let encode = match lying {
-        true => json!({"x": [1, 2], "y": 0}),
-        false => json!({"x": 0, "y": [1, 2]}),
+    let data: Vec<Value> = series.points.iter().filter_map(datum).collect();
+    let (render, encode) = match is_bars {
+        true => {
+            let quantity = quantity(&panel.x);
+            (format!("bar-end:{color}:{bars}:{quantity}"), json!({"x": 3, "y": 0}))
+        }
+        false => ("whiskers".into(), json!({"x": 0, "y": 3})),
     };
     (!data.is_empty()).then(|| {
         json!({
@@ -164,10 +175,10 @@ fn whiskers(
             "renderItem": render,
             "encode": encode,
             "data": data,
-            "itemStyle": {"color": if series.form == Form::Bars { theme.text } else { theme.color(color) }},
+            "itemStyle": {"color": if is_bars { theme.text } else { theme.color(color) }},
             "tooltip": {"show": false},
             "silent": true,
-            "clip": true,
+            "clip": false,
             "z": 4,
         })
     })

@@ -49,3 +49,34 @@ impl Theme {
         json!({"color": self.text, "fontSize": size, "fontWeight": "normal"})
     }
 }
+
+/// Anchors of viridis (Smith and van der Walt, 2015), which rises evenly in
+/// brightness, also for the colour-blind.
+const HEAT: [[f64; 3]; 9] = [
+    [68.0, 1.0, 84.0],
+    [71.0, 44.0, 122.0],
+    [59.0, 81.0, 139.0],
+    [44.0, 113.0, 142.0],
+    [33.0, 144.0, 141.0],
+    [39.0, 173.0, 129.0],
+    [92.0, 200.0, 99.0],
+    [170.0, 220.0, 50.0],
+    [253.0, 231.0, 37.0],
+];
+
+/// The colour of a share, 0..1, and the colour of text that can be read on it.
+pub(super) fn heat(share: f64) -> (String, &'static str) {
+    let place = share.clamp(0.0, 1.0) * (HEAT.len() - 1) as f64;
+    let from = (place as usize).min(HEAT.len() - 2);
+    let part = place - from as f64;
+    let [red, green, blue] =
+        [0, 1, 2].map(|n| (HEAT[from][n] * (1.0 - part) + HEAT[from + 1][n] * part).round());
+    // Relative luminance (WCAG 2): white and black contrast alike at 0.179.
+    let linear = |channel: f64| match channel / 255.0 {
+        low if low <= 0.04045 => low / 12.92,
+        high => ((high + 0.055) / 1.055).powf(2.4),
+    };
+    let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+    let ink = if luminance > 0.179 { "#000000" } else { "#ffffff" };
+    (format!("#{:02x}{:02x}{:02x}", red as u8, green as u8, blue as u8), ink)
+}
