@@ -18,7 +18,8 @@
       // What is not listed may be an ideograph, which is as wide as high.
       width += WIDTHS[code - 32] ?? (code < 0x1100 ? 66 : 100);
     }
-    return (width * size) / 100;
+    // A hundredth more: the widths are rounded.
+    return (width * size * 1.01) / 100;
   }
 
   // ---- Values as text: base units in (per second, bytes, ns), SI units out.
@@ -224,7 +225,7 @@
       }
       if (lines[last] !== "") lines.push("");
       while (word && textWidth(word, size) > width) {
-        let length = word.length - 1;
+        let length = Math.max(1, word.length - 1);
         while (length > 1 && textWidth(word.slice(0, length), size) > width) length -= 1;
         lines[lines.length - 1] = word.slice(0, length);
         lines.push("");
@@ -278,8 +279,8 @@
       const rows = legendRows(option.legend, inside);
       option.legend.top = top + 6;
       option.legend.width = inside;
-      // Names beyond a third of the picture are paged through.
-      const most = Math.max(1, Math.floor((bottom - top) / 3 / 24));
+      // Names beyond half of the picture are paged through.
+      const most = Math.max(1, Math.floor((bottom - top) / 2 / 24));
       if (rows > most) option.legend.type = "scroll";
       top += 6 + (rows > most ? 1 : rows) * 24;
     }
@@ -321,7 +322,10 @@
     const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
     try {
       chart.setOption(fitted(option, width, height));
-      return chart.renderToSVGString();
+      // Without rules for hovering, and with ids that do not count charts: the
+      // same figure is the same document.
+      const painted = chart.getZr().painter.renderToString({ cssEmphasis: false, useViewBox: true });
+      return painted.replace(/(id="|url\(#)zr\d+-/g, "$1");
     } finally {
       chart.dispose();
     }

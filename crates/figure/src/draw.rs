@@ -1,6 +1,7 @@
 //! Pictures: ECharts in an embedded JavaScript engine makes SVG, resvg makes
 //! PNG of that, with a font of our own, so that pictures are the same everywhere.
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -27,8 +28,8 @@ const SURROUNDINGS: &str = "globalThis.self = globalThis; \
      globalThis.setTimeout = globalThis.setInterval = () => 0; \
      globalThis.clearTimeout = globalThis.clearInterval = () => {};";
 
-/// Largest width and height of a picture, pixels.
-const MOST_PIXELS: u32 = 8192;
+/// Width and height of a picture, pixels.
+const PIXELS: RangeInclusive<u32> = 100..=8192;
 
 thread_local! {
     /// Loading the library takes a tenth of a second, a figure a fraction of it.
@@ -52,8 +53,8 @@ fn engine() -> Result<(Runtime, Context), String> {
 /// # Errors
 /// The size is not one of a picture, or the library failed.
 pub fn svg(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<String, FigureError> {
-    if !(1..=MOST_PIXELS).contains(&width) || !(1..=MOST_PIXELS).contains(&height) {
-        return Err(FigureError::Size { most: MOST_PIXELS });
+    if !PIXELS.contains(&width) || !PIXELS.contains(&height) {
+        return Err(FigureError::Size { least: *PIXELS.start(), most: *PIXELS.end() });
     }
     let option = option(figure, dark).to_string();
     let drawn = ENGINE.with(|engine| {

@@ -1,6 +1,12 @@
 //! What a figure means. Values are in base units (per second, bytes, ns).
 
+use std::collections::BTreeSet;
+
+use crate::projection::Projection;
 use crate::{Kind, Quantity};
+
+/// How wide a figure is unless told otherwise, pixels.
+const WIDTH: u32 = 1200;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,14 +33,21 @@ impl Figure {
             (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
             _ => 560,
         };
-        (1200, height)
+        (WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
+    }
+
+    /// Rows of names in the legend, roughly.
+    fn legend_rows(&self) -> u32 {
+        let all = self.panels.iter().flat_map(Panel::series).map(|one| one.name.as_str());
+        let names: BTreeSet<&str> = all.collect();
+        let width: usize = names.iter().map(|name| 45 + 8 * name.chars().count()).sum();
+        (width as u32).div_ceil(WIDTH)
     }
 
     /// Room that the categories of the first panel take, pixels.
     fn rows(&self) -> u32 {
         let Some(panel) = self.panels.first() else { return 0 };
-        let Scale::Categories(names) = &panel.y.scale else { return 0 };
-        80 + names.len() as u32 * (14 + 20 * panel.series().len() as u32)
+        80 + panel.y.categories().len() as u32 * (14 + 20 * panel.series().len() as u32)
     }
 }
 
@@ -181,4 +194,26 @@ pub struct Cell {
     pub row: usize,
     /// The value.
     pub value: f64,
+}
+
+impl Cells {
+    /// As (column, row, value).
+    pub(crate) fn bars(&self) -> Vec<(usize, usize, f64)> {
+        self.cells.iter().map(|cell| (cell.column, cell.row, cell.value)).collect()
+    }
+
+    /// How they are seen as bars in space.
+    pub(crate) fn projection(&self, x: &Axis, y: &Axis) -> Projection {
+        Projection::of(x.categories().len(), y.categories().len(), &self.bars())
+    }
+}
+
+impl Axis {
+    /// Its categories; empty where it counts.
+    pub fn categories(&self) -> &[String] {
+        match &self.scale {
+            Scale::Categories(names) => names,
+            _ => &[],
+        }
+    }
 }

@@ -1,27 +1,35 @@
 //! What is drawn: one direction of one measurement of one run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{DirectionResult, Measurement, Spread};
 
 use crate::figure::Point;
 use crate::request::{number, option_of};
-use crate::{FigureError, Metric, Request, Source};
+use crate::{FigureError, Judged, Metric, Request, Source};
 
 /// One direction of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observation<'a> {
     /// The run's name in the legend.
     pub(crate) label: &'a str,
+    /// Index of the run, and of the measurement within it.
+    place: (usize, usize),
     pub(crate) measurement: &'a Measurement,
     pub(crate) result: &'a DirectionResult,
 }
 
 impl Observation<'_> {
-    /// The value of an option, by fio's name; of `direction`, too.
+    /// How its measurement was judged.
+    pub(crate) fn judged<'r>(&self, request: &'r Request) -> Option<&'r Judged> {
+        request.judged.iter().find(|one| (one.source, one.measurement) == self.place)
+    }
+
+    /// The value of an option, by fio's name; of `direction` and `drives`, too.
     pub(crate) fn option(&self, option: &str) -> Option<String> {
         match option {
             "direction" => Some(self.result.direction.name().into()),
+            "drives" => Some(self.measurement.targets.len().to_string()),
             _ => option_of(self.measurement, option),
         }
     }
@@ -41,11 +49,12 @@ pub(crate) fn observations<'a>(
     sources: &[Source<'a>],
 ) -> Result<Vec<Observation<'a>>, FigureError> {
     let mut all: Vec<Observation<'a>> = Vec::new();
-    for source in sources {
-        for measurement in &source.record.measurements {
+    for (of, source) in sources.iter().enumerate() {
+        for (index, measurement) in source.record.measurements.iter().enumerate() {
             if measurement.failure().is_none() {
                 all.extend(measurement.total.iter().map(|result| Observation {
                     label: source.label,
+                    place: (of, index),
                     measurement,
                     result,
                 }));
@@ -191,7 +200,8 @@ fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
 fn short(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
     let by_name = Naming { options: vec!["name".into()], ..by_options.clone() };
     let is_long = by_options.options.len() != 1;
-    let says_as_much = by_name.distinct(all) >= by_options.distinct(all).max(2);
+    let says_something = all.iter().any(|one| one.measurement.name != all[0].measurement.name);
+    let says_as_much = says_something && by_name.distinct(all) >= by_options.distinct(all);
     if across.is_empty() && is_long && says_as_much { by_name } else { by_options }
 }
 
@@ -287,19 +297,21 @@ pub(crate) fn points(
     places.into_iter().filter_map(at).collect()
 }
 
-/// What the whiskers of points are, a point being what has the same workload
-/// but for the run, and the same values of `across`.
-pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
+/// Whether a point was measured several times: what has the same workload, the
+/// options `across` apart, and the same values of the options `at`, in one run.
+pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> bool {
+    let names = workloads(all, across);
+    let mut points = BTreeSet::new();
+    all.iter().zip(names).any(|(one, name)| {
+        let values: Vec<_> = at.iter().map(|option| one.option(option)).collect();
+        !points.insert((name, one.label, values))
+    })
+}
+
+/// What the whiskers of points are; see [`is_repeated`].
+pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
-    let names = workloads(all, &[]);
-    let mut points: Vec<(String, &str, Vec<Option<String>>)> = Vec::new();
-    for (one, name) in all.iter().zip(names) {
-        points.push((name, one.label, across.iter().map(|option| one.option(option)).collect()));
-    }
-    let count = points.len();
-    points.sort();
-    points.dedup();
-    if points.len() < count {
+    if is_repeated(all, across, at) {
         notes.push(
             "What was measured several times is drawn as its median, with whiskers from the \
              least to the greatest."
@@ -319,4 +331,24 @@ pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str]) -> Vec<Str
         notes.push(format!("{which} are {percent:.0} % confidence intervals of the mean."));
     }
     notes
+}
+
+/// How many of what the request admits are not valid, and the reservations.
+pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<String> {
+    let mut by_validity: BTreeMap<&str, (BTreeSet<(usize, usize)>, BTreeSet<&str>)> =
+        BTreeMap::new();
+    for one in all {
+        let Some(judged) = one.judged(request) else { continue };
+        if let Some(validity) = &judged.validity {
+            let (places, reasons) = by_validity.entry(validity).or_default();
+            places.insert(one.place);
+            reasons.extend(judged.reservations.iter().map(String::as_str));
+        }
+    }
+    let measured = all.iter().map(|one| one.place).collect::<BTreeSet<_>>().len();
+    let note = |(validity, (places, reasons)): (&str, (BTreeSet<_>, BTreeSet<&str>))| {
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join(", ");
+        format!("{validity}: {} of {measured} measurements ({reasons}).", places.len())
+    };
+    by_validity.into_iter().map(note).collect()
 }

@@ -67,8 +67,23 @@ pub struct Request {
     pub title: Option<String>,
     /// Where the axis of time ends, ns.
     pub xmax_ns: Option<u64>,
-    /// Upper bounds that are drawn in: what it is, and its value in the metric's unit.
-    pub ceilings: Vec<(String, Metric, f64)>,
+    /// How measurements were judged, where that is to be seen.
+    pub judged: Vec<Judged>,
+}
+
+/// How a measurement was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Index into the sources.
+    pub source: usize,
+    /// Index into the run's measurements.
+    pub measurement: usize,
+    /// Its validity, such as `QUALIFIED`, where there are reservations.
+    pub validity: Option<String>,
+    /// The reservations, in a word each.
+    pub reservations: Vec<String>,
+    /// Upper bounds in the metric's unit.
+    pub ceilings: Vec<(Metric, f64)>,
 }
 
 impl Request {
@@ -81,7 +96,7 @@ impl Request {
             series: None,
             title: None,
             xmax_ns: None,
-            ceilings: Vec::new(),
+            judged: Vec::new(),
         }
     }
 }
@@ -107,8 +122,10 @@ pub enum FigureError {
         what: String,
     },
     /// No picture can have this size.
-    #[error("a picture is 1 to {most} pixels wide and high")]
+    #[error("a picture is {least} to {most} pixels wide and high")]
     Size {
+        /// Pixels at least.
+        least: u32,
         /// Pixels at most.
         most: u32,
     },

@@ -73,7 +73,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         title: String::new(),
         subtitle: common(&shown),
         panels,
-        notes: whisker_notes(&shown, &[]),
+        notes: whisker_notes(&shown, &[], &[]),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
 use crate::observation::{
-    Observation, by_name, common, names, observations, value_of, values, whisker_notes,
+    Observation, by_name, common, is_repeated, names, observations, value_of, values,
 };
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
@@ -34,16 +34,22 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let title = if alone { String::new() } else { name.clone() };
         panel(request.kind, metric, title, group)
     });
-    Ok(Figure {
-        kind: request.kind,
-        title: String::new(),
-        subtitle: common(&shown),
-        panels: panels.collect(),
-        notes: whisker_notes(&shown, &ACROSS)
-            .into_iter()
-            .filter(|note| note.contains("median"))
-            .collect(),
-    })
+    let panels: Vec<Panel> = panels.collect();
+    let mut notes = Vec::new();
+    if is_repeated(&shown, &ACROSS, &ACROSS) {
+        notes.push("What was measured several times is written as its median.".to_owned());
+    }
+    if panels.iter().any(hides_values) {
+        notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
+    }
+    let subtitle = common(&shown);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+fn hides_values(panel: &Panel) -> bool {
+    let Content::Towers(cells) = &panel.content else { return false };
+    let seen = cells.projection(&panel.x, &panel.y);
+    seen.hidden(&cells.bars()).next().is_some()
 }
 
 fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -> Panel {

@@ -1,5 +1,7 @@
 //! The distribution of latencies and the percentile curve.
 
+use std::collections::BTreeMap;
+
 use iodyno_model::Histogram;
 
 use super::time::apart;
@@ -8,7 +10,7 @@ use crate::observation::{Observation, common, names, observations};
 use crate::{FigureError, Quantity, Request, Source};
 
 /// Bins for each doubling: wide enough that noise does not hide the shape.
-const BINS_PER_DOUBLING: u64 = 8;
+const BINS_PER_DOUBLING: f64 = 8.0;
 
 /// The curve ends at 99.999 %.
 const MOST_NINES: f64 = 5.0;
@@ -53,9 +55,9 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut panels = Vec::new();
     if !densities.is_empty() {
         panels.push(Panel {
-            title: "Distribution".into(),
+            title: "Distribution, eight bins for each doubling".into(),
             x: axis("Latency", Quantity::Latency, Scale::Log),
-            y: axis("Share of I/Os in a bin", Quantity::Share, Scale::Linear),
+            y: axis("Share of I/Os", Quantity::Share, Scale::Linear),
             content: Content::Series(densities),
         });
     }
@@ -78,31 +80,31 @@ fn series(name: &str, detail: &str, form: Form, points: Vec<Point>) -> Series {
 }
 
 /// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower
-/// end of each bin on, 0 where a gap or the end follows.
+/// end of each bin on, 0 where a gap or the end follows. The histogram's own
+/// bins are narrower, but of equal width within a doubling: each gives of its
+/// count what lies in ours, so that the shape has no teeth.
 fn density(bins: &Histogram) -> Vec<Point> {
-    // The histogram has 64 bins a doubling; eight of them make one.
-    let wide = |ns: u64| {
-        let exponent = u64::from(ns.max(1).ilog2());
-        let low = 1u64 << exponent;
-        let eighth = (ns.max(1) - low) as u128 * u128::from(BINS_PER_DOUBLING) / u128::from(low);
-        exponent * BINS_PER_DOUBLING + eighth as u64
-    };
-    let low_ns = |index: u64| {
-        let low = (index / BINS_PER_DOUBLING) as f64;
-        low.exp2() * (1.0 + (index % BINS_PER_DOUBLING) as f64 / BINS_PER_DOUBLING as f64)
-    };
-    let mut counts: Vec<(u64, u64)> = Vec::new();
+    let place = |ns: u64| (ns.max(1) as f64).log2() * BINS_PER_DOUBLING;
+    let mut shares: BTreeMap<u64, f64> = BTreeMap::new();
     for bin in bins.bins() {
-        let index = wide(bin.low_ns);
-        match counts.last_mut() {
-            Some((last, count)) if *last == index => *count += bin.count,
-            _ => counts.push((index, bin.count)),
+        let (low, high) = (place(bin.low_ns), place(bin.high_ns.saturating_add(1)));
+        let share = bin.count as f64 / bins.count() as f64;
+        let (first, last) = (low.floor(), (high - 1e-9).floor().max(low.floor()));
+        for index in first as u64..=last as u64 {
+            let (from, to) = (low.max(index as f64), high.min(index as f64 + 1.0));
+            let part = if high > low { (to - from) / (high - low) } else { 1.0 };
+            *shares.entry(index).or_default() += share * part;
         }
     }
+    let low_ns = |index: u64| (index as f64 / BINS_PER_DOUBLING).exp2();
     let mut points: Vec<Point> = Vec::new();
-    for (n, (index, count)) in counts.iter().enumerate() {
-        points.push(Point::new(low_ns(*index), *count as f64 / bins.count() as f64));
-        if counts.get(n + 1).is_none_or(|(next, _)| *next > index + 1) {
+    for (index, share) in &shares {
+        let follows = index.checked_sub(1).is_some_and(|before| shares.contains_key(&before));
+        if !follows {
+            points.push(Point::new(low_ns(*index), 0.0));
+        }
+        points.push(Point::new(low_ns(*index), *share));
+        if !shares.contains_key(&(index + 1)) {
             points.push(Point::new(low_ns(index + 1), 0.0));
         }
     }
@@ -146,4 +148,34 @@ fn stated(one: &Observation<'_>) -> Option<Vec<Point>> {
         .filter(|point| point.x <= MOST_NINES + 0.5 && point.x >= 0.0 && point.y > 0.0)
         .collect();
     (!points.is_empty()).then_some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_shares_together_are_the_whole_and_the_curve_rises(
+            values in prop::collection::vec(0u64..1 << 40, 1..200)) {
+            let mut bins = Histogram::default();
+            values.iter().for_each(|value| bins.record(*value));
+            let points = density(&bins);
+            let sum: f64 = points.iter().map(|point| point.y).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+            prop_assert!(points.windows(2).all(|pair| pair[0].x <= pair[1].x));
+            let (certain, rest) = curve(&bins);
+            for line in [&certain, &rest] {
+                let rises = line.windows(2).all(|p| p[0].x <= p[1].x && p[0].y <= p[1].y);
+                prop_assert!(rises, "{line:?}");
+            }
+            for point in certain.iter().chain(&rest) {
+                // Just above a point's percentile stands its value.
+                let percentile = 1.0 - 10f64.powf(-point.x) + 1e-9;
+                prop_assert_eq!(bins.quantile_ns(percentile).map(|ns| ns as f64), Some(point.y));
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ mod time;
 use std::collections::BTreeSet;
 
 use crate::figure::{Figure, Scale, Series};
-use crate::observation::{by_name, names, observations, values};
+use crate::observation::{by_name, names, observations, reservations, values};
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
 /// The figure that is asked for, of these runs.
@@ -27,6 +27,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Compare => compare::figure(request, sources),
         Kind::Scaling => scaling::figure(request, sources),
     }?;
+    figure.notes.extend(reservations(&observations(request, sources)?, request));
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)
 }

@@ -41,12 +41,17 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         if series.is_empty() {
             continue;
         }
-        for (name, of, bound) in &request.ceilings {
-            if *of == metric && bound.is_finite() {
-                let ends = [counts.first(), counts.last()].into_iter().flatten();
-                let points = ends.map(|count| Point::new(drives(*count), *bound)).collect();
-                series.push(guide(name, points));
-            }
+        let ceiling = counts.iter().filter_map(|count| {
+            let here = shown.iter().filter(|one| one.measurement.targets.len() == *count);
+            let judged = here.filter_map(|one| one.judged(request));
+            let known = judged.flat_map(|judged| &judged.ceilings).filter(|(of, _)| *of == metric);
+            let lowest =
+                known.map(|(_, bound)| *bound).filter(|b| b.is_finite()).reduce(f64::min)?;
+            Some(Point::new(drives(*count), lowest))
+        });
+        let ceiling: Vec<Point> = ceiling.collect();
+        if !ceiling.is_empty() {
+            series.push(guide("ceiling", ceiling));
         }
         panels.push(Panel {
             title: String::new(),
@@ -68,7 +73,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
-    let mut notes = whisker_notes(&shown, &["target"]);
+    let mut notes = whisker_notes(&shown, &["target"], &["drives"]);
     notes.push("Ideal: as fast as the fewest drives, times their number.".into());
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })

@@ -20,7 +20,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
         let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
-    finished(request, &shown, panels, whisker_notes(&shown, &["bs"]))
+    finished(request, &shown, panels, whisker_notes(&shown, &["bs"], &["bs"]))
 }
 
 /// Throughput and latency against queue depth, and against each other.
@@ -33,7 +33,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     };
     let named = by_name(&shown, &names(&shown, request, &["iodepth"]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut notes = whisker_notes(&shown, &["iodepth"]);
+    let mut notes = whisker_notes(&shown, &["iodepth"], &["iodepth"]);
     for (name, group) in &named {
         let against = |metric| points(metric, group, |one| one.number("iodepth"));
         let mut of_rate = against(rate);

@@ -106,13 +106,15 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
             }
         }
         Scale::Log => {}
-        Scale::Doublings(ticks) => {
-            let ticks: Vec<Value> = ticks.iter().map(|tick| rounded(*tick)).collect();
+        Scale::Doublings(measured) => {
+            let ticks: Vec<Value> = measured.iter().map(|tick| rounded(*tick)).collect();
             value["logBase"] = json!(2);
             value["axisTick"]["customValues"] = json!(ticks);
             value["axisLabel"]["customValues"] = json!(ticks);
-            value["min"] = ticks.first().cloned().unwrap_or_default();
-            value["max"] = ticks.last().cloned().unwrap_or_default();
+            // A single point stands in the middle.
+            let room = if ticks.len() == 1 { 2.0 } else { 1.0 };
+            value["min"] = measured.first().map(|least| rounded(least / room)).unwrap_or_default();
+            value["max"] = measured.last().map(|most| rounded(most * room)).unwrap_or_default();
         }
         Scale::Categories(names) => {
             value["data"] = names.iter().map(|name| clean(name)).collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::theme::{Theme, heat};
 use super::{axes, clean, rounded};
-use crate::figure::{Axis, Cell, Cells, Scale};
+use crate::figure::{Axis, Cell, Cells};
 use crate::projection::{Place, Projection};
 
 /// Steps of the axis that bars in space rise along, at most.
@@ -41,9 +41,7 @@ pub(super) fn color_scale(cells: &Cells, series: usize) -> Value {
 
 /// The series of bars in space: the floor and the walls, and the bars before them.
 pub(super) fn towers(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> [Value; 2] {
-    let bars: Vec<(usize, usize, f64)> =
-        cells.cells.iter().map(|c| (c.column, c.row, c.value)).collect();
-    let seen = Projection::of(categories(x).len(), categories(y).len(), &bars);
+    let (bars, seen) = (cells.bars(), cells.projection(x, y));
     let (mut data, _) = data(cells);
     for hidden in seen.hidden(&bars) {
         data[hidden]["hidden"] = json!(true);
@@ -90,17 +88,10 @@ pub(super) fn unit_axis(index: usize) -> Value {
     json!({"type": "value", "gridIndex": index, "min": 0, "max": 1, "show": false})
 }
 
-fn categories(axis: &Axis) -> &[String] {
-    match &axis.scale {
-        Scale::Categories(names) => names,
-        _ => &[],
-    }
-}
-
 /// What tooltips need to know.
 fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
     let axis = |axis: &Axis| {
-        let names: Vec<String> = categories(axis).iter().map(|name| clean(name)).collect();
+        let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
         json!({"name": clean(&axis.name), "values": names})
     };
     json!({"z": format!("{:?}", cells.quantity).to_lowercase(), "table": [axis(x), axis(y)]})
@@ -168,10 +159,10 @@ fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
     let front = |flip: bool, count: usize| if flip { count as f64 } else { 0.0 };
     let (front_column, front_row) =
         (front(seen.flip_columns, seen.columns), front(seen.flip_rows, seen.rows));
-    for (n, name) in categories(x).iter().enumerate() {
+    for (n, name) in x.categories().iter().enumerate() {
         word(name.clone(), seen.at(n as f64 + 0.5, front_row, 0.0), "right", 12, (-6, 12));
     }
-    for (n, name) in categories(y).iter().enumerate() {
+    for (n, name) in y.categories().iter().enumerate() {
         word(name.clone(), seen.at(front_column, n as f64 + 0.5, 0.0), "left", 12, (6, 12));
     }
     word(x.name.clone(), seen.edge(0.5, 0.0, 0.0), "right", 13, (-44, 34));
@@ -196,6 +187,9 @@ fn written(value: f64, greatest: f64) -> String {
     if !(value > 0.0 && greatest > 0.0 && greatest.is_finite()) {
         return "0".into();
     }
-    let decimals = decimals(greatest, 3).max(decimals(value, 2)).clamp(0, 12) as usize;
-    format!("{value:.decimals$}")
+    match decimals(greatest, 3).max(decimals(value, 2)) {
+        5.. => format!("{value:.1e}"),
+        _ if value >= 1e5 => format!("{value:.1e}"),
+        decimals => format!("{value:.*}", decimals.max(0) as usize),
+    }
 }

@@ -9,15 +9,22 @@ use crate::figure::{Form, Panel, Point, Scale, Series, Stroke};
 /// More points than a picture is wide: the extremes of each pixel are drawn.
 const MANY_POINTS: usize = 2000;
 
-/// What tells series apart where colours do not.
-const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "emptyCircle"];
+/// More labels than this stand in each other's way.
+const MOST_LABELS: usize = 4;
 
-/// The series of ECharts that one of ours becomes; `color` counts the names.
+/// More areas than this hide each other.
+const MOST_AREAS: usize = 4;
+
+/// What tells series apart where colours do not.
+const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "arrow"];
+
+/// The series of ECharts that one of ours becomes; `color` is its number of
+/// `count` names.
 pub(super) fn series(
     series: &Series,
     panel: &Panel,
     index: usize,
-    (color, bars): (usize, usize),
+    (color, count): (usize, usize),
     theme: &Theme,
 ) -> Vec<Value> {
     let ink = match series.form {
@@ -38,12 +45,12 @@ pub(super) fn series(
             "y": quantity(&panel.y),
         },
     });
-    let more = form(series, color, ink, theme);
+    let more = form(series, (color, count), ink, theme);
     if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
         value.extend(more);
     }
     let mut all = vec![value];
-    all.extend(whiskers(series, panel, index, (color, bars), theme));
+    all.extend(whiskers(series, panel, index, (color, count), theme));
     all
 }
 
@@ -63,7 +70,7 @@ fn datum(point: &Point) -> Value {
     }
 }
 
-fn form(series: &Series, color: usize, ink: &str, theme: &Theme) -> Value {
+fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Theme) -> Value {
     let line = |dashes: &str, width: f64| json!({"color": ink, "width": width, "type": dashes});
     match series.form {
         Form::Line(stroke) => {
@@ -95,7 +102,7 @@ fn form(series: &Series, color: usize, ink: &str, theme: &Theme) -> Value {
             "step": "end",
             "showSymbol": false,
             "lineStyle": line("solid", 1.4),
-            "areaStyle": {"color": ink, "opacity": 0.14},
+            "areaStyle": {"color": ink, "opacity": if count > MOST_AREAS { 0.0 } else { 0.14 }},
         }),
         Form::Points => json!({
             "type": "scatter",
@@ -108,7 +115,8 @@ fn form(series: &Series, color: usize, ink: &str, theme: &Theme) -> Value {
             "symbol": "circle",
             "symbolSize": 18,
             "itemStyle": {"color": "transparent", "borderColor": ink, "borderWidth": 2},
-            "label": label(theme, "top", 12),
+            "label": label(theme, count <= MOST_LABELS),
+            "labelLayout": {"hideOverlap": true},
             "z": 5,
         }),
         Form::Guide => json!({
@@ -121,10 +129,10 @@ fn form(series: &Series, color: usize, ink: &str, theme: &Theme) -> Value {
     }
 }
 
-fn label(theme: &Theme, position: &str, size: u32) -> Value {
-    let mut label: Map<String, Value> = theme.words(size).as_object().cloned().unwrap_or_default();
-    label.insert("show".into(), true.into());
-    label.insert("position".into(), position.into());
+fn label(theme: &Theme, show: bool) -> Value {
+    let mut label: Map<String, Value> = theme.words(12).as_object().cloned().unwrap_or_default();
+    label.insert("show".into(), show.into());
+    label.insert("position".into(), "top".into());
     label.insert("formatter".into(), "{b}".into());
     label.insert("textBorderColor".into(), theme.background.into());
     label.insert("textBorderWidth".into(), 3.into());
@@ -136,7 +144,7 @@ fn whiskers(
     series: &Series,
     panel: &Panel,
     index: usize,
-    (color, bars): (usize, usize),
+    (color, count): (usize, usize),
     theme: &Theme,
 ) -> Option<Value> {
     let is_bars = series.form == Form::Bars;
@@ -162,7 +170,7 @@ fn whiskers(
     let (render, encode) = match is_bars {
         true => {
             let quantity = quantity(&panel.x);
-            (format!("bar-end:{color}:{bars}:{quantity}"), json!({"x": 3, "y": 0}))
+            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 3, "y": 0}))
         }
         false => ("whiskers".into(), json!({"x": 0, "y": 3})),
     };
