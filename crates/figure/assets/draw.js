@@ -56,11 +56,6 @@
     return number(value / unit[0], digits) + "\u2009" + unit[1];
   }
 
-  function escape(text) {
-    const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-    return String(text).replace(/[&<>"']/g, (character) => names[character]);
-  }
-
   // ---- Functions that options name, `name:argument:argument`.
 
   const FORMATTERS = {
@@ -75,6 +70,19 @@
   // Number and unit in two lines: block sizes stand close to each other.
   FORMATTERS.size = () => (value) => text("size", value, 4).replace("\u2009", "\n");
 
+  // A line of a tooltip. It is made of elements, not of HTML text, whose styles
+  // a page's Content-Security-Policy may forbid, and in which names would be tags.
+  function line(words, color) {
+    const element = root.document.createElement("div");
+    if (color) {
+      const dot = element.appendChild(root.document.createElement("span"));
+      dot.textContent = "\u25cf ";
+      dot.style.color = color;
+    }
+    element.append(words);
+    return element;
+  }
+
   function tooltip(option, shown) {
     const items = Array.isArray(shown) ? shown : [shown];
     const lines = [];
@@ -83,7 +91,7 @@
       if (!about) continue;
       if (about.table) {
         const place = about.table.map((axis, n) => axis.name + "\u2009=\u2009" + axis.values[item.value[n]]);
-        return escape(place.join(", ")) + "<br>" + escape(text(about.z, item.value[2], 4));
+        return [line(place.join(", ")), line(text(about.z, item.value[2], 4))];
       }
       const value = (axis) => {
         const found = item.value[axis === "x" ? 0 : 1];
@@ -91,14 +99,14 @@
         const axes = option[axis + "Axis"][option.series[item.seriesIndex][axis + "AxisIndex"]];
         return axes.data[found];
       };
-      if (!lines.length && items.length > 1) lines.push(escape(value("x")));
+      if (!lines.length && items.length > 1) lines.push(line(value("x")));
       const name = [item.seriesName, about.detail].filter(Boolean).join(" ");
       const measured = items.length > 1
         ? value("y")
         : [item.name, value("x"), value("y")].filter(Boolean).join(", ");
-      lines.push((item.marker || "") + escape(name + "\u2002" + measured));
+      lines.push(line(name + "\u2002" + measured, item.color));
     }
-    return lines.join("<br>");
+    return lines;
   }
 
   const RENDERERS = {
@@ -246,6 +254,23 @@
     return rows;
   }
 
+  function columnsIn(option, width) {
+    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / 340)));
+  }
+
+  // The height that a picture of `width` should have, where it may have any:
+  // lying bars and the rows of a table need room each, towers are looked down on.
+  function height(option, width) {
+    if (option.series.some((one) => one.renderItem === "tower")) return Math.min(width, 560);
+    const rows = Math.ceil(option.grid.length / columnsIn(option, width));
+    const panel = (axis, n) => {
+      if (axis.type !== "category") return 0;
+      const bars = option.series.filter((one) => one.type === "bar" && one.yAxisIndex === n).length;
+      return 70 + axis.data.length * (bars > 0 ? 8 + 17 * bars : 30);
+    };
+    return Math.min(2400, 130 + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
+  }
+
   // Gives everything its place in a picture of `width` by `height`.
   function place(option, width, height) {
     const inside = width - 2 * MARGIN;
@@ -284,7 +309,7 @@
       if (rows > most) option.legend.type = "scroll";
       top += 6 + (rows > most ? 1 : rows) * 24;
     }
-    const columns = Math.max(1, Math.min(option.iodyno.columns, panels.length, Math.floor(width / 340)));
+    const columns = columnsIn(option, width);
     const rows = Math.ceil(panels.length / columns);
     const gap = 18;
     const [wide, high] = [(inside - gap * (columns - 1)) / columns, (bottom - top - 8) / rows];
@@ -346,12 +371,13 @@
       if (width > 0 && height > 0) chart.setOption(interactive(fitted(option, width, height)), { notMerge: true });
     };
     show();
-    new root.ResizeObserver(() => {
+    new root.ResizeObserver((_, observer) => {
+      if (chart.isDisposed()) return observer.disconnect();
       chart.resize();
       show();
     }).observe(element);
     return chart;
   }
 
-  root.iodyno = { draw, svg };
+  root.iodyno = { draw, height, svg };
 })(globalThis);
