@@ -51,7 +51,8 @@ pub(crate) fn observations<'a>(
     let mut all: Vec<Observation<'a>> = Vec::new();
     for (of, source) in sources.iter().enumerate() {
         for (index, measurement) in source.record.measurements.iter().enumerate() {
-            if measurement.failure().is_none() {
+            let is_asked = request.measurements.as_ref().is_none_or(|of| of.contains(&index));
+            if is_asked && measurement.failure().is_none() {
                 all.extend(measurement.total.iter().map(|result| Observation {
                     label: source.label,
                     place: (of, index),
@@ -335,20 +336,21 @@ pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str
 
 /// How many of what the request admits are not valid, and the reservations.
 pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<String> {
-    let mut by_validity: BTreeMap<&str, (BTreeSet<(usize, usize)>, BTreeSet<&str>)> =
-        BTreeMap::new();
-    for one in all {
-        let Some(judged) = one.judged(request) else { continue };
-        if let Some(validity) = &judged.validity {
-            let (places, reasons) = by_validity.entry(validity).or_default();
-            places.insert(one.place);
-            reasons.extend(judged.reservations.iter().map(String::as_str));
+    let mut by_validity: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
+    for (n, one) in all.iter().enumerate() {
+        // A measurement of two directions counts once.
+        let is_first = !all[..n].iter().any(|before| before.place == one.place);
+        if let Some(judged) = one.judged(request).filter(|_| is_first)
+            && let Some(validity) = &judged.validity
+        {
+            by_validity.entry(validity).or_default().push(judged);
         }
     }
     let measured = all.iter().map(|one| one.place).collect::<BTreeSet<_>>().len();
-    let note = |(validity, (places, reasons)): (&str, (BTreeSet<_>, BTreeSet<&str>))| {
-        let reasons = reasons.into_iter().collect::<Vec<_>>().join(", ");
-        format!("{validity}: {} of {measured} measurements ({reasons}).", places.len())
+    let note = |(validity, judged): (&str, Vec<&Judged>)| {
+        let reasons: BTreeSet<_> = judged.iter().flat_map(|one| &one.reservations).collect();
+        let reasons: Vec<&str> = reasons.into_iter().map(String::as_str).collect();
+        format!("{validity}: {} of {measured} measurements ({}).", judged.len(), reasons.join(", "))
     };
     by_validity.into_iter().map(note).collect()
 }

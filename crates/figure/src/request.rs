@@ -17,7 +17,7 @@ pub enum Kind {
     Latency,
     /// IOPS and bandwidth against block size.
     Blocksize,
-    /// Throughput and latency against queue depth.
+    /// Throughput and latency against queue depth or number of jobs.
     Depth,
     /// Heat map of iodepth by numjobs.
     Grid,
@@ -59,6 +59,8 @@ pub struct Request {
     pub kind: Kind,
     /// Of which figure; `None`: those that suit the kind.
     pub metric: Option<Metric>,
+    /// Only these measurements of each run, by index; `None`: all.
+    pub measurements: Option<Vec<usize>>,
     /// Only measurements whose workload has these values.
     pub filters: Vec<Filter>,
     /// The option whose values make the series.
@@ -92,6 +94,7 @@ impl Request {
         Self {
             kind,
             metric: None,
+            measurements: None,
             filters: Vec::new(),
             series: None,
             title: None,

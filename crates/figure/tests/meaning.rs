@@ -107,7 +107,9 @@ fn stated_percentiles_are_points() {
     assert_eq!(drawn.panels.len(), 1);
     let series = &drawn.panels[0].series()[0];
     assert_eq!(series.form, Form::Points);
-    for (point, (nines, ns)) in series.points.iter().zip([(0.30103, 1e5), (2.0, 3e5), (4.0, 9e5)]) {
+    for (point, (nines, ns)) in
+        series.points.iter().zip([(std::f64::consts::LOG10_2, 1e5), (2.0, 3e5), (4.0, 9e5)])
+    {
         assert!((point.x - nines).abs() < 1e-5 && point.y == ns, "{point:?}");
     }
 }
@@ -142,6 +144,16 @@ fn the_knee_is_marked_in_all_three_panels() {
     assert_eq!(lines(&drawn.panels[1], is_knee)[0].1[0].0, 8.0);
     assert_eq!(lines(&drawn.panels[2], is_knee)[0].1[0].0, 8e5);
     assert!(drawn.notes.iter().any(|note| note.contains("Kneedle")));
+}
+
+#[test]
+fn jobs_make_the_axis_where_the_depth_stays() {
+    let record = grid(4, 1, |row, _| f64::from(row + 1));
+    assert_eq!(suggested(&[], &[Source { label: "run", record: &record }]), Kind::Depth);
+    let drawn = figure(&request(Kind::Depth), &record).unwrap();
+    assert_eq!(drawn.panels[0].x.name, "Jobs");
+    let points = &lines(&drawn.panels[0], is_marked)[0].1;
+    assert_eq!(points, &[(1.0, 1.0), (2.0, 2.0), (4.0, 3.0), (8.0, 4.0)]);
 }
 
 #[test]

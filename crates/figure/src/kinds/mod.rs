@@ -39,7 +39,7 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
         Kind::Time => format!("{} over time", metric("Rates and latencies")),
         Kind::Latency => "Latency distribution".to_owned(),
         Kind::Blocksize => format!("{} against block size", metric("Throughput")),
-        Kind::Depth => "Throughput and latency against queue depth".to_owned(),
+        Kind::Depth => "Throughput and latency under load".to_owned(),
         Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
         Kind::Compare => format!("{} compared", metric("Rates and latencies")),
         Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
@@ -60,18 +60,22 @@ fn latency_scale(series: &[Series]) -> Scale {
 /// The kind of figure that the measurements suggest: the sweep that they are,
 /// runs side by side, else what happened over time.
 pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
-    let request = Request { filters: filters.to_vec(), ..Request::new(Kind::Compare) };
-    let Ok(shown) = observations(&request, sources) else { return Kind::Compare };
+    suggestion(&Request { filters: filters.to_vec(), ..Request::new(Kind::Compare) }, sources)
+}
+
+/// As [`suggested`], of what the request admits, whatever its kind.
+pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
+    let Ok(shown) = observations(request, sources) else { return Kind::Compare };
     // The most values that an option takes within a series.
     let most = |option: &str, across: &[&str]| {
-        let groups = by_name(&shown, &names(&shown, &request, across));
+        let groups = by_name(&shown, &names(&shown, request, across));
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
     let grid = ["iodepth", "numjobs"];
     if grid.iter().all(|option| most(option, &grid) > 1) {
         Kind::Grid
-    } else if most("iodepth", &["iodepth"]) > 2 {
+    } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth
     } else if most("bs", &["bs"]) > 2 {
         Kind::Blocksize

@@ -3,13 +3,14 @@
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
 use crate::knee::knee;
 use crate::observation::{
-    Observation, by_name, common, names, observations, points, whisker_notes,
+    Observation, by_name, common, names, observations, points, values, whisker_notes,
 };
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// IOPS and bandwidth against block size.
 pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    let shown = with_number(request, sources, "bs", "block size")?;
+    let mut shown = observations(request, sources)?;
+    keep_numbers(&mut shown, "bs")?;
     let metrics = request.metric.map_or(vec![Metric::Iops, Metric::Bandwidth], |one| vec![one]);
     let named = by_name(&shown, &names(&shown, request, &["bs"]));
     let mut panels = Vec::new();
@@ -23,48 +24,46 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
     finished(request, &shown, panels, whisker_notes(&shown, &["bs"], &["bs"]))
 }
 
-/// Throughput and latency against queue depth, and against each other.
+/// Throughput and latency against queue depth, and against each other; against
+/// the number of jobs where these differ and the depth does not.
 pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    let shown = with_number(request, sources, "iodepth", "queue depth")?;
+    let mut shown = observations(request, sources)?;
+    let swept = |option| values(&shown, option).len() > 1;
+    let (option, name) = match swept("numjobs") && !swept("iodepth") {
+        true => ("numjobs", "Jobs"),
+        false => ("iodepth", "Queue depth"),
+    };
+    keep_numbers(&mut shown, option)?;
     let (rate, latency) = match request.metric {
         Some(Metric::Bandwidth) => (Metric::Bandwidth, Metric::Mean),
         Some(Metric::Iops) | None => (Metric::Iops, Metric::Mean),
         Some(latency) => (Metric::Iops, latency),
     };
-    let named = by_name(&shown, &names(&shown, request, &["iodepth"]));
+    let named = by_name(&shown, &names(&shown, request, &[option]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut notes = whisker_notes(&shown, &["iodepth"], &["iodepth"]);
-    for (name, group) in &named {
-        let against = |metric| points(metric, group, |one| one.number("iodepth"));
+    let mut notes = whisker_notes(&shown, &[option], &[option]);
+    for (series_name, group) in &named {
+        let against = |metric| points(metric, group, |one| one.number(option));
         let mut of_rate = against(rate);
-        if of_rate.len() < 2 && rate == Metric::Iops {
+        if of_rate.len() < 2 && rate == Metric::Iops && option == "iodepth" {
             of_rate = searched(group).unwrap_or(of_rate);
         }
         let of_latency = against(latency);
         let knee = knee(&of_rate.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>());
         let depth = knee.map(|at| of_rate[at].x);
-        let both = tradeoff(&of_rate, &of_latency);
+        let both = tradeoff(option, &of_rate, &of_latency);
         for (panel, points) in
             [(&mut rates, of_rate), (&mut latencies, of_latency), (&mut tradeoffs, both)]
         {
-            let label = depth.map(at_depth);
-            let at =
-                |point: &&Point| Some(point.x) == depth || label.as_ref() == Some(&point.label);
-            let marked = points.iter().find(at).cloned();
-            panel.extend(line(name, points));
-            panel.extend(marked.zip(depth).map(|(point, depth)| {
-                let label = format!("knee: {depth}");
-                let points = vec![Point { label, interval: None, ..point }];
-                Series { name: name.clone(), detail: "knee".into(), form: Form::Highlight, points }
-            }));
+            let marked = depth.and_then(|depth| highlight(series_name, option, depth, &points));
+            panel.extend(line(series_name, points));
+            panel.extend(marked);
         }
     }
     if rates.iter().any(|one| one.form == Form::Highlight) {
-        notes.push(
-            "Knee: the depth at which throughput is highest above its chord (Kneedle).".into(),
-        );
+        notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
     }
-    let x = |series: &[Series]| ticked("Queue depth", Quantity::Count, series);
+    let x = |series: &[Series]| ticked(name, Quantity::Count, series);
     let latency_axis =
         |series: &[Series]| axis(&latency.name(), Quantity::Latency, super::latency_scale(series));
     let rate_axis = || axis(&rate.name(), rate.quantity(), Scale::Linear);
@@ -75,19 +74,13 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     finished(request, &shown, panels, notes)
 }
 
-/// What the request admits and has the option, which is a number.
-fn with_number<'a>(
-    request: &Request,
-    sources: &[Source<'a>],
-    option: &str,
-    name: &str,
-) -> Result<Vec<Observation<'a>>, FigureError> {
-    let mut shown = observations(request, sources)?;
+/// Leaves what has the option, which is a number.
+fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), FigureError> {
     shown.retain(|one| one.number(option).is_some());
-    if shown.is_empty() {
-        return Err(FigureError::Nothing(format!("no measurement says its {name} ({option})")));
+    match shown.is_empty() {
+        true => Err(FigureError::Nothing(format!("no measurement says its {option}"))),
+        false => Ok(()),
     }
-    Ok(shown)
 }
 
 fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
@@ -112,6 +105,22 @@ fn line(name: &str, points: Vec<Point>) -> Option<Series> {
     })
 }
 
+/// The point of a depth, to be noticed: by its label where that says the depth.
+fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<Series> {
+    let label = at(option, depth);
+    let is_at = |point: &&Point| match point.label.is_empty() {
+        true => point.x == depth,
+        false => point.label == label,
+    };
+    let point = points.iter().find(is_at)?;
+    Some(Series {
+        name: name.into(),
+        detail: "knee".into(),
+        form: Form::Highlight,
+        points: vec![Point { label: format!("knee: {depth}"), ..Point::new(point.x, point.y) }],
+    })
+}
+
 fn panel(x: Axis, y: Axis, series: Vec<Series>) -> Option<Panel> {
     let content = Content::Series(series);
     let is_empty = matches!(&content, Content::Series(series) if series.is_empty());
@@ -129,16 +138,16 @@ fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
 }
 
 /// Latency against rate: the points of the same depth, by depth.
-fn tradeoff(rates: &[Point], latencies: &[Point]) -> Vec<Point> {
+fn tradeoff(option: &str, rates: &[Point], latencies: &[Point]) -> Vec<Point> {
     let at = |rate: &Point| {
         let latency = latencies.iter().find(|latency| latency.x == rate.x)?;
-        Some(Point { label: at_depth(rate.x), ..Point::new(rate.y, latency.y) })
+        Some(Point { label: at(option, rate.x), ..Point::new(rate.y, latency.y) })
     };
     rates.iter().filter_map(at).collect()
 }
 
-fn at_depth(depth: f64) -> String {
-    format!("depth {depth}")
+fn at(option: &str, value: f64) -> String {
+    format!("{option}={value}")
 }
 
 fn finished(
