@@ -1,6 +1,8 @@
 //! A realistic run: a server with four drives, one of them on a degraded link,
 //! one never written, one that serves others.
 
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
+
 mod host;
 
 use host::{block, read};
@@ -381,7 +383,7 @@ pub(crate) fn virtual_machine() -> (RunRecord, Assessment) {
         measurement.workload.ioengine = Some("libaio".into());
     }
     record.measurements[1].end = EndReason::MaxTime;
-    let wide = record.measurements[1].total[0].iops.unwrap().value;
+    let wide = record.measurements[1].total[0].iops.expect("it was measured").value;
     record.measurements[1].total[0].iops =
         Some(Estimate::confident(wide, wide * 0.93, wide * 1.02, 0.95));
     let m = &record.measurements;
