@@ -5,6 +5,7 @@
 
 pub mod document;
 mod layers;
+pub mod page;
 mod percentiles;
 pub mod text;
 
