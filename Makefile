@@ -9,7 +9,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 CARGO ?= cargo
 # People measure on Arm servers too: what has no C in it is compiled for them.
 ARM := aarch64-unknown-linux-musl
-NO_C := $(addprefix -p iodyno-,native target host fio report)
+NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: deps test unit lab dist lint bench crosscheck fuzz clean

@@ -1,47 +1,12 @@
-//! What a figure means.
+//! What a figure means. Values are in base units (per second, bytes, ns).
 
-use iodyno_model::RunRecord;
-use serde_json::Value;
-use thiserror::Error;
+use std::collections::BTreeSet;
 
-/// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Rates and latencies over time.
-    Time,
-    /// Distribution of latencies and the percentile curve.
-    Latency,
-    /// IOPS and bandwidth against block size.
-    Blocksize,
-    /// Throughput and latency against queue depth.
-    Depth,
-    /// Heat map of iodepth by numjobs.
-    Grid,
-    /// The same as bars in space.
-    Grid3d,
-    /// Grouped bars with intervals.
-    Compare,
-    /// Aggregate against the number of drives.
-    Scaling,
-}
+use crate::projection::Projection;
+use crate::{Kind, Quantity};
 
-/// A run to draw, and how it is called in the legend.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// Name in the legend.
-    pub label: &'a str,
-    /// The run.
-    pub record: &'a RunRecord,
-}
-
-/// Which figure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// What it shows.
-    pub kind: Kind,
-    /// Its title, in place of one of ours.
-    pub title: Option<String>,
-}
+/// How wide a figure is unless told otherwise, pixels.
+const WIDTH: u32 = 1200;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,34 +15,205 @@ pub struct Figure {
     pub kind: Kind,
     /// What stands above it.
     pub title: String,
+    /// What all that it shows has in common: workload, targets, generator.
+    pub subtitle: String,
+    /// Its parts, in reading order.
+    pub panels: Vec<Panel>,
+    /// What a reader has to know, a sentence each.
+    pub notes: Vec<String>,
 }
 
-/// Why a figure cannot be made.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum FigureError {
-    /// Nothing was measured that it could show.
-    #[error("there is nothing to draw: {0}")]
-    Nothing(String),
+impl Figure {
+    /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
+    pub fn size(&self) -> (u32, u32) {
+        let height = match (self.kind, self.panels.len() as u32) {
+            (Kind::Time, panels) => 130 + 240 * panels,
+            (Kind::Grid | Kind::Grid3d, 1) => 760,
+            (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
+            (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
+            _ => 560,
+        };
+        (WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
+    }
+
+    /// Rows of names in the legend, roughly.
+    fn legend_rows(&self) -> u32 {
+        let all = self.panels.iter().flat_map(Panel::series).map(|one| one.name.as_str());
+        let names: BTreeSet<&str> = all.collect();
+        let width: usize = names.iter().map(|name| 45 + 8 * name.chars().count()).sum();
+        (width as u32).div_ceil(WIDTH)
+    }
+
+    /// Room that the categories of the first panel take, pixels.
+    fn rows(&self) -> u32 {
+        let Some(panel) = self.panels.first() else { return 0 };
+        80 + panel.y.categories().len() as u32 * (14 + 20 * panel.series().len() as u32)
+    }
 }
 
-/// The figure that is asked for, of these runs.
-///
-/// # Errors
-/// Nothing was measured that it could show.
-pub fn figure(request: &Request, _sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    Ok(Figure { kind: request.kind, title: request.title.clone().unwrap_or_default() })
+/// One coordinate system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// What stands above it; may be empty.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// What is drawn in it.
+    pub content: Content,
 }
 
-/// All figures that a run gives something for, in the order of a report, each
-/// with the indices of the measurements that it shows.
-pub fn figures_of_run(_record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
-    Vec::new()
+impl Panel {
+    /// Its series; empty where it shows a table.
+    pub fn series(&self) -> &[Series] {
+        match &self.content {
+            Content::Series(series) => series,
+            Content::Cells(_) | Content::Towers(_) => &[],
+        }
+    }
 }
 
-/// The option object that ECharts draws the figure from. Everything in it is
-/// JSON: formatters are strings or templates, so that a page may forbid `eval`;
-/// what needs a function (error bars, bars in space) is named by
-/// `renderItem: "name"` and bound by the script that draws.
-pub fn option(figure: &Figure, dark: bool) -> Value {
-    serde_json::json!({"title": {"text": figure.title}, "darkMode": dark})
+/// What is drawn in a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Lines, bars or points.
+    Series(Vec<Series>),
+    /// A heat map.
+    Cells(Cells),
+    /// Bars in space.
+    Towers(Cells),
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its name, without the unit.
+    pub name: String,
+    /// What it counts.
+    pub quantity: Quantity,
+    /// How values become places.
+    pub scale: Scale,
+    /// Where it ends, if not with the values.
+    pub end: Option<f64>,
+}
+
+/// How values become places.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Evenly, from 0.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// By the logarithm, with ticks at these values alone.
+    Doublings(Vec<f64>),
+    /// One place each; a value is an index.
+    Categories(Vec<String>),
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; series of one name share an entry and a colour.
+    pub name: String,
+    /// What of it this is, where there are several: `p99`.
+    pub detail: String,
+    /// How it is drawn.
+    pub form: Form,
+    /// Its points, in order.
+    pub points: Vec<Point>,
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A line through its points.
+    Line(Stroke),
+    /// A line through points that are marked.
+    Marked,
+    /// The area under steps: a value holds until the next point.
+    Steps,
+    /// Points alone.
+    Points,
+    /// Bars, across where the vertical axis has the categories.
+    Bars,
+    /// A single point that is to be noticed: a knee.
+    Highlight,
+    /// What nothing was measured for: an ideal, a ceiling.
+    Guide,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    /// In one stroke.
+    Solid,
+    /// Dashed.
+    Dashed,
+    /// Dotted.
+    Dotted,
+}
+
+/// A point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
+    /// Lower and upper end of the interval along the measured axis.
+    pub interval: Option<(f64, f64)>,
+    /// What is written at it; may be empty.
+    pub label: String,
+}
+
+impl Point {
+    /// A point without an interval and a label.
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y, interval: None, label: String::new() }
+    }
+}
+
+/// Values over a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// What is counted.
+    pub name: String,
+    /// In which unit.
+    pub quantity: Quantity,
+    /// Values by column and row, indices into the axes' categories.
+    pub cells: Vec<Cell>,
+}
+
+/// A value in a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Index into the categories across.
+    pub column: usize,
+    /// Index into the categories upwards.
+    pub row: usize,
+    /// The value.
+    pub value: f64,
+}
+
+impl Cells {
+    /// As (column, row, value).
+    pub(crate) fn bars(&self) -> Vec<(usize, usize, f64)> {
+        self.cells.iter().map(|cell| (cell.column, cell.row, cell.value)).collect()
+    }
+
+    /// How they are seen as bars in space.
+    pub(crate) fn projection(&self, x: &Axis, y: &Axis) -> Projection {
+        Projection::of(x.categories().len(), y.categories().len(), &self.bars())
+    }
+}
+
+impl Axis {
+    /// Its categories; empty where it counts.
+    pub fn categories(&self) -> &[String] {
+        match &self.scale {
+            Scale::Categories(names) => names,
+            _ => &[],
+        }
+    }
 }

@@ -4,9 +4,21 @@
 //! an ECharts option ([`option`]): a page draws it live, [`svg`] is the same
 //! library's rendering inside the binary, [`png`] a picture of that.
 
+mod draw;
 mod figure;
+mod kinds;
+mod knee;
+mod metric;
+mod observation;
+mod option;
+mod projection;
+mod request;
+mod run;
 
-pub use figure::{Figure, FigureError, Kind, Request, Source, figure, figures_of_run, option};
-
-/// The library that draws, to be put into a page: sets `window.echarts`.
-pub const ECHARTS: &str = include_str!("../assets/echarts.min.js");
+pub use draw::{ECHARTS, SCRIPT, png, svg};
+pub use figure::{Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+pub use kinds::{figure, suggested};
+pub use metric::{Metric, Quantity};
+pub use option::option;
+pub use request::{FigureError, Filter, Judged, Kind, Request, Source};
+pub use run::figures_of_run;

@@ -12,6 +12,7 @@ pub mod junit;
 mod layers;
 pub mod ocp;
 pub mod openmetrics;
+pub mod page;
 mod percentiles;
 pub mod text;
 

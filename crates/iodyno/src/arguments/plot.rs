@@ -3,13 +3,62 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use iodyno_figure::{Filter, Kind, Metric};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno plot last --figure time -o time.png
+  iodyno plot before after --figure latency -o latency.svg
+  iodyno plot results/ --figure grid --metric p99 --where rw=randread,bs=4k -o grid.svg
+
+docs/figures.md shows every kind.")]
 pub(crate) struct Plot {
     /// Runs, files or folders
     #[arg(default_value = "last")]
     pub(crate) runs: Vec<String>,
+    /// What it shows [default: what suits the measurements]
+    #[arg(long, value_name = "KIND", value_parser = kind())]
+    pub(crate) figure: Option<Kind>,
+    /// Of which figure: iops, bw, lat (mean), max, or a percentile such as p99.9
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Option<Metric>,
+    /// Only these measurements: rw=randread,bs=4k,iodepth=64
+    #[arg(long = "where", value_name = "OPTION=VALUE", value_delimiter = ',')]
+    pub(crate) filters: Vec<Filter>,
+    /// The option whose values make the series: bs
+    #[arg(long, value_name = "OPTION")]
+    pub(crate) series: Option<String>,
+    /// The title, in place of one of ours
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Where the axis of time ends: 40s
+    #[arg(long, value_name = "TIME", value_parser = super::time)]
+    pub(crate) xmax: Option<u64>,
+    /// Width and height in pixels [default: 1200 wide, as high as it takes]
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    pub(crate) size: Option<(u32, u32)>,
+    /// For a dark surface
+    #[arg(long)]
+    pub(crate) dark: bool,
     /// The picture: .svg or .png
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let names = Kind::ALL.map(|(_, name)| name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Kind::ALL.into_iter().find(|(_, known)| *known == name);
+        found.map(|(kind, _)| kind).ok_or("no such figure")
+    })
+}
+
+/// `1200x800`.
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let parse = |(width, height): (&str, &str)| Some((width.parse().ok()?, height.parse().ok()?));
+    text.split_once('x')
+        .and_then(parse)
+        .ok_or_else(|| "width and height were expected, such as 1200x800".into())
 }

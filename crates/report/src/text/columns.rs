@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A column of the table of drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(crate) enum Column {
     Name,
     Model,
     Serial,

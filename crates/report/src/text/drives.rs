@@ -33,39 +33,15 @@ pub fn drives_table(
         Some(names) => Some(columns::parse(names)?).filter(|columns| !columns.is_empty()),
         None => None,
     };
-    let shown: Vec<Column> = match &chosen {
-        Some(columns) => columns.clone(),
-        None => Column::ALL
-            .into_iter()
-            .filter(|column| run.is_some() || *column != Column::Verdict)
-            .collect(),
-    };
-    let blocks = other_blocks(host, run.map(|(record, _)| record));
+    let Drives { headings, rows } = drives(host, run, chosen.as_deref());
     let mut out = String::new();
     if host.drives.is_empty() {
-        let what = if blocks.is_empty() { "." } else { "; the storage that stands in for one:" };
+        let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
         out.push_str(&paragraph(&format!("No NVMe drive on this machine{what}"), style));
     }
-    if host.drives.is_empty() && blocks.is_empty() {
+    if rows.is_empty() {
         return Ok(out);
     }
-    let row = |cell: &dyn Fn(Column) -> GridCell| shown.iter().map(|c| cell(*c)).collect();
-    let drives = host.drives.iter().map(|drive| row(&|c| drive_cell(c, host, drive, run)));
-    let others = blocks.iter().map(|block| row(&|c| block_cell(c, host, block, run)));
-    let rows: Vec<Vec<GridCell>> = drives.chain(others).collect();
-    // A column that says nothing of anything is left out, unless somebody asked for it.
-    let says = |at: usize| chosen.is_some() || rows.iter().any(|row| row[at].text != "-");
-    let kept: Vec<usize> = (0..shown.len()).filter(|at| says(*at)).collect();
-    let headings: Vec<GridColumn> = kept
-        .iter()
-        .map(|at| GridColumn {
-            heading: shown[*at].heading(),
-            priority: priority(shown[*at], rows.iter().map(|row| &row[*at])),
-            right: shown[*at].is_number(),
-        })
-        .collect();
-    let rows: Vec<Vec<GridCell>> =
-        rows.iter().map(|row| kept.iter().map(|at| row[*at].clone()).collect()).collect();
     let fitted = grid(&headings, &rows, style, style.wide || chosen.is_some());
     out.push_str(&fitted.text);
     if !fitted.dropped.is_empty() {
@@ -80,6 +56,47 @@ pub fn drives_table(
         out.push_str(&paragraph("root only: run it with sudo to see it.", style));
     }
     Ok(out)
+}
+
+/// The table of drives before it is fitted to a width.
+pub(crate) struct Drives {
+    /// Its columns: those that say something, unless they were chosen.
+    pub(crate) headings: Vec<GridColumn<'static>>,
+    /// A row for each drive, then for each block device that stands beside them.
+    pub(crate) rows: Vec<Vec<GridCell>>,
+}
+
+/// The table that [`drives_table`] fits.
+pub(crate) fn drives(
+    host: &Host,
+    run: Option<(&RunRecord, &Assessment)>,
+    chosen: Option<&[Column]>,
+) -> Drives {
+    let shown: Vec<Column> = match chosen {
+        Some(columns) => columns.to_vec(),
+        None => Column::ALL
+            .into_iter()
+            .filter(|column| run.is_some() || *column != Column::Verdict)
+            .collect(),
+    };
+    let blocks = other_blocks(host, run.map(|(record, _)| record));
+    let row = |cell: &dyn Fn(Column) -> GridCell| shown.iter().map(|c| cell(*c)).collect();
+    let drives = host.drives.iter().map(|drive| row(&|c| drive_cell(c, host, drive, run)));
+    let others = blocks.iter().map(|block| row(&|c| block_cell(c, host, block, run)));
+    let rows: Vec<Vec<GridCell>> = drives.chain(others).collect();
+    // A column that says nothing of anything is left out, unless somebody asked for it.
+    let says = |at: usize| chosen.is_some() || rows.iter().any(|row| row[at].text != "-");
+    let kept: Vec<usize> = (0..shown.len()).filter(|at| says(*at)).collect();
+    let headings = kept
+        .iter()
+        .map(|at| GridColumn {
+            heading: shown[*at].heading(),
+            priority: priority(shown[*at], rows.iter().map(|row| &row[*at])),
+            right: shown[*at].is_number(),
+        })
+        .collect();
+    let rows = rows.iter().map(|row| kept.iter().map(|at| row[*at].clone()).collect()).collect();
+    Drives { headings, rows }
 }
 
 fn paragraph(text: &str, style: &Style) -> String {

@@ -53,7 +53,7 @@ pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
 }
 
 /// An estimate with its interval, in one unit: `6853 ± 12 MB/s`.
-pub(super) fn estimated(metric: Metric, estimate: &Estimate) -> String {
+pub(crate) fn estimated(metric: Metric, estimate: &Estimate) -> String {
     with_interval(estimate, Unit::of(metric, estimate.value))
 }
 
@@ -118,6 +118,11 @@ pub(super) fn stated(metric: Metric, value: f64) -> String {
 /// A percentile: `99 % 95.2 us (94.9–95.6)`, without the interval where it is
 /// no wider than the histogram's bins or the digits shown.
 pub(super) fn percentile(percentile: &Percentile) -> String {
+    format!("{} % {}", percentile.percent, percentile_value(percentile))
+}
+
+/// The same without the percent: `95.2 us (94.9–95.6)`.
+pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let value = percentile.value_ns as f64;
     let unit = Unit::of(Metric::LatencyMean, value);
     let decimals = decimals_for(value / unit.divisor, 3);
@@ -127,9 +132,9 @@ pub(super) fn percentile(percentile: &Percentile) -> String {
     let range = bounds.map(|(low, high)| (digits(low as f64), digits(high as f64)));
     match range {
         Some((low, high)) if low != shown || high != shown => {
-            format!("{} % {shown} {} ({low}–{high})", percentile.percent, unit.unit)
+            format!("{shown} {} ({low}–{high})", unit.unit)
         }
-        _ => format!("{} % {shown} {}", percentile.percent, unit.unit),
+        _ => format!("{shown} {}", unit.unit),
     }
 }
 
@@ -154,7 +159,7 @@ pub(super) fn latency_kind(kind: LatencyKind) -> String {
 }
 
 /// A share in percent with two digits that mean something: `99 %`, `0.4 %`, `104 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 || percent == 0.0 {
         format!("{percent:.0} %")

@@ -35,12 +35,6 @@ pub(crate) fn severity_label(severity: Severity) -> &'static str {
 /// One finding: what, the figures, why it matters, what to do next.
 pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let label = severity_label(finding.severity);
-    let what = clean(&finding.what);
-    let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));
-    let what = match finding.subjects.is_empty() || named {
-        true => what,
-        false => format!("{}: {what}", clean(&finding.subjects.join(", "))),
-    };
     let first = Hanging {
         lead: Ink::of_severity(finding.severity).paint(label, style.color),
         lead_width: label.len(),
@@ -50,7 +44,7 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
         ink: Ink::Bold,
         color: style.color,
     };
-    let mut out = first.lines(&[what]);
+    let mut out = first.lines(&[headline(finding)]);
     let evidence: Vec<String> = finding
         .evidence
         .iter()
@@ -63,6 +57,16 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     out.push_str(&labelled(style, INDENT, "next", &finding.next));
     out.push_str(&labelled(style, INDENT, "rule", &finding.rule));
     out
+}
+
+/// What was found, and on what where the sentence does not name it.
+pub(crate) fn headline(finding: &Finding) -> String {
+    let what = clean(&finding.what);
+    let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));
+    match finding.subjects.is_empty() || named {
+        true => what,
+        false => format!("{}: {what}", clean(&finding.subjects.join(", "))),
+    }
 }
 
 /// `next  text`, filled, at column `indent`; nothing for an empty text.
@@ -88,28 +92,7 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     if assessment.rules.is_empty() {
         return String::new();
     }
-    let count = |is: fn(&RuleOutcome) -> bool| {
-        assessment.rules.iter().filter(|report| is(&report.outcome)).count()
-    };
-    let found = count(|outcome| matches!(outcome, RuleOutcome::Findings(_)));
-    let idle = count(|outcome| matches!(outcome, RuleOutcome::NotApplicable));
-    let silent = count(|outcome| matches!(outcome, RuleOutcome::CannotTell(_)));
-    let (clear, partly): (Vec<_>, Vec<_>) = assessment
-        .rules
-        .iter()
-        .filter(|report| matches!(report.outcome, RuleOutcome::Clear))
-        .partition(|report| report.cannot_tell.is_empty());
-    let mut items = vec![format!("{} clear", clear.len())];
-    if found > 0 {
-        items.push(format!("{found} found something"));
-    }
-    items.push(format!("{silent} could not tell"));
-    if !partly.is_empty() {
-        items.push(format!("{} could tell in part", partly.len()));
-    }
-    if idle > 0 {
-        items.push(format!("{idle} not applicable"));
-    }
+    let items = outcomes(assessment);
     let lead = counted(assessment.rules.len(), "rule");
     let summary = Hanging {
         lead: Ink::Bold.paint(&lead, style.color),
@@ -135,8 +118,35 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     out
 }
 
+/// How many rules came out how.
+pub(crate) fn outcomes(assessment: &Assessment) -> Vec<String> {
+    let count = |is: fn(&RuleOutcome) -> bool| {
+        assessment.rules.iter().filter(|report| is(&report.outcome)).count()
+    };
+    let found = count(|outcome| matches!(outcome, RuleOutcome::Findings(_)));
+    let idle = count(|outcome| matches!(outcome, RuleOutcome::NotApplicable));
+    let silent = count(|outcome| matches!(outcome, RuleOutcome::CannotTell(_)));
+    let (clear, partly): (Vec<_>, Vec<_>) = assessment
+        .rules
+        .iter()
+        .filter(|report| matches!(report.outcome, RuleOutcome::Clear))
+        .partition(|report| report.cannot_tell.is_empty());
+    let mut items = vec![format!("{} clear", clear.len())];
+    if found > 0 {
+        items.push(format!("{found} found something"));
+    }
+    items.push(format!("{silent} could not tell"));
+    if !partly.is_empty() {
+        items.push(format!("{} could tell in part", partly.len()));
+    }
+    if idle > 0 {
+        items.push(format!("{idle} not applicable"));
+    }
+    items
+}
+
 /// What is missing, each with the rules that miss it and of what, in the rules' order.
-fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
+pub(crate) fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     let mut note = |what: &str, rule: String| {
         let what = clean(what.trim_end_matches('.'));

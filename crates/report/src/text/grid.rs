@@ -11,22 +11,22 @@ const GAP: usize = 2;
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct GridColumn<'a> {
+pub(crate) struct GridColumn<'a> {
     /// Heading.
-    pub(super) heading: &'a str,
+    pub(crate) heading: &'a str,
     /// 0 stays however narrow the terminal is; the highest goes first.
     pub(super) priority: u8,
     /// Numbers stand to the right.
-    pub(super) right: bool,
+    pub(crate) right: bool,
 }
 
 /// A cell.
 #[derive(Debug, Clone)]
-pub(super) struct GridCell {
+pub(crate) struct GridCell {
     /// Its text, cleaned.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Its ink.
-    pub(super) ink: Ink,
+    pub(crate) ink: Ink,
 }
 
 /// A table that was fitted.

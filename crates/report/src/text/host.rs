@@ -26,9 +26,28 @@ pub fn host_text(host: &Host, style: &Style) -> String {
         };
         hanging.lines(&items)
     };
-    let machine = [name(host), bios(host), cpus(host), memory(host), kernel(host)];
-    let mut machine: Vec<String> = machine.into_iter().flatten().collect();
-    machine.extend(host.kernel.distribution.value());
+    let mut machine: Vec<String> = machine(host).into_iter().map(|(_, text)| text).collect();
+    if machine.is_empty() {
+        machine.push("nothing is known of it".into());
+    }
+    block("Host", machine) + &block("Storage", storage(host))
+}
+
+/// What is known of the machine: (what it is, in words).
+pub(crate) fn machine(host: &Host) -> Vec<(&'static str, String)> {
+    let facts = [
+        ("System", name(host)),
+        ("BIOS", bios(host)),
+        ("CPU", cpus(host)),
+        ("Memory", memory(host)),
+        ("Kernel", kernel(host)),
+        ("Distribution", host.kernel.distribution.value()),
+    ];
+    facts.into_iter().filter_map(|(what, text)| Some((what, text?))).collect()
+}
+
+/// Drivers and cards of storage, each in words.
+pub(crate) fn storage(host: &Host) -> Vec<String> {
     let mut storage: Vec<String> = Vec::new();
     if !host.drivers.is_empty() {
         storage.push(format!(
@@ -37,10 +56,7 @@ pub fn host_text(host: &Host, style: &Style) -> String {
         ));
     }
     storage.extend(host.cards.iter().map(card));
-    if machine.is_empty() {
-        machine.push("nothing is known of it".into());
-    }
-    block("Host", machine) + &block("Storage", storage)
+    storage
 }
 
 fn name(host: &Host) -> Option<String> {
@@ -112,6 +128,6 @@ fn card(card: &StorageCard) -> String {
 }
 
 /// `1 core`, `2 cores`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

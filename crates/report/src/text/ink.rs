@@ -4,7 +4,7 @@ use iodyno_model::{Severity, Verdict};
 
 /// What a piece of text is, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     /// As it is.
     Plain,
     /// A heading.
@@ -22,7 +22,7 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    pub(super) fn of_verdict(verdict: Verdict) -> Self {
+    pub(crate) fn of_verdict(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Pass => Self::Good,
             Verdict::Unjudged => Self::Open,
@@ -31,7 +31,7 @@ impl Ink {
         }
     }
 
-    pub(super) fn of_severity(severity: Severity) -> Self {
+    pub(crate) fn of_severity(severity: Severity) -> Self {
         match severity {
             Severity::Info => Self::Open,
             Severity::Warn => Self::Doubt,

@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, Measurement,
-    Metric, RunRecord, Severity, Validity, format_count, format_duration_ns,
+    Metric, RunRecord, Severity, Validity, Workload, format_count, format_duration_ns,
 };
 
 use super::findings::finding_text;
@@ -65,24 +65,9 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
             }
         }
     }
-    if let Some(account) = &of.account {
-        if account.sync.count() > 0 {
-            out.push_str(&line("sync", &spread(&account.sync), Ink::Plain, style));
-        }
-        if account.verified > 0 {
-            let words = match account.mismatches {
-                0 => "all as they were written".into(),
-                wrong => format!("{wrong} are not what was written"),
-            };
-            let blocks = format!("{} blocks read again", format_count(account.verified as f64));
-            out.push_str(&line("verify", &[blocks, words], Ink::Plain, style));
-        }
-        if let Some(depth) = account.latency_target_depth {
-            let found = format!("depth {depth} is the greatest that keeps the latency");
-            out.push_str(&line("target", &[found], Ink::Plain, style));
-        }
+    for (name, words) in besides(of) {
+        out.push_str(&line(name, &words, Ink::Plain, style));
     }
-    out.push_str(&line("cpu", &cpu(of), Ink::Plain, style));
     for reason in reservations(judged) {
         out.push_str(&line("note", &[reason], Ink::Doubt, style));
     }
@@ -92,10 +77,45 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     out
 }
 
+/// What else its jobs did, each with its name.
+pub(crate) fn besides(of: &Measurement) -> Vec<(&'static str, Vec<String>)> {
+    let mut lines = Vec::new();
+    if let Some(account) = &of.account {
+        if account.sync.count() > 0 {
+            lines.push(("sync", spread(&account.sync)));
+        }
+        if account.verified > 0 {
+            let words = match account.mismatches {
+                0 => "all as they were written".into(),
+                wrong => format!("{wrong} are not what was written"),
+            };
+            let blocks = format!("{} blocks read again", format_count(account.verified as f64));
+            lines.push(("verify", vec![blocks, words]));
+        }
+        if let Some(depth) = account.latency_target_depth {
+            let found = format!("depth {depth} is the greatest that keeps the latency");
+            lines.push(("target", vec![found]));
+        }
+    }
+    lines.push(("cpu", cpu(of)));
+    lines
+}
+
 fn heading(of: &Measurement) -> Vec<String> {
-    let workload = &of.workload;
+    let mut words = io(&of.workload);
+    let targets: Vec<String> = of.targets.iter().take(3).map(|target| clean(target)).collect();
+    words.push(match of.targets.len() {
+        0..=3 => targets.join(" "),
+        several => format!("{} and {} more", targets[0], several - 1),
+    });
+    words.extend(of.duration_ns.map(|ns| format_duration_ns(ns as f64)));
+    words
+}
+
+/// The I/O in a few words: `randread`, `4 KiB`, `depth 16`, `io_uring`.
+pub(crate) fn io(workload: &Workload) -> Vec<String> {
     let mut words = Vec::new();
-    words.extend(workload.rw.clone());
+    words.extend(workload.rw.as_deref().map(clean));
     words.extend(workload.bs.map(|bs| Bytes(bs).binary()));
     for option in ["bs", "bsrange", "bssplit"] {
         if let (None, Some(value)) = (workload.bs, workload.options.get(option)) {
@@ -104,14 +124,8 @@ fn heading(of: &Measurement) -> Vec<String> {
     }
     words.extend(workload.iodepth.map(|depth| format!("depth {depth}")));
     words.extend(workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
-    words.extend(workload.ioengine.clone());
+    words.extend(workload.ioengine.as_deref().map(clean));
     words.extend(workload.direct.filter(|direct| !direct).map(|_| "page cache".into()));
-    let targets: Vec<String> = of.targets.iter().take(3).map(|target| clean(target)).collect();
-    words.push(match of.targets.len() {
-        0..=3 => targets.join(" "),
-        several => format!("{} and {} more", targets[0], several - 1),
-    });
-    words.extend(of.duration_ns.map(|ns| format_duration_ns(ns as f64)));
     words
 }
 

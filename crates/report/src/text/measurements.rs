@@ -96,7 +96,7 @@ fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
     }
 }
 
-fn title(measurement: &Measurement) -> String {
+pub(crate) fn title(measurement: &Measurement) -> String {
     let targets: Vec<String> = measurement.targets.iter().map(|target| clean(target)).collect();
     match targets.as_slice() {
         [target] => match &measurement.conditions.device {
@@ -187,7 +187,7 @@ fn entry(
 
 /// What stands in the verdict's place: INVALID overrides, an interrupted or
 /// never assessed measurement is UNJUDGED.
-fn verdict_label(
+pub(crate) fn verdict_label(
     judged: Option<&JudgedMeasurement>,
     judgement: Option<&MetricJudgement>,
 ) -> (&'static str, Ink) {
@@ -198,7 +198,7 @@ fn verdict_label(
     }
 }
 
-fn step_name(name: &str) -> String {
+pub(crate) fn step_name(name: &str) -> String {
     match name {
         "seq-read" => "sequential read".into(),
         "rand-read" => "random read".into(),
@@ -208,7 +208,7 @@ fn step_name(name: &str) -> String {
 }
 
 /// The metric that a measurement without a judgement is about.
-fn default_metric(measurement: &Measurement) -> Metric {
+pub(crate) fn default_metric(measurement: &Measurement) -> Metric {
     match (measurement.workload.bs, measurement.workload.iodepth) {
         (Some(bs), _) if bs >= 64 << 10 => Metric::Bandwidth,
         (_, Some(1)) if measurement.targets.len() < 2 => Metric::LatencyMean,
@@ -249,7 +249,7 @@ fn all_figures(result: &DirectionResult) -> Vec<String> {
 }
 
 /// The figure beside what it is judged by.
-fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
+pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     let metric = judgement.metric;
     let own = measured(metric, &judgement.estimate);
     let mut items = vec![if metric == Metric::LatencyMean { format!("mean {own}") } else { own }];
@@ -290,7 +290,7 @@ fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
 }
 
 /// What each target had of it, and the whole against the sum of alone.
-fn parts(record: &RunRecord, measurement: &Measurement, metric: Metric) -> Vec<String> {
+pub(crate) fn parts(record: &RunRecord, measurement: &Measurement, metric: Metric) -> Vec<String> {
     let value = |result: &DirectionResult| match metric {
         Metric::Bandwidth => result.bandwidth.map(|rate| rate.value),
         Metric::Iops => result.iops.map(|iops| iops.value),
@@ -374,7 +374,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
 }
 
 /// Reservations, each a sentence.
-fn notes(
+pub(crate) fn notes(
     measurement: &Measurement,
     judged: Option<&JudgedMeasurement>,
     shared: &[(String, usize)],

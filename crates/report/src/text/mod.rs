@@ -6,19 +6,19 @@
 
 mod columns;
 mod comparison;
-mod drives;
-mod figure;
-mod findings;
+pub(crate) mod drives;
+pub(crate) mod figure;
+pub(crate) mod findings;
 mod fleet;
-mod grid;
-mod host;
-mod ink;
-mod jobs;
-mod measurements;
+pub(crate) mod grid;
+pub(crate) mod host;
+pub(crate) mod ink;
+pub(crate) mod jobs;
+pub(crate) mod measurements;
 mod results;
 mod rules;
-mod runs;
-mod words;
+pub(crate) mod runs;
+pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
@@ -34,11 +34,12 @@ pub use results::results_table;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 
+pub use words::clean;
+
 pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
 use ink::Ink;
 use words::Hanging;
-pub(crate) use words::clean;
 
 /// How text is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,22 @@ pub fn run_text(
 /// The verdict on the whole, and the exit status in words: the last line that
 /// a command prints (more than one on a narrow terminal).
 pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
+    let (verdict, words) = verdict_words(assessment, exit_status);
+    let label = verdict.label();
+    let hanging = Hanging {
+        lead: Ink::of_verdict(verdict).paint(label, style.color),
+        lead_width: label.len(),
+        indent: label.len() + 2,
+        width: style.width,
+        separator: " ",
+        ink: Ink::Plain,
+        color: style.color,
+    };
+    hanging.lines(&[words, format!("(exit status {exit_status})")])
+}
+
+/// The verdict on the whole, and what `exit_status` says, in words.
+pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
     let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
     let words = match exit_status {
         0 => match (assessment.verdict, of(Severity::Warn)) {
@@ -125,15 +142,5 @@ pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> 
         (3, Verdict::Pass) => Verdict::Unjudged,
         (_, verdict) => verdict,
     };
-    let label = verdict.label();
-    let hanging = Hanging {
-        lead: Ink::of_verdict(verdict).paint(label, style.color),
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        width: style.width,
-        separator: " ",
-        ink: Ink::Plain,
-        color: style.color,
-    };
-    hanging.lines(&[words, format!("(exit status {exit_status})")])
+    (verdict, words)
 }

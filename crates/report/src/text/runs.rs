@@ -65,17 +65,8 @@ pub fn run_heading(run: &Run, style: &Style) -> String {
     }
     items.push(format!("{} UTC", started(run)));
     items.push(took(run));
-    match &run.origin {
-        Origin::Measured => {}
-        Origin::Simulated => items.push("simulated drives".into()),
-        Origin::Imported(from) => items.push(format!("imported from {}", clean(from))),
-    }
-    match run.state {
-        RunState::Done => {}
-        RunState::Running => items.push("still running, or killed".into()),
-        RunState::Interrupted => items.push("interrupted".into()),
-        RunState::Failed => items.push("a step failed".into()),
-    }
+    items.extend(origin(run));
+    items.extend(state(run).map(str::to_owned));
     items.push(format!("iodyno {}", clean(&run.writer)));
     items.push(clean(&run.command));
     items.insert(0, lead);
@@ -91,6 +82,25 @@ pub fn run_heading(run: &Run, style: &Style) -> String {
     hanging.lines(&items)
 }
 
+/// Where it came from, unless it was measured.
+pub(crate) fn origin(run: &Run) -> Option<String> {
+    match &run.origin {
+        Origin::Measured => None,
+        Origin::Simulated => Some("simulated drives".into()),
+        Origin::Imported(from) => Some(format!("imported from {}", clean(from))),
+    }
+}
+
+/// How far it got, unless all of it was done.
+pub(crate) fn state(run: &Run) -> Option<&'static str> {
+    match run.state {
+        RunState::Done => None,
+        RunState::Running => Some("still running, or killed"),
+        RunState::Interrupted => Some("interrupted"),
+        RunState::Failed => Some("a step failed"),
+    }
+}
+
 /// The shortest beginning of `id` that no other run's id has.
 fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
     let ends = id.char_indices().map(|(at, _)| at).chain([id.len()]).skip(SHORTEST_ID);
@@ -100,13 +110,18 @@ fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
     ends.into_iter().find(unique).map_or(id, |end| &id[..end])
 }
 
-pub(super) fn started(run: &Run) -> String {
-    jiff::Timestamp::from_nanosecond(i128::from(run.started_ns))
+pub(crate) fn started(run: &Run) -> String {
+    utc(run.started_ns)
+}
+
+/// A time to the minute, UTC, from ns since 1970.
+pub(crate) fn utc(ns: i64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(ns))
         .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())
         .unwrap_or_default()
 }
 
-fn took(run: &Run) -> String {
+pub(crate) fn took(run: &Run) -> String {
     let took = run.ended_ns.map(|end| end.saturating_sub(run.started_ns));
     took.filter(|ns| *ns > 0).map(|ns| format_duration_ns(ns as f64)).unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use super::ink::Ink;
 /// `text` without what could move a terminal's cursor, change its state or
 /// hide something: control characters, and invisible or direction-changing
 /// format characters. A line break or tab becomes a space.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars()
         .filter_map(|c| match c {
             '\t' | '\n' | '\r' => Some(' '),

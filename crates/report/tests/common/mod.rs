@@ -1,6 +1,8 @@
 //! A realistic run: a server with four drives, one of them on a degraded link,
 //! one never written, one that serves others.
 
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
+
 mod host;
 
 use host::{block, read};

@@ -1,0 +1,383 @@
+// Draws the option objects that iodyno makes of figures, with ECharts: in a
+// page, and as SVG where there is no page. Functions that an option names are
+// bound here; titles, legend and panels are placed in the room that there is.
+(function (root) {
+  "use strict";
+
+  // Widths of the characters from blank to ~ in DejaVu Sans, hundredths of its size.
+  const WIDTHS = [
+    32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
+    64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79,
+    60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35, 63,
+    63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84];
+
+  function textWidth(text, size) {
+    let width = 0;
+    for (const character of text) {
+      const code = character.codePointAt(0);
+      // What is not listed may be an ideograph, which is as wide as high.
+      width += WIDTHS[code - 32] ?? (code < 0x1100 ? 66 : 100);
+    }
+    // A hundredth more: the widths are rounded.
+    return (width * size * 1.01) / 100;
+  }
+
+  // ---- Values as text: base units in (per second, bytes, ns), SI units out.
+
+  const PREFIXES = {
+    iops: [[1, "IOPS"], [1e3, "kIOPS"], [1e6, "MIOPS"]],
+    bandwidth: [[1, "B/s"], [1e3, "kB/s"], [1e6, "MB/s"]],
+    latency: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
+    time: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
+    size: [[1, "B"], [1024, "KiB"], [1048576, "MiB"], [1073741824, "GiB"]],
+  };
+
+  // With thin spaces between thousands, and `digits` digits at most behind them.
+  function number(value, digits) {
+    const size = Math.abs(value);
+    const decimals = size === 0 ? 0 : Math.min(9, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
+    let [whole, fraction] = value.toFixed(decimals).split(".");
+    if (size >= 1e4) whole = whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
+    fraction = (fraction || "").replace(/0+$/, "");
+    return fraction ? whole + "." + fraction : whole;
+  }
+
+  function percentile(nines) {
+    return number(100 * (1 - Math.pow(10, -nines)), 2 + Math.max(0, Math.ceil(nines)));
+  }
+
+  function text(quantity, value, digits) {
+    if (quantity === "share") return number(value * 100, digits) + "\u2009%";
+    if (quantity === "nines") return "p" + percentile(value);
+    const units = PREFIXES[quantity];
+    if (!units) return number(value, digits);
+    let unit = units[0];
+    for (const one of units) if (Math.abs(value) >= one[0] * 0.9995) unit = one;
+    return number(value / unit[0], digits) + "\u2009" + unit[1];
+  }
+
+  // ---- Functions that options name, `name:argument:argument`.
+
+  const FORMATTERS = {
+    scaled: (divisor) => (value) => number(value / divisor, 6),
+    nines: () => (value) => percentile(value),
+    tooltip: (option) => (shown) => tooltip(option, shown),
+  };
+  for (const quantity of Object.keys(PREFIXES)) {
+    FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
+  }
+
+  // Number and unit in two lines: block sizes stand close to each other.
+  FORMATTERS.size = () => (value) => text("size", value, 4).replace("\u2009", "\n");
+
+  // A line of a tooltip. It is made of elements, not of HTML text, whose styles
+  // a page's Content-Security-Policy may forbid, and in which names would be tags.
+  function line(words, color) {
+    const element = root.document.createElement("div");
+    if (color) {
+      const dot = element.appendChild(root.document.createElement("span"));
+      dot.textContent = "\u25cf ";
+      dot.style.color = color;
+    }
+    element.append(words);
+    return element;
+  }
+
+  function tooltip(option, shown) {
+    const items = Array.isArray(shown) ? shown : [shown];
+    const lines = [];
+    for (const item of items) {
+      const about = option.series[item.seriesIndex].iodyno;
+      if (!about) continue;
+      if (about.table) {
+        const place = about.table.map((axis, n) => axis.name + "\u2009=\u2009" + axis.values[item.value[n]]);
+        return [line(place.join(", ")), line(text(about.z, item.value[2], 4))];
+      }
+      const value = (axis) => {
+        const found = item.value[axis === "x" ? 0 : 1];
+        if (about[axis] !== "category") return text(about[axis], found, 4);
+        const axes = option[axis + "Axis"][option.series[item.seriesIndex][axis + "AxisIndex"]];
+        return axes.data[found];
+      };
+      if (!lines.length && items.length > 1) lines.push(line(value("x")));
+      const name = [item.seriesName, about.detail].filter(Boolean).join(" ");
+      const measured = items.length > 1
+        ? value("y")
+        : [item.name, value("x"), value("y")].filter(Boolean).join(", ");
+      lines.push(line(name + "\u2002" + measured, item.color));
+    }
+    return lines;
+  }
+
+  const RENDERERS = {
+    whiskers: () => (params, api) => {
+      const { y, height } = params.coordSys;
+      const [low, high] = [1, 2].map((n) => api.coord([api.value(0), api.value(n)]));
+      // An end beyond the panel, as 0 is on a logarithmic axis, has no cap.
+      const ends = [!(low[1] <= y + height), !(high[1] >= y)];
+      if (ends[0]) low[1] = y + height;
+      if (ends[1]) high[1] = y;
+      return group(whisker(low, high, false, api, ends));
+    },
+
+    // A bar's interval, and its value behind it.
+    "bar-end": (series, index, count, quantity) => (params, api) => {
+      const bars = api.barLayout({ count: +count, barMaxWidth: 34, barGap: "8%" });
+      const shift = bars[+index] ? bars[+index].offsetCenter : 0;
+      const at = (value) => {
+        const [x, y] = api.coord([value, api.value(0)]);
+        return [x, y + shift];
+      };
+      const [low, high, end, value] = [1, 2, 3, 4].map((n) => api.value(n));
+      const [x, y] = at(Math.max(end, value));
+      const words = {
+        type: "text", x: x + 6, y,
+        style: { text: text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
+      };
+      const interval = low < high ? whisker(at(low), at(end), true, api, [false, end < high]) : [];
+      return group([...interval, words]);
+    },
+
+    // Floor, walls and words of bars in space.
+    scene: (series) => (params, api) => {
+      const item = series.data[params.dataIndex];
+      if (item.line) {
+        const points = item.line.map((place) => api.coord(place));
+        return { type: "polyline", shape: { points }, style: { stroke: series.itemStyle.borderColor, fill: null, lineWidth: 1 } };
+      }
+      const [x, y] = api.coord(item.at);
+      return {
+        type: "text", x: x + item.shift[0], y: y + item.shift[1],
+        style: {
+          text: item.text, font: item.size + "px sans-serif", fill: series.itemStyle.color,
+          align: item.align, verticalAlign: "middle",
+        },
+      };
+    },
+
+    tower: (series) => (params, api) => {
+      const item = series.data[params.dataIndex];
+      const shade = [0.72, 0.86, 1];
+      const faces = item.faces.map((corners, n) => ({
+        type: "polygon",
+        shape: { points: corners.map((place) => api.coord(place)) },
+        style: { fill: shaded(item.itemStyle.color, shade[n]), stroke: "rgba(0,0,0,0.35)", lineWidth: 0.5 },
+      }));
+      const top = item.faces[2].map((place) => api.coord(place)[0]);
+      const wide = Math.max(...top) - Math.min(...top);
+      const size = Math.max(8, Math.min(14, wide * 0.62 / textWidth(item.name, 1)));
+      const [x, y] = api.coord(item.middle);
+      const words = {
+        type: "text", x, y,
+        style: {
+          text: item.name, font: size.toFixed(1) + "px sans-serif", fill: item.label.color,
+          align: "center", verticalAlign: "middle",
+        },
+      };
+      return group(item.hidden ? faces : [...faces, words]);
+    },
+  };
+
+  const group = (children) => ({ type: "group", children });
+
+  function shaded(color, share) {
+    const part = (at) => Math.round(parseInt(color.slice(at, at + 2), 16) * share);
+    return "rgb(" + [1, 3, 5].map(part).join(",") + ")";
+  }
+
+  // Low and high are places; an end that is open goes on beyond and has no cap.
+  function whisker(low, high, lying, api, open) {
+    const style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null };
+    const line = (a, b) => ({
+      type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style,
+    });
+    const cap = (at) => lying
+      ? line([at[0], at[1] - 4], [at[0], at[1] + 4])
+      : line([at[0] - 4, at[1]], [at[0] + 4, at[1]]);
+    return [line(low, high), ...[low, high].filter((_, n) => !open[n]).map(cap)];
+  }
+
+  // The option with functions in place of their names; `option` itself stays as it is.
+  function bind(option) {
+    const walk = (value, key, parent) => {
+      if (typeof value === "string") {
+        const [name, ...words] = value.split(":");
+        if (key === "renderItem") return RENDERERS[name](parent, ...words);
+        if (key !== "formatter" || !Object.hasOwn(FORMATTERS, name)) return value;
+        return FORMATTERS[name](...(name === "tooltip" ? [option] : words));
+      }
+      if (Array.isArray(value)) {
+        return key === "data" ? value.slice() : value.map((one) => walk(one, key));
+      }
+      if (value === null || typeof value !== "object") return value;
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, key, value)]));
+    };
+    return walk(option, "");
+  }
+
+  // ---- Places.
+
+  const MARGIN = 16;
+  // Room for an axis's labels and name.
+  const LABELS = 76;
+
+  // `text` in lines that are at most `width` wide; a word that is longer is cut.
+  function wrap(text, size, width) {
+    const lines = [""];
+    for (let word of text.split(" ")) {
+      const last = lines.length - 1;
+      const longer = lines[last] === "" ? word : lines[last] + " " + word;
+      if (textWidth(longer, size) <= width) {
+        lines[last] = longer;
+        continue;
+      }
+      if (lines[last] !== "") lines.push("");
+      while (word && textWidth(word, size) > width) {
+        let length = Math.max(1, word.length - 1);
+        while (length > 1 && textWidth(word.slice(0, length), size) > width) length -= 1;
+        lines[lines.length - 1] = word.slice(0, length);
+        lines.push("");
+        word = word.slice(length);
+      }
+      lines[lines.length - 1] = word;
+    }
+    return lines;
+  }
+
+  function legendRows(legend, width) {
+    let [rows, used] = [1, 0];
+    for (const item of legend.data) {
+      const wide = legend.itemWidth + 5 + textWidth(item.name, 12) + legend.itemGap;
+      if (used > 0 && used + wide > width) [rows, used] = [rows + 1, 0];
+      used += wide;
+    }
+    return rows;
+  }
+
+  function columnsIn(option, width) {
+    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / 340)));
+  }
+
+  // The height that a picture of `width` should have, where it may have any:
+  // lying bars and the rows of a table need room each, towers are looked down on.
+  function height(option, width) {
+    if (option.series.some((one) => one.renderItem === "tower")) return Math.min(width, 560);
+    const rows = Math.ceil(option.grid.length / columnsIn(option, width));
+    const panel = (axis, n) => {
+      if (axis.type !== "category") return 0;
+      const bars = option.series.filter((one) => one.type === "bar" && one.yAxisIndex === n).length;
+      return 70 + axis.data.length * (bars > 0 ? 8 + 17 * bars : 30);
+    };
+    return Math.min(2400, 130 + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
+  }
+
+  // Gives everything its place in a picture of `width` by `height`.
+  function place(option, width, height) {
+    const inside = width - 2 * MARGIN;
+    const panels = option.title.filter((title) => title.iodyno === "panel");
+    let top = 14;
+    const put = (title, room) => {
+      const size = title.textStyle.fontSize;
+      const lines = title.text ? wrap(title.text, size, room) : [];
+      title.text = lines.join("\n");
+      title.textStyle.lineHeight = Math.round(size * 1.35);
+      title.show = lines.length > 0;
+      return lines.length * title.textStyle.lineHeight;
+    };
+    for (const title of option.title) {
+      if (title.iodyno === "title" || title.iodyno === "subtitle") {
+        title.left = MARGIN;
+        title.top = top;
+        top += put(title, inside) + (title.show ? 4 : 0);
+      }
+    }
+    let bottom = height - 10;
+    for (const title of option.title) {
+      if (title.iodyno === "notes") {
+        bottom -= put(title, inside);
+        title.left = MARGIN;
+        title.top = bottom;
+        if (title.show) bottom -= 6;
+      }
+    }
+    if (option.legend.show) {
+      const rows = legendRows(option.legend, inside);
+      option.legend.top = top + 6;
+      option.legend.width = inside;
+      // Names beyond half of the picture are paged through.
+      const most = Math.max(1, Math.floor((bottom - top) / 2 / 24));
+      if (rows > most) option.legend.type = "scroll";
+      top += 6 + (rows > most ? 1 : rows) * 24;
+    }
+    const columns = columnsIn(option, width);
+    const rows = Math.ceil(panels.length / columns);
+    const gap = 18;
+    const [wide, high] = [(inside - gap * (columns - 1)) / columns, (bottom - top - 8) / rows];
+    panels.forEach((title, n) => {
+      const left = MARGIN + (n % columns) * (wide + gap);
+      const above = top + 8 + Math.floor(n / columns) * high;
+      title.left = left;
+      title.top = above;
+      const head = put(title, wide);
+      // Names of categories get as much room as they need, up to half of the panel.
+      const lying = option.yAxis[n].data && option.yAxis[n].inverse;
+      const names = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
+      const labels = lying ? Math.min(wide / 2, Math.max(...names) + 22) : LABELS;
+      if (lying) Object.assign(option.yAxis[n].axisLabel, { width: labels - 12, overflow: "break" });
+      const right = lying ? 84 : 26;
+      Object.assign(option.grid[n], {
+        left: left + labels, top: above + head + 8,
+        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
+        outerBoundsMode: "none",
+      });
+    });
+    return option;
+  }
+
+  const copy = (option) => JSON.parse(JSON.stringify(option));
+  const fitted = (option, width, height) => bind(place(copy(option), width, height));
+
+  function svg(option, width, height) {
+    root.echarts.setPlatformAPI({
+      measureText: (words, font) => {
+        const size = parseFloat(/([\d.]+)px/.exec(font || "")?.[1] ?? "12");
+        return { width: textWidth(words, size) };
+      },
+    });
+    const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
+    try {
+      chart.setOption(fitted(option, width, height));
+      // Without rules for hovering, and with ids that do not count charts: the
+      // same figure is the same document.
+      const painted = chart.getZr().painter.renderToString({ cssEmphasis: false, useViewBox: true });
+      return painted.replace(/(id="|url\(#)zr\d+-/g, "$1");
+    } finally {
+      chart.dispose();
+    }
+  }
+
+  // What a pointer can do on top of hovering and the legend: zoom along x.
+  function interactive(option) {
+    const zooms = option.xAxis.some((axis) => axis.type !== "category");
+    return zooms
+      ? { ...option, dataZoom: [{ type: "inside", xAxisIndex: "all", filterMode: "none", zoomOnMouseWheel: "ctrl" }] }
+      : option;
+  }
+
+  function draw(element, option) {
+    const chart = root.echarts.init(element, null, { renderer: "svg" });
+    const show = () => {
+      const [width, height] = [chart.getWidth(), chart.getHeight()];
+      if (width > 0 && height > 0) chart.setOption(interactive(fitted(option, width, height)), { notMerge: true });
+    };
+    show();
+    new root.ResizeObserver((_, observer) => {
+      if (chart.isDisposed()) return observer.disconnect();
+      chart.resize();
+      show();
+    }).observe(element);
+    return chart;
+  }
+
+  root.iodyno = { draw, height, svg };
+})(globalThis);

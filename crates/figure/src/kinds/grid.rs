@@ -1,0 +1,80 @@
+//! iodepth by numjobs: as a heat map and as bars in space.
+
+use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
+use crate::observation::{
+    Observation, by_name, common, is_repeated, names, observations, value_of, values,
+};
+use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
+
+const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
+
+/// More tables than this are no figure.
+const MOST_PANELS: usize = 4;
+
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let metric = request.metric.unwrap_or(Metric::Iops);
+    let mut shown = observations(request, sources)?;
+    shown.retain(|one| ACROSS.iter().all(|option| one.number(option).is_some()));
+    if shown.is_empty() {
+        return Err(FigureError::Nothing(
+            "no measurement says both its iodepth and its numjobs".into(),
+        ));
+    }
+    shown.retain(|one| metric.of(one.result).is_some());
+    let groups = by_name(&shown, &names(&shown, request, &ACROSS));
+    if groups.is_empty() {
+        return Err(super::unknown_metric(request));
+    }
+    if groups.len() > MOST_PANELS {
+        let names: Vec<&str> = groups.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(FigureError::TooMany { what: names.join("; ") });
+    }
+    let alone = groups.len() == 1;
+    let panels = groups.iter().map(|(name, group)| {
+        let title = if alone { String::new() } else { name.clone() };
+        panel(request.kind, metric, title, group)
+    });
+    let panels: Vec<Panel> = panels.collect();
+    let mut notes = Vec::new();
+    if is_repeated(&shown, &ACROSS, &ACROSS) {
+        notes.push("What was measured several times is written as its median.".to_owned());
+    }
+    if panels.iter().any(hides_values) {
+        notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
+    }
+    let subtitle = common(&shown);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+fn hides_values(panel: &Panel) -> bool {
+    let Content::Towers(cells) = &panel.content else { return false };
+    let seen = cells.projection(&panel.x, &panel.y);
+    seen.hidden(&cells.bars()).next().is_some()
+}
+
+fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -> Panel {
+    let (depths, jobs) = (values(group, "iodepth"), values(group, "numjobs"));
+    let mut cells = Vec::new();
+    for (column, depth) in depths.iter().enumerate() {
+        for (row, jobs) in jobs.iter().enumerate() {
+            let is_here = |one: &&Observation<'_>| {
+                one.option("iodepth").as_ref() == Some(depth)
+                    && one.option("numjobs").as_ref() == Some(jobs)
+            };
+            let here: Vec<_> = group.iter().filter(is_here).copied().collect();
+            cells.extend(value_of(metric, &here).map(|(value, _)| Cell { column, row, value }));
+        }
+    }
+    let axis = |name: &str, values: Vec<String>| Axis {
+        name: name.into(),
+        quantity: Quantity::Count,
+        scale: Scale::Categories(values),
+        end: None,
+    };
+    let cells = Cells { name: metric.name(), quantity: metric.quantity(), cells };
+    let content = match kind {
+        Kind::Grid3d => Content::Towers(cells),
+        _ => Content::Cells(cells),
+    };
+    Panel { title, x: axis("iodepth", depths), y: axis("numjobs", jobs), content }
+}

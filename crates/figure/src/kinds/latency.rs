@@ -1,0 +1,181 @@
+//! The distribution of latencies and the percentile curve.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::Histogram;
+
+use super::time::apart;
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+use crate::observation::{Observation, common, names, observations};
+use crate::{FigureError, Quantity, Request, Source};
+
+/// Bins for each doubling: wide enough that noise does not hide the shape.
+const BINS_PER_DOUBLING: f64 = 8.0;
+
+/// The curve ends at 99.999 %.
+const MOST_NINES: f64 = 5.0;
+
+/// I/Os that must lie beyond a percentile for it to be certain.
+const BEYOND: u64 = 30;
+
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut shown = observations(request, sources)?;
+    shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
+    if shown.is_empty() {
+        return Err(FigureError::Nothing(
+            "no measurement says how its latencies are distributed: let fio print JSON+ \
+             (--output-format=json+), or measure with iodyno run"
+                .into(),
+        ));
+    }
+    let names = apart(names(&shown, request, &[]));
+    let (mut densities, mut curves, mut uncertain) = (Vec::new(), Vec::new(), false);
+    for (name, one) in names.iter().zip(&shown) {
+        if let Some((_, bins)) = one.result.known_bins() {
+            densities.push(series(name, "", Form::Steps, density(bins)));
+            let (certain, rest) = curve(bins);
+            if !certain.is_empty() {
+                curves.push(series(name, "", Form::Line(Stroke::Solid), certain));
+            }
+            if rest.len() > 1 {
+                uncertain = true;
+                curves.push(series(name, "", Form::Line(Stroke::Dotted), rest));
+            }
+        } else if let Some(points) = stated(one) {
+            curves.push(series(name, "as stated", Form::Points, points));
+        }
+    }
+    let mut notes = Vec::new();
+    if uncertain {
+        notes.push("Dotted: fewer than 30 I/Os were slower.".to_owned());
+    }
+    if densities.len() < shown.len() {
+        notes.push("Points are percentiles as a report states them.".to_owned());
+    }
+    let mut panels = Vec::new();
+    if !densities.is_empty() {
+        panels.push(Panel {
+            title: "Distribution, eight bins for each doubling".into(),
+            x: axis("Latency", Quantity::Latency, Scale::Log),
+            y: axis("Share of I/Os", Quantity::Share, Scale::Linear),
+            content: Content::Series(densities),
+        });
+    }
+    panels.push(Panel {
+        title: "Percentiles".into(),
+        x: axis("Percentile", Quantity::Nines, Scale::Linear),
+        y: axis("Latency", Quantity::Latency, Scale::Log),
+        content: Content::Series(curves),
+    });
+    let subtitle = common(&shown);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
+    Axis { name: name.into(), quantity, scale, end: None }
+}
+
+fn series(name: &str, detail: &str, form: Form, points: Vec<Point>) -> Series {
+    Series { name: name.into(), detail: detail.into(), form, points }
+}
+
+/// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower
+/// end of each bin on, 0 where a gap or the end follows. The histogram's own
+/// bins are narrower, but of equal width within a doubling: each gives of its
+/// count what lies in ours, so that the shape has no teeth.
+fn density(bins: &Histogram) -> Vec<Point> {
+    let place = |ns: u64| (ns.max(1) as f64).log2() * BINS_PER_DOUBLING;
+    let mut shares: BTreeMap<u64, f64> = BTreeMap::new();
+    for bin in bins.bins() {
+        let (low, high) = (place(bin.low_ns), place(bin.high_ns.saturating_add(1)));
+        let share = bin.count as f64 / bins.count() as f64;
+        let (first, last) = (low.floor(), (high - 1e-9).floor().max(low.floor()));
+        for index in first as u64..=last as u64 {
+            let (from, to) = (low.max(index as f64), high.min(index as f64 + 1.0));
+            let part = if high > low { (to - from) / (high - low) } else { 1.0 };
+            *shares.entry(index).or_default() += share * part;
+        }
+    }
+    let low_ns = |index: u64| (index as f64 / BINS_PER_DOUBLING).exp2();
+    let mut points: Vec<Point> = Vec::new();
+    for (index, share) in &shares {
+        let follows = index.checked_sub(1).is_some_and(|before| shares.contains_key(&before));
+        if !follows {
+            points.push(Point::new(low_ns(*index), 0.0));
+        }
+        points.push(Point::new(low_ns(*index), *share));
+        if !shares.contains_key(&(index + 1)) {
+            points.push(Point::new(low_ns(index + 1), 0.0));
+        }
+    }
+    points
+}
+
+/// The percentile curve, (nines, ns): as far as 30 I/Os lie beyond, and the rest.
+fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
+    let n = bins.count();
+    let (mut certain, mut rest, mut below) = (Vec::new(), Vec::new(), 0);
+    for bin in bins.bins() {
+        // The bin holds the percentiles from here on, until it is full.
+        let beyond = n - below;
+        below += bin.count;
+        let nines = (n as f64 / beyond as f64).log10();
+        if nines > MOST_NINES {
+            break;
+        }
+        let Some(value) = bins.value_at_rank(below) else { break };
+        let point = Point::new(nines, value as f64);
+        match beyond >= BEYOND {
+            true => certain.push(point),
+            false => {
+                // The two lines meet.
+                rest.extend(certain.last().filter(|_| rest.is_empty()).cloned());
+                rest.push(point);
+            }
+        }
+    }
+    (certain, rest)
+}
+
+/// Percentiles as a report states them, (nines, ns).
+fn stated(one: &Observation<'_>) -> Option<Vec<Point>> {
+    let stated = one.result.stated.as_ref()?;
+    let known = [&stated.total, &stated.completion];
+    let percentiles = &known.into_iter().find(|known| !known.percentiles.is_empty())?.percentiles;
+    let points: Vec<Point> = percentiles
+        .iter()
+        .map(|(percent, value)| Point::new(-(1.0 - percent / 100.0).log10(), value.value))
+        .filter(|point| point.x <= MOST_NINES + 0.5 && point.x >= 0.0 && point.y > 0.0)
+        .collect();
+    (!points.is_empty()).then_some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_shares_together_are_the_whole_and_the_curve_rises(
+            values in prop::collection::vec(0u64..1 << 40, 1..200)) {
+            let mut bins = Histogram::default();
+            values.iter().for_each(|value| bins.record(*value));
+            let points = density(&bins);
+            let sum: f64 = points.iter().map(|point| point.y).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+            prop_assert!(points.windows(2).all(|pair| pair[0].x <= pair[1].x));
+            let (certain, rest) = curve(&bins);
+            for line in [&certain, &rest] {
+                let rises = line.windows(2).all(|p| p[0].x <= p[1].x && p[0].y <= p[1].y);
+                prop_assert!(rises, "{line:?}");
+            }
+            for point in certain.iter().chain(&rest) {
+                // Just above a point's percentile stands its value.
+                let percentile = 1.0 - 10f64.powf(-point.x) + 1e-9;
+                prop_assert_eq!(bins.quantile_ns(percentile).map(|ns| ns as f64), Some(point.y));
+            }
+        }
+    }
+}

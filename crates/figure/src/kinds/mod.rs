@@ -1,0 +1,97 @@
+//! The kinds of figures, a module each.
+
+mod compare;
+mod grid;
+mod latency;
+mod scaling;
+mod sweep;
+mod time;
+
+use std::collections::BTreeSet;
+
+use crate::figure::{Figure, Scale, Series};
+use crate::observation::{by_name, names, observations, reservations, values};
+use crate::{FigureError, Filter, Kind, Metric, Request, Source};
+
+/// The figure that is asked for, of these runs.
+///
+/// # Errors
+/// Nothing was measured that it could show.
+pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut figure = match request.kind {
+        Kind::Time => time::figure(request, sources),
+        Kind::Latency => latency::figure(request, sources),
+        Kind::Blocksize => sweep::blocksize(request, sources),
+        Kind::Depth => sweep::depth(request, sources),
+        Kind::Grid | Kind::Grid3d => grid::figure(request, sources),
+        Kind::Compare => compare::figure(request, sources),
+        Kind::Scaling => scaling::figure(request, sources),
+    }?;
+    figure.notes.extend(reservations(&observations(request, sources)?, request));
+    figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
+    Ok(figure)
+}
+
+/// A title of ours: what is shown, and of which run.
+fn title(request: &Request, sources: &[Source<'_>]) -> String {
+    let metric = |usual: &str| request.metric.map_or_else(|| usual.to_owned(), Metric::name);
+    let what = match request.kind {
+        Kind::Time => format!("{} over time", metric("Rates and latencies")),
+        Kind::Latency => "Latency distribution".to_owned(),
+        Kind::Blocksize => format!("{} against block size", metric("Throughput")),
+        Kind::Depth => "Throughput and latency under load".to_owned(),
+        Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
+        Kind::Compare => format!("{} compared", metric("Rates and latencies")),
+        Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
+    };
+    match sources {
+        [only] if !only.label.is_empty() => format!("{}: {what}", only.label),
+        _ => what,
+    }
+}
+
+/// Logarithmic where the values differ by more than a factor of 20.
+fn latency_scale(series: &[Series]) -> Scale {
+    let values = || series.iter().flat_map(|one| one.points.iter().map(|point| point.y));
+    let (least, greatest) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    if least > 0.0 && greatest > 20.0 * least { Scale::Log } else { Scale::Linear }
+}
+
+/// The kind of figure that the measurements suggest: the sweep that they are,
+/// runs side by side, else what happened over time.
+pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
+    suggestion(&Request { filters: filters.to_vec(), ..Request::new(Kind::Compare) }, sources)
+}
+
+/// As [`suggested`], of what the request admits, whatever its kind.
+pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
+    let Ok(shown) = observations(request, sources) else { return Kind::Compare };
+    // The most values that an option takes within a series.
+    let most = |option: &str, across: &[&str]| {
+        let groups = by_name(&shown, &names(&shown, request, across));
+        groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
+    };
+    let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
+    let grid = ["iodepth", "numjobs"];
+    if grid.iter().all(|option| most(option, &grid) > 1) {
+        Kind::Grid
+    } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
+        Kind::Depth
+    } else if most("bs", &["bs"]) > 2 {
+        Kind::Blocksize
+    } else if drives.len() > 1 && most("target", &["target"]) > 1 {
+        Kind::Scaling
+    } else if sources.len() > 1 || shown.len() > time::MOST_SERIES {
+        Kind::Compare
+    } else if shown.iter().any(time::has_series) {
+        Kind::Time
+    } else {
+        Kind::Latency
+    }
+}
+
+/// No measurement knows what is asked for.
+fn unknown_metric(request: &Request) -> FigureError {
+    let name = request.metric.map_or_else(|| "a rate or latency".into(), Metric::name);
+    FigureError::Nothing(format!("{name} is not known of any of these measurements"))
+}

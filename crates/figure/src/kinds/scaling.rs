@@ -1,0 +1,84 @@
+//! The aggregate against the number of drives.
+
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
+use crate::observation::{by_name, common, names, observations, points, whisker_notes};
+use crate::{FigureError, Metric, Quantity, Request, Source};
+
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut shown = observations(request, sources)?;
+    shown.retain(|one| !one.measurement.targets.is_empty());
+    let drives = |count: usize| count as f64;
+    let mut counts: Vec<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    if counts.len() < 2 {
+        return Err(FigureError::Nothing(
+            "measurements over different numbers of drives are needed, such as one drive alone \
+             and all at once"
+                .into(),
+        ));
+    }
+    let metrics = request.metric.map_or(vec![Metric::Bandwidth, Metric::Iops], |one| vec![one]);
+    let named = by_name(&shown, &names(&shown, request, &["target"]));
+    let mut panels = Vec::new();
+    for metric in metrics {
+        let mut series = Vec::new();
+        for (name, group) in &named {
+            let points = points(metric, group, |one| Some(drives(one.measurement.targets.len())));
+            // Latencies do not add up.
+            let adds_up = metric.quantity() != Quantity::Latency;
+            series.extend(points.first().filter(|_| adds_up).cloned().map(|first| {
+                let ideal =
+                    |count: &usize| Point::new(drives(*count), first.y / first.x * drives(*count));
+                let points = counts.iter().map(ideal).filter(|point| point.x >= first.x);
+                guide("ideal", points.collect())
+            }));
+            if !points.is_empty() {
+                let (name, detail) = (name.clone(), String::new());
+                series.push(Series { name, detail, form: Form::Marked, points });
+            }
+        }
+        if series.is_empty() {
+            continue;
+        }
+        let ceiling = counts.iter().filter_map(|count| {
+            let here = shown.iter().filter(|one| one.measurement.targets.len() == *count);
+            let judged = here.filter_map(|one| one.judged(request));
+            let known = judged.flat_map(|judged| &judged.ceilings).filter(|(of, _)| *of == metric);
+            let lowest =
+                known.map(|(_, bound)| *bound).filter(|b| b.is_finite()).reduce(f64::min)?;
+            Some(Point::new(drives(*count), lowest))
+        });
+        let ceiling: Vec<Point> = ceiling.collect();
+        if !ceiling.is_empty() {
+            series.push(guide("ceiling", ceiling));
+        }
+        panels.push(Panel {
+            title: String::new(),
+            x: Axis {
+                name: "Drives".into(),
+                quantity: Quantity::Count,
+                scale: Scale::Linear,
+                end: None,
+            },
+            y: Axis {
+                name: metric.name(),
+                quantity: metric.quantity(),
+                scale: Scale::Linear,
+                end: None,
+            },
+            content: Content::Series(series),
+        });
+    }
+    if panels.is_empty() {
+        return Err(super::unknown_metric(request));
+    }
+    let mut notes = whisker_notes(&shown, &["target"], &["drives"]);
+    notes.push("Ideal: as fast as the fewest drives, times their number.".into());
+    let subtitle = common(&shown);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+fn guide(name: &str, points: Vec<Point>) -> Series {
+    Series { name: name.into(), detail: String::new(), form: Form::Guide, points }
+}

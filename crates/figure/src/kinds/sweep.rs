@@ -1,0 +1,164 @@
+//! Against block size, and against queue depth.
+
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
+use crate::knee::knee;
+use crate::observation::{
+    Observation, by_name, common, names, observations, points, values, whisker_notes,
+};
+use crate::{FigureError, Metric, Quantity, Request, Source};
+
+/// IOPS and bandwidth against block size.
+pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut shown = observations(request, sources)?;
+    keep_numbers(&mut shown, "bs")?;
+    let metrics = request.metric.map_or(vec![Metric::Iops, Metric::Bandwidth], |one| vec![one]);
+    let named = by_name(&shown, &names(&shown, request, &["bs"]));
+    let mut panels = Vec::new();
+    for metric in metrics {
+        let points = |group: &[Observation<'_>]| points(metric, group, |one| one.number("bs"));
+        let series: Vec<Series> =
+            named.iter().filter_map(|(name, group)| line(name, points(group))).collect();
+        let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
+        panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
+    }
+    finished(request, &shown, panels, whisker_notes(&shown, &["bs"], &["bs"]))
+}
+
+/// Throughput and latency against queue depth, and against each other; against
+/// the number of jobs where these differ and the depth does not.
+pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut shown = observations(request, sources)?;
+    let swept = |option| values(&shown, option).len() > 1;
+    let (option, name) = match swept("numjobs") && !swept("iodepth") {
+        true => ("numjobs", "Jobs"),
+        false => ("iodepth", "Queue depth"),
+    };
+    keep_numbers(&mut shown, option)?;
+    let (rate, latency) = match request.metric {
+        Some(Metric::Bandwidth) => (Metric::Bandwidth, Metric::Mean),
+        Some(Metric::Iops) | None => (Metric::Iops, Metric::Mean),
+        Some(latency) => (Metric::Iops, latency),
+    };
+    let named = by_name(&shown, &names(&shown, request, &[option]));
+    let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut notes = whisker_notes(&shown, &[option], &[option]);
+    for (series_name, group) in &named {
+        let against = |metric| points(metric, group, |one| one.number(option));
+        let mut of_rate = against(rate);
+        if of_rate.len() < 2 && rate == Metric::Iops && option == "iodepth" {
+            of_rate = searched(group).unwrap_or(of_rate);
+        }
+        let of_latency = against(latency);
+        let knee = knee(&of_rate.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>());
+        let depth = knee.map(|at| of_rate[at].x);
+        let both = tradeoff(option, &of_rate, &of_latency);
+        for (panel, points) in
+            [(&mut rates, of_rate), (&mut latencies, of_latency), (&mut tradeoffs, both)]
+        {
+            let marked = depth.and_then(|depth| highlight(series_name, option, depth, &points));
+            panel.extend(line(series_name, points));
+            panel.extend(marked);
+        }
+    }
+    if rates.iter().any(|one| one.form == Form::Highlight) {
+        notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
+    }
+    let x = |series: &[Series]| ticked(name, Quantity::Count, series);
+    let latency_axis =
+        |series: &[Series]| axis(&latency.name(), Quantity::Latency, super::latency_scale(series));
+    let rate_axis = || axis(&rate.name(), rate.quantity(), Scale::Linear);
+    let mut panels = Vec::new();
+    panels.extend(panel(x(&rates), rate_axis(), rates));
+    panels.extend(panel(x(&latencies), latency_axis(&latencies), latencies));
+    panels.extend(panel(rate_axis(), latency_axis(&tradeoffs), tradeoffs));
+    finished(request, &shown, panels, notes)
+}
+
+/// Leaves what has the option, which is a number.
+fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), FigureError> {
+    shown.retain(|one| one.number(option).is_some());
+    match shown.is_empty() {
+        true => Err(FigureError::Nothing(format!("no measurement says its {option}"))),
+        false => Ok(()),
+    }
+}
+
+fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
+    Axis { name: name.into(), quantity, scale, end: None }
+}
+
+/// An axis with ticks at what was measured, by doublings.
+fn ticked(name: &str, quantity: Quantity, series: &[Series]) -> Axis {
+    let mut ticks: Vec<f64> =
+        series.iter().flat_map(|one| one.points.iter().map(|point| point.x)).collect();
+    ticks.sort_by(f64::total_cmp);
+    ticks.dedup();
+    axis(name, quantity, Scale::Doublings(ticks))
+}
+
+fn line(name: &str, points: Vec<Point>) -> Option<Series> {
+    (!points.is_empty()).then(|| Series {
+        name: name.into(),
+        detail: String::new(),
+        form: Form::Marked,
+        points,
+    })
+}
+
+/// The point of a depth, to be noticed: by its label where that says the depth.
+fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<Series> {
+    let label = at(option, depth);
+    let is_at = |point: &&Point| match point.label.is_empty() {
+        true => point.x == depth,
+        false => point.label == label,
+    };
+    let point = points.iter().find(is_at)?;
+    Some(Series {
+        name: name.into(),
+        detail: "knee".into(),
+        form: Form::Highlight,
+        points: vec![Point { label: format!("knee: {depth}"), ..Point::new(point.x, point.y) }],
+    })
+}
+
+fn panel(x: Axis, y: Axis, series: Vec<Series>) -> Option<Panel> {
+    let content = Content::Series(series);
+    let is_empty = matches!(&content, Content::Series(series) if series.is_empty());
+    (!is_empty).then(|| Panel { title: String::new(), x, y, content })
+}
+
+/// Depths that the search for the depth that suffices tried, with their IOPS.
+fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
+    let [one] = group else { return None };
+    let mut tried = one.measurement.conditions.depths_tried.clone();
+    tried.sort_by_key(|(depth, _)| *depth);
+    tried.dedup_by_key(|(depth, _)| *depth);
+    let points = tried.into_iter().map(|(depth, iops)| Point::new(f64::from(depth), iops));
+    Some(points.filter(|point| point.y.is_finite()).collect()).filter(|all: &Vec<_>| all.len() > 1)
+}
+
+/// Latency against rate: the points of the same depth, by depth.
+fn tradeoff(option: &str, rates: &[Point], latencies: &[Point]) -> Vec<Point> {
+    let at = |rate: &Point| {
+        let latency = latencies.iter().find(|latency| latency.x == rate.x)?;
+        Some(Point { label: at(option, rate.x), ..Point::new(rate.y, latency.y) })
+    };
+    rates.iter().filter_map(at).collect()
+}
+
+fn at(option: &str, value: f64) -> String {
+    format!("{option}={value}")
+}
+
+fn finished(
+    request: &Request,
+    shown: &[Observation<'_>],
+    panels: Vec<Panel>,
+    notes: Vec<String>,
+) -> Result<Figure, FigureError> {
+    if panels.is_empty() {
+        return Err(super::unknown_metric(request));
+    }
+    let subtitle = common(shown);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}

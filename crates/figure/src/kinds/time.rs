@@ -1,0 +1,225 @@
+//! Rates and latencies over time.
+
+use iodyno_model::{LatencyWindow, Window};
+
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+use crate::observation::{Observation, common, names, observations};
+use crate::{FigureError, Metric, Quantity, Request, Source};
+
+/// Percentiles over time, and how their lines are drawn.
+const PERCENTILES: [(f64, Stroke); 3] =
+    [(50.0, Stroke::Solid), (99.0, Stroke::Dashed), (99.9, Stroke::Dotted)];
+
+/// With more series than this, lines of several percentiles are a thicket.
+pub(super) const MOST_SERIES: usize = 4;
+
+/// I/Os that must lie beyond a percentile in most windows for it to be drawn unasked.
+const BEYOND: f64 = 30.0;
+
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut shown = observations(request, sources)?;
+    shown.retain(|one| has_series(one));
+    if shown.is_empty() {
+        return Err(FigureError::Nothing(
+            "no measurement has a series over time: let fio write logs (write_bw_log, \
+             write_iops_log, write_lat_log) beside its report, or measure with iodyno run"
+                .into(),
+        ));
+    }
+    let names = apart(names(&shown, request, &[]));
+    let named: Vec<_> = names.iter().map(String::as_str).zip(shown.iter().copied()).collect();
+    let wanted = |metric: Metric| request.metric.is_none_or(|asked| asked == metric);
+    let mut panels = Vec::new();
+    if wanted(Metric::Iops) {
+        panels.extend(rates(request, &named, Metric::Iops, Window::iops));
+    }
+    if wanted(Metric::Bandwidth) {
+        panels.extend(rates(request, &named, Metric::Bandwidth, Window::bytes_per_s));
+    }
+    panels.extend(latencies(request, &named));
+    if panels.is_empty() {
+        let metric = request.metric.map_or_else(String::new, Metric::name);
+        return Err(FigureError::Nothing(format!(
+            "{metric} over time is not known: rates need a log of them, percentiles a histogram \
+             log (fio's write_hist_log) or a run of iodyno's own"
+        )));
+    }
+    share_axis(&mut panels);
+    Ok(Figure {
+        kind: request.kind,
+        title: String::new(),
+        subtitle: common(&shown),
+        panels,
+        notes: Vec::new(),
+    })
+}
+
+pub(super) fn has_series(one: &Observation<'_>) -> bool {
+    !one.result.series.windows().is_empty() || !one.result.latency_series.windows().is_empty()
+}
+
+/// Equal names with numbers behind them: each measurement is a line of its own.
+pub(super) fn apart(names: Vec<String>) -> Vec<String> {
+    let numbered = |n: usize| {
+        let before = names[..n].iter().filter(|name| **name == names[n]).count();
+        match before {
+            0 => names[n].clone(),
+            _ => format!("{} ({})", names[n], before + 1),
+        }
+    };
+    (0..names.len()).map(numbered).collect()
+}
+
+/// All panels end where the last one's values do, and only the lowest names the axis.
+fn share_axis(panels: &mut [Panel]) {
+    let points = panels.iter().flat_map(Panel::series).flat_map(|one| &one.points);
+    let end = points.map(|point| point.x).fold(0.0, f64::max);
+    let lowest = panels.len() - 1;
+    for (n, panel) in panels.iter_mut().enumerate() {
+        panel.x.end = panel.x.end.or((end > 0.0).then_some(end));
+        if n < lowest {
+            panel.x.name.clear();
+        }
+    }
+}
+
+fn time_axis(request: &Request) -> Axis {
+    Axis {
+        name: "Time".into(),
+        quantity: Quantity::Time,
+        scale: Scale::Linear,
+        end: request.xmax_ns.map(|ns| ns as f64),
+    }
+}
+
+/// In the middle of its stretch of time; `None` behind the end of the axis.
+fn place(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
+    let middle = start_ns as f64 + duration_ns as f64 / 2.0;
+    (!request.xmax_ns.is_some_and(|end| middle > end as f64)).then_some(middle)
+}
+
+type Named<'a> = (&'a str, Observation<'a>);
+
+fn line(name: &str, detail: String, stroke: Stroke, points: Vec<Point>) -> Option<Series> {
+    let form = Form::Line(stroke);
+    (!points.is_empty()).then(|| Series { name: name.into(), detail, form, points })
+}
+
+fn rate_points(
+    request: &Request,
+    one: &Observation<'_>,
+    value: impl Fn(&Window) -> Option<f64>,
+) -> Vec<Point> {
+    let windows = one.result.series.windows();
+    // The last window ends with the measurement: the rate of a sliver is noise.
+    let whole = match windows {
+        [.., before, last] if 4 * last.duration_ns < before.duration_ns => windows.len() - 1,
+        _ => windows.len(),
+    };
+    windows[..whole]
+        .iter()
+        .filter_map(|window| {
+            let x = place(request, window.start_ns, window.duration_ns)?;
+            Some(Point::new(x, value(window).filter(|y| y.is_finite())?))
+        })
+        .collect()
+}
+
+fn rates(
+    request: &Request,
+    named: &[Named<'_>],
+    metric: Metric,
+    value: impl Fn(&Window) -> Option<f64> + Copy,
+) -> Option<Panel> {
+    let series: Vec<Series> = named
+        .iter()
+        .filter_map(|(name, one)| {
+            line(name, String::new(), Stroke::Solid, rate_points(request, one, value))
+        })
+        .collect();
+    let y =
+        Axis { name: metric.name(), quantity: metric.quantity(), scale: Scale::Linear, end: None };
+    (!series.is_empty()).then(|| Panel {
+        title: String::new(),
+        x: time_axis(request),
+        y,
+        content: Content::Series(series),
+    })
+}
+
+/// Percentiles where histograms are known over time, else means.
+fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
+    let percentiles: Vec<(f64, Stroke)> = match request.metric {
+        None if named.len() <= MOST_SERIES => PERCENTILES.to_vec(),
+        None => vec![(99.0, Stroke::Solid)],
+        Some(Metric::Percentile(percent)) => vec![(percent, Stroke::Solid)],
+        Some(Metric::Mean) => Vec::new(),
+        Some(_) => return None,
+    };
+    let only_percentiles = matches!(request.metric, Some(Metric::Percentile(_)));
+    let mut series = Vec::new();
+    for (name, one) in named {
+        let before = series.len();
+        for &(percent, stroke) in &percentiles {
+            if only_percentiles || is_settled(one, percent) {
+                let points = percentile_points(request, one, percent);
+                series.extend(line(name, format!("p{percent}"), stroke, points));
+            }
+        }
+        if series.len() == before && !only_percentiles {
+            let points = rate_points(request, one, Window::latency_mean_ns);
+            series.extend(line(name, "mean".into(), Stroke::Solid, points));
+        }
+    }
+    let y = Axis {
+        name: "Latency".into(),
+        quantity: Quantity::Latency,
+        scale: super::latency_scale(&series),
+        end: None,
+    };
+    (!series.is_empty()).then(|| Panel {
+        title: strokes(&series),
+        x: time_axis(request),
+        y,
+        content: Content::Series(series),
+    })
+}
+
+/// Which stroke is which: `Latency: p50 solid, p99 dashed`.
+fn strokes(series: &[Series]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for one in series {
+        let stroke = match one.form {
+            Form::Line(Stroke::Dashed) => " dashed",
+            Form::Line(Stroke::Dotted) => " dotted",
+            _ => " solid",
+        };
+        let word = format!("{}{stroke}", one.detail);
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    match words.as_slice() {
+        [only] => format!("Latency: {}", only.trim_end_matches(" solid")),
+        _ => format!("Latency: {}", words.join(", ")),
+    }
+}
+
+/// Whether enough I/Os lie beyond the percentile in most windows.
+fn is_settled(one: &Observation<'_>, percent: f64) -> bool {
+    let windows = one.result.latency_series.windows();
+    let beyond = |window: &&LatencyWindow| {
+        window.latency.count() as f64 * (1.0 - percent / 100.0) + 1e-6 >= BEYOND
+    };
+    2 * windows.iter().filter(beyond).count() > windows.len()
+}
+
+fn percentile_points(request: &Request, one: &Observation<'_>, percent: f64) -> Vec<Point> {
+    let windows = one.result.latency_series.windows().iter();
+    windows
+        .filter_map(|window| {
+            let x = place(request, window.start_ns, window.duration_ns)?;
+            Some(Point::new(x, window.latency.quantile_ns(percent / 100.0)? as f64))
+        })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! Where a curve stops paying.
+
+/// Fewer points show no shape.
+const FEWEST: usize = 4;
+
+/// A knee that rises less than this above the chord, as a share of the
+/// height, is taken for a straight line with noise.
+const LEAST: f64 = 0.1;
+
+/// The index of the knee of a rising curve that flattens, (x, y) by ascending
+/// x: the point that lies highest above the chord from its first to its last
+/// point (Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
+/// Haystack", ICDCS workshops 2011, without its smoothing). `None` where the
+/// curve is straight, falls, or has too few points.
+pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
+    let (first, last) = (points.first()?, points.last()?);
+    let least = points.iter().map(|(_, y)| *y).fold(f64::MAX, f64::min);
+    let greatest = points.iter().map(|(_, y)| *y).fold(f64::MIN, f64::max);
+    let (width, height) = (last.0 - first.0, greatest - least);
+    let is_usable = width > 0.0 && last.1 > first.1 && (width + height).is_finite();
+    if points.len() < FEWEST || !is_usable {
+        return None;
+    }
+    let slope = (last.1 - first.1) / width;
+    let above = |(x, y): &(f64, f64)| (y - first.1 - slope * (x - first.0)) / height;
+    let heights: Vec<f64> = points.iter().map(above).collect();
+    let inner = 1..points.len() - 1;
+    let highest = inner.max_by(|a, b| heights[*a].total_cmp(&heights[*b]))?;
+    (heights[highest] >= LEAST).then_some(highest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::knee;
+
+    fn depths(rate: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        (0..9).map(|n| f64::from(1 << n)).map(|depth| (depth, rate(depth))).collect()
+    }
+
+    #[test]
+    fn a_drive_that_saturates_has_its_knee_where_it_does() {
+        // 100 us for each I/O until 1.6 M IOPS are reached: at depth 16 of 1, 2, … 256.
+        let points = depths(|depth| (depth * 1e5).min(1.6e6));
+        assert_eq!(knee(&points), Some(4));
+    }
+
+    #[test]
+    fn of_a_smooth_curve_it_is_where_the_slope_is_the_chords() {
+        // y = x / (x + 8) from 1 to 256: the slope 8 / (x + 8)^2 is the chord's at 40.7.
+        let points: Vec<(f64, f64)> =
+            (1..=256).map(|n| (f64::from(n), f64::from(n) / f64::from(n + 8))).collect();
+        let at = points[knee(&points).unwrap()].0;
+        assert!((40.0..=42.0).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn what_does_not_bend_has_none() {
+        assert_eq!(knee(&depths(|depth| 3.0 * depth)), None);
+        assert_eq!(knee(&depths(|_| 7.0)), None);
+        assert_eq!(knee(&depths(|depth| -depth)), None);
+        assert_eq!(knee(&[(1.0, 1.0), (2.0, 5.0), (3.0, 5.0)]), None);
+        assert_eq!(knee(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_an_inner_point_whatever_the_curve(ys in prop::collection::vec(any::<f64>(), 0..12)) {
+            let points: Vec<(f64, f64)> = ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
+            if let Some(n) = knee(&points) {
+                prop_assert!(n > 0 && n + 1 < points.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Axes and their units.
+
+use serde_json::{Value, json};
+
+use super::theme::Theme;
+use super::{clean, rounded};
+use crate::Quantity;
+use crate::figure::{Axis, Scale};
+
+/// Ticks of percentiles: 50, 90, 99, … 99.999 %.
+const NINES: [f64; 6] = [std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0];
+
+/// Across or upwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Across,
+    Upwards,
+}
+
+/// The unit that suits values up to `greatest`: its name, and how many base
+/// units it is.
+pub(super) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
+    let units: &[(&str, f64)] = match quantity {
+        Quantity::Iops => &[("IOPS", 1.0), ("kIOPS", 1e3), ("MIOPS", 1e6)],
+        Quantity::Bandwidth => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
+        Quantity::Latency => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Time if greatest > 2e13 => &[("h", 3.6e12)],
+        Quantity::Time => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Share => &[("%", 0.01)],
+        Quantity::Size | Quantity::Nines | Quantity::Count => &[("", 1.0)],
+    };
+    // The largest unit in which the greatest value still has four digits to
+    // show, seconds as soon as there is one, MB/s up to what one machine does.
+    let least = match quantity {
+        Quantity::Time => 1.0,
+        Quantity::Bandwidth => 10.0,
+        _ => 5.0,
+    };
+    let suits = |(name, size): &&(&str, f64)| {
+        greatest >= size * if *name == "GB/s" { 100.0 } else { least }
+    };
+    units.iter().rev().find(suits).or(units.first()).copied().unwrap_or(("", 1.0))
+}
+
+/// The axis of the `index`th panel for values up to `greatest`.
+pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &Theme) -> Value {
+    let mut name = clean(&axis.name);
+    let (kind, format) = match &axis.scale {
+        Scale::Categories(_) => ("category", None),
+        scale => {
+            let format = match (scale, axis.quantity) {
+                (_, Quantity::Size) => "size".into(),
+                (_, Quantity::Nines) => "nines".into(),
+                (Scale::Linear, quantity) => {
+                    let (unit, divisor) = unit(quantity, axis.end.unwrap_or(greatest));
+                    let unnamed = name.is_empty();
+                    name = match quantity {
+                        Quantity::Iops if name == "IOPS" => unit.into(),
+                        _ if unit.is_empty() || unnamed => name,
+                        _ => format!("{name} ({unit})"),
+                    };
+                    format!("scaled:{divisor}")
+                }
+                (_, Quantity::Latency) => "latency".into(),
+                (_, Quantity::Count) => "scaled:1".into(),
+                (_, Quantity::Bandwidth) => "bandwidth".into(),
+                (_, Quantity::Iops) => "iops".into(),
+                (_, Quantity::Time | Quantity::Share) => "scaled:1".into(),
+            };
+            let kind = if matches!(scale, Scale::Linear) { "value" } else { "log" };
+            (kind, Some(format))
+        }
+    };
+    let mut value = json!({
+        "type": kind,
+        "gridIndex": index,
+        "name": name,
+        "nameLocation": "middle",
+        "nameTextStyle": theme.words(13),
+        "nameGap": if way == Way::Upwards { 58 } else if axis.quantity == Quantity::Size { 42 } else { 28 },
+        "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
+        "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
+        "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},
+        "splitLine": {"show": true, "lineStyle": {"color": theme.lines}},
+        "minorSplitLine": {"show": false},
+    });
+    if let Some(format) = format {
+        value["axisLabel"]["formatter"] = format.into();
+    }
+    if axis.quantity == Quantity::Count {
+        value["minInterval"] = json!(1);
+    }
+    if let Some(end) = axis.end {
+        value["max"] = rounded(end);
+        // An end that is no round number has a tick of its own; its label would be in the way.
+        let halves = 2.0 * end / 10f64.powf(end.log10().floor());
+        value["axisLabel"]["showMaxLabel"] = json!((halves - halves.round()).abs() < 1e-9);
+    }
+    match &axis.scale {
+        Scale::Linear => {
+            value["min"] = json!(0);
+            if axis.quantity == Quantity::Nines {
+                let ticks: Vec<f64> = std::iter::once(0.0).chain(NINES).collect();
+                value["axisTick"]["customValues"] = json!(ticks);
+                value["axisLabel"]["customValues"] = json!(ticks);
+            }
+        }
+        Scale::Log => {}
+        Scale::Doublings(measured) => {
+            let ticks: Vec<Value> = measured.iter().map(|tick| rounded(*tick)).collect();
+            value["logBase"] = json!(2);
+            value["axisTick"]["customValues"] = json!(ticks);
+            value["axisLabel"]["customValues"] = json!(ticks);
+            // A single point stands in the middle.
+            let room = if ticks.len() == 1 { 2.0 } else { 1.0 };
+            value["min"] = measured.first().map(|least| rounded(least / room)).unwrap_or_default();
+            value["max"] = measured.last().map(|most| rounded(most * room)).unwrap_or_default();
+        }
+        Scale::Categories(names) => {
+            value["data"] = names.iter().map(|name| clean(name)).collect();
+            value["axisLabel"]["hideOverlap"] = json!(false);
+            value["splitLine"]["show"] = json!(false);
+            value["axisLabel"]["interval"] = json!(0);
+            // Without a name they are read like a table, from the top.
+            value["inverse"] = json!(way == Way::Upwards && axis.name.is_empty());
+        }
+    }
+    value
+}

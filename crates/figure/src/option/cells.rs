@@ -1,0 +1,195 @@
+//! Values over a table: a heat map, or bars in space.
+
+use serde_json::{Value, json};
+
+use super::theme::{Theme, heat};
+use super::{axes, clean, rounded};
+use crate::figure::{Axis, Cell, Cells};
+use crate::projection::{Place, Projection};
+
+/// Steps of the axis that bars in space rise along, at most.
+const MOST_STEPS: f64 = 5.0;
+
+/// The heat map's series, its values written in.
+pub(super) fn heat_map(cells: &Cells, x: &Axis, y: &Axis, index: usize) -> Value {
+    let (data, _) = data(cells);
+    json!({
+        "type": "heatmap",
+        "name": clean(&cells.name),
+        "xAxisIndex": index,
+        "yAxisIndex": index,
+        "data": data,
+        "label": {"show": true, "formatter": "{b}", "fontSize": 13},
+        "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
+        "emphasis": {"itemStyle": {"borderWidth": 2}},
+        "iodyno": about(cells, x, y),
+    })
+}
+
+/// A heat map's colours; hidden, since the values are written in.
+pub(super) fn color_scale(cells: &Cells, series: usize) -> Value {
+    let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
+    json!({
+        "show": false,
+        "seriesIndex": series,
+        "dimension": 2,
+        "min": 0,
+        "max": rounded(greatest(cells)),
+        "inRange": {"color": colors},
+    })
+}
+
+/// The series of bars in space: the floor and the walls, and the bars before them.
+pub(super) fn towers(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> [Value; 2] {
+    let (bars, seen) = (cells.bars(), cells.projection(x, y));
+    let (mut data, _) = data(cells);
+    for hidden in seen.hidden(&bars) {
+        data[hidden]["hidden"] = json!(true);
+    }
+    for (datum, cell) in data.iter_mut().zip(&cells.cells) {
+        let tower = seen.tower(cell.column, cell.row, cell.value);
+        let face = |corners: [Place; 4]| corners.map(place);
+        datum["faces"] = json!([face(tower.left), face(tower.right), face(tower.top)]);
+        datum["middle"] = place(tower.middle);
+        datum["distance"] = json!(seen.distance(cell.column, cell.row));
+    }
+    // Painter's order: the farthest first.
+    let far = |datum: &Value| datum["distance"].as_f64().unwrap_or(0.0);
+    data.sort_by(|a, b| far(b).total_cmp(&far(a)));
+    let scene = scene(&seen, cells, x, y);
+    let common = |mut value: Value| {
+        value["type"] = json!("custom");
+        value["xAxisIndex"] = json!(index);
+        value["yAxisIndex"] = json!(index);
+        value["clip"] = json!(false);
+        value["encode"] = json!({"x": [], "y": []});
+        value
+    };
+    [
+        common(json!({
+            "name": "scene",
+            "renderItem": "scene",
+            "silent": true,
+            "data": scene,
+            "itemStyle": {"color": theme.text, "borderColor": theme.lines},
+        })),
+        common(json!({
+            "name": clean(&cells.name),
+            "renderItem": "tower",
+            "data": data,
+            "iodyno": about(cells, x, y),
+            "z": 3,
+        })),
+    ]
+}
+
+/// Hidden axes of the unit square.
+pub(super) fn unit_axis(index: usize) -> Value {
+    json!({"type": "value", "gridIndex": index, "min": 0, "max": 1, "show": false})
+}
+
+/// What tooltips need to know.
+fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
+    let axis = |axis: &Axis| {
+        let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
+        json!({"name": clean(&axis.name), "values": names})
+    };
+    json!({"z": format!("{:?}", cells.quantity).to_lowercase(), "table": [axis(x), axis(y)]})
+}
+
+fn greatest(cells: &Cells) -> f64 {
+    cells.cells.iter().map(|cell| cell.value).fold(0.0, f64::max)
+}
+
+/// The unit that the values are written in, which the panel's title names.
+pub(super) fn unit(cells: &Cells) -> &'static str {
+    axes::unit(cells.quantity, greatest(cells)).0
+}
+
+/// Each value with its colour, and the text that is written on it.
+fn data(cells: &Cells) -> (Vec<Value>, f64) {
+    let most = greatest(cells);
+    let (_, divisor) = axes::unit(cells.quantity, most);
+    let datum = |cell: &Cell| {
+        let share = if most > 0.0 { cell.value / most } else { 0.0 };
+        let (color, ink) = heat(share);
+        json!({
+            "value": [cell.column, cell.row, rounded(cell.value)],
+            "name": written(cell.value / divisor, most / divisor),
+            "itemStyle": {"color": color},
+            "label": {"color": ink},
+        })
+    };
+    (cells.cells.iter().map(datum).collect(), most)
+}
+
+fn place((x, y): Place) -> Value {
+    let short = |value: f64| (value * 1e4).round() / 1e4;
+    json!([short(x), short(y)])
+}
+
+/// Lines of floor and walls, and the words along them.
+fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
+    let mut scene = Vec::new();
+    let mut line = |points: &[Place]| {
+        let points: Vec<Value> = points.iter().copied().map(place).collect();
+        scene.push(json!({"value": 0, "line": points}));
+    };
+    for (column, row) in [(0.0, 1.0), (1.0, 1.0), (1.0, 0.0)] {
+        line(&[seen.edge(column, row, 0.0), seen.edge(column, row, seen.greatest)]);
+    }
+    let (_, divisor) = axes::unit(cells.quantity, seen.greatest);
+    let step = round_step(seen.greatest / divisor) * divisor;
+    let steps = if step > 0.0 { (seen.greatest / step) as usize } else { 0 };
+    let ticks: Vec<f64> = (0..=steps).map(|n| step * n as f64).collect();
+    for tick in &ticks {
+        line(&[seen.edge(1.0, 0.0, *tick), seen.edge(1.0, 1.0, *tick), seen.edge(0.0, 1.0, *tick)]);
+    }
+    line(&[seen.edge(1.0, 0.0, 0.0), seen.edge(0.0, 0.0, 0.0), seen.edge(0.0, 1.0, 0.0)]);
+    let mut word = |text: String, at: Place, align: &str, size: u32, (dx, dy): (i32, i32)| {
+        scene.push(json!({
+            "value": 0, "text": clean(&text), "at": place(at), "align": align, "size": size,
+            "shift": [dx, dy],
+        }));
+    };
+    for tick in &ticks {
+        let text = iodyno_model::format_count(tick / divisor);
+        word(text, seen.edge(1.0, 0.0, *tick), "right", 12, (-8, 0));
+    }
+    let front = |flip: bool, count: usize| if flip { count as f64 } else { 0.0 };
+    let (front_column, front_row) =
+        (front(seen.flip_columns, seen.columns), front(seen.flip_rows, seen.rows));
+    for (n, name) in x.categories().iter().enumerate() {
+        word(name.clone(), seen.at(n as f64 + 0.5, front_row, 0.0), "right", 12, (-6, 12));
+    }
+    for (n, name) in y.categories().iter().enumerate() {
+        word(name.clone(), seen.at(front_column, n as f64 + 0.5, 0.0), "left", 12, (6, 12));
+    }
+    word(x.name.clone(), seen.edge(0.5, 0.0, 0.0), "right", 13, (-44, 34));
+    word(y.name.clone(), seen.edge(0.0, 0.5, 0.0), "left", 13, (44, 34));
+    scene
+}
+
+/// The least of 1, 2, 5, 10, … that reaches `greatest` in few steps.
+fn round_step(greatest: f64) -> f64 {
+    if !(greatest > 0.0 && greatest.is_finite()) {
+        return 0.0;
+    }
+    let power = 10f64.powf((greatest / MOST_STEPS).log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);
+    steps.into_iter().find(|step| greatest / step <= MOST_STEPS).unwrap_or(10.0 * power)
+}
+
+/// A value with the decimals that the greatest has with three digits, so that
+/// all of a table have the same; with two digits of its own where it is small.
+fn written(value: f64, greatest: f64) -> String {
+    let decimals = |value: f64, digits: i32| digits - 1 - value.log10().floor() as i32;
+    if !(value > 0.0 && greatest > 0.0 && greatest.is_finite()) {
+        return "0".into();
+    }
+    match decimals(greatest, 3).max(decimals(value, 2)) {
+        5.. => format!("{value:.1e}"),
+        _ if value >= 1e5 => format!("{value:.1e}"),
+        decimals => format!("{value:.*}", decimals.max(0) as usize),
+    }
+}

@@ -1,0 +1,194 @@
+//! A figure as an option object of ECharts: the only place that knows it.
+//!
+//! Everything in the object is JSON. A function is named (`"formatter":
+//! "scaled:1000"`, `"renderItem": "whiskers"`) and bound by `assets/draw.js`,
+//! which also places titles, legend and panels in the room that there is.
+
+mod axes;
+mod cells;
+mod series;
+mod theme;
+
+use serde_json::{Value, json};
+
+use self::axes::Way;
+use self::theme::{Theme, theme};
+use crate::Kind;
+use crate::figure::{Content, Figure, Form, Panel, Scale};
+
+/// The option object that ECharts draws the figure from, for `SCRIPT`'s
+/// `iodyno.draw` and `iodyno.svg`.
+pub fn option(figure: &Figure, dark: bool) -> Value {
+    let theme = theme(dark);
+    let names = names(figure);
+    let (mut x, mut y, mut all, mut colors) = (vec![], vec![], vec![], vec![]);
+    for (index, panel) in figure.panels.iter().enumerate() {
+        if let Content::Towers(cells) = &panel.content {
+            x.push(cells::unit_axis(index));
+            y.push(cells::unit_axis(index));
+            all.extend(cells::towers(cells, &panel.x, &panel.y, index, theme));
+            continue;
+        }
+        let (widest, highest) = extent(panel);
+        x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
+        y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
+        match &panel.content {
+            Content::Series(lines) => {
+                for one in lines {
+                    let color = names.iter().position(|name| *name == one.name).unwrap_or(0);
+                    all.extend(series::series(one, panel, index, (color, names.len()), theme));
+                }
+            }
+            Content::Cells(cells) => {
+                colors.push(cells::color_scale(cells, all.len()));
+                all.push(cells::heat_map(cells, &panel.x, &panel.y, index));
+            }
+            Content::Towers(_) => {}
+        }
+    }
+    let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
+    titles.push(title(&figure.subtitle, "subtitle", 12, theme.faint));
+    for panel in &figure.panels {
+        titles.push(title(&heading(panel), "panel", 13, theme.text));
+    }
+    titles.push(title(&figure.notes.join(" "), "notes", 12, theme.faint));
+    json!({
+        "iodyno": {"columns": columns(figure)},
+        "backgroundColor": theme.background,
+        "textStyle": {"fontFamily": "sans-serif", "color": theme.text},
+        "animation": false,
+        "color": theme.palette,
+        "title": titles,
+        "legend": legend(figure, &names, theme),
+        "grid": figure.panels.iter().map(|_| json!({})).collect::<Vec<_>>(),
+        "xAxis": x,
+        "yAxis": y,
+        "series": all,
+        "visualMap": colors,
+        "tooltip": tooltip(figure, theme),
+    })
+}
+
+/// What stands above a panel: its title, and what is written into it.
+fn heading(panel: &Panel) -> String {
+    let (Content::Cells(cells) | Content::Towers(cells)) = &panel.content else {
+        return panel.title.clone();
+    };
+    let unit = cells::unit(cells);
+    let values =
+        if cells.name == "IOPS" { unit.into() } else { format!("{} ({unit})", cells.name) };
+    match panel.title.is_empty() {
+        true => values,
+        false => format!("{}: {values}", panel.title),
+    }
+}
+
+/// Names in the legend, in order of appearance, guides last.
+fn names(figure: &Figure) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for guides in [false, true] {
+        for one in figure.panels.iter().flat_map(Panel::series) {
+            if (one.form == Form::Guide) == guides && !names.contains(&one.name.as_str()) {
+                names.push(&one.name);
+            }
+        }
+    }
+    names
+}
+
+/// Panels side by side where there is room.
+const fn columns(figure: &Figure) -> usize {
+    match figure.kind {
+        Kind::Time => 1,
+        Kind::Grid
+        | Kind::Grid3d
+        | Kind::Latency
+        | Kind::Blocksize
+        | Kind::Compare
+        | Kind::Scaling => 2,
+        Kind::Depth => 3,
+    }
+}
+
+fn title(text: &str, role: &str, size: u32, color: &str) -> Value {
+    json!({
+        "text": clean(text),
+        "iodyno": role,
+        "textStyle": {"fontSize": size, "fontWeight": "normal", "color": color},
+        "padding": 0,
+    })
+}
+
+fn legend(figure: &Figure, names: &[&str], theme: &Theme) -> Value {
+    let is_line = |name: &str| {
+        let is_line = |form| matches!(form, Form::Line(_) | Form::Guide | Form::Steps);
+        let all = figure.panels.iter().flat_map(Panel::series);
+        all.filter(|one| one.name == name).any(|one| is_line(one.form))
+    };
+    let data: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            let line = json!({"name": clean(name), "icon": "path://M0 4h20v3h-20z"});
+            if is_line(name) { line } else { json!({"name": clean(name)}) }
+        })
+        .collect();
+    json!({
+        "show": names.len() > 1,
+        "data": data,
+        "textStyle": theme.words(12),
+        "inactiveColor": theme.lines,
+        "itemWidth": 20,
+        "itemHeight": 10,
+        "itemGap": 14,
+        "padding": 0,
+        "left": 16,
+    })
+}
+
+fn tooltip(figure: &Figure, theme: &Theme) -> Value {
+    // Each line's value at one time; elsewhere the point under the pointer.
+    let trigger =
+        if figure.kind == Kind::Time && names(figure).len() <= 12 { "axis" } else { "item" };
+    json!({
+        "trigger": trigger,
+        "formatter": "tooltip",
+        "confine": true,
+        "backgroundColor": theme.background,
+        "borderColor": theme.lines,
+        "textStyle": theme.words(12),
+    })
+}
+
+/// The greatest values across and upwards, intervals included.
+fn extent(panel: &Panel) -> (f64, f64) {
+    let lying = matches!(panel.y.scale, Scale::Categories(_));
+    let points = panel.series().iter().flat_map(|one| &one.points);
+    points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
+        let along = if lying { point.x } else { point.y };
+        let high = point.interval.map_or(0.0, |(_, high)| high.min(1.5 * along));
+        let (across, upwards) = if lying { (high, 0.0) } else { (0.0, high) };
+        (x.max(point.x).max(across), y.max(point.y).max(upwards))
+    })
+}
+
+/// With six digits, which is more than a picture shows: pages stay small.
+fn rounded(value: f64) -> Value {
+    if value == 0.0 || !value.is_finite() {
+        return json!(if value == 0.0 { Some(0) } else { None });
+    }
+    let decimals = 5 - value.abs().log10().floor() as i32;
+    let factor = 10f64.powi(decimals.abs());
+    let rounded = match decimals >= 0 {
+        true => (value * factor).round() / factor,
+        false => (value / factor).round() * factor,
+    };
+    match rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+        true => json!(rounded as i64),
+        false => json!(rounded),
+    }
+}
+
+/// Without control characters, which no XML may hold.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,193 @@
+//! Lines, bars and points.
+
+use serde_json::{Map, Value, json};
+
+use super::theme::Theme;
+use super::{clean, rounded};
+use crate::figure::{Form, Panel, Point, Scale, Series, Stroke};
+
+/// More points than a picture is wide: the extremes of each pixel are drawn.
+const MANY_POINTS: usize = 2000;
+
+/// More labels than this stand in each other's way.
+const MOST_LABELS: usize = 4;
+
+/// More areas than this hide each other.
+const MOST_AREAS: usize = 4;
+
+/// What tells series apart where colours do not.
+const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "arrow"];
+
+/// The series of ECharts that one of ours becomes; `color` is its number of
+/// `count` names.
+pub(super) fn series(
+    series: &Series,
+    panel: &Panel,
+    index: usize,
+    (color, count): (usize, usize),
+    theme: &Theme,
+) -> Vec<Value> {
+    let ink = match series.form {
+        Form::Guide => theme.faint,
+        _ => theme.color(color),
+    };
+    let data: Vec<Value> = series.points.iter().map(datum).collect();
+    let mut value = json!({
+        "name": clean(&series.name),
+        "xAxisIndex": index,
+        "yAxisIndex": index,
+        "data": data,
+        "itemStyle": {"color": ink},
+        "emphasis": {"focus": "none"},
+        "iodyno": {
+            "detail": clean(&series.detail),
+            "x": quantity(&panel.x),
+            "y": quantity(&panel.y),
+        },
+    });
+    let more = form(series, (color, count), ink, theme);
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    let mut all = vec![value];
+    all.extend(whiskers(series, panel, index, (color, count), theme));
+    all
+}
+
+/// How tooltips write values of an axis.
+fn quantity(axis: &crate::figure::Axis) -> String {
+    match axis.scale {
+        Scale::Categories(_) => "category".into(),
+        _ => format!("{:?}", axis.quantity).to_lowercase(),
+    }
+}
+
+fn datum(point: &Point) -> Value {
+    let place = json!([rounded(point.x), rounded(point.y)]);
+    match point.label.is_empty() {
+        true => place,
+        false => json!({"value": place, "name": clean(&point.label)}),
+    }
+}
+
+fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Theme) -> Value {
+    let line = |dashes: &str, width: f64| json!({"color": ink, "width": width, "type": dashes});
+    match series.form {
+        Form::Line(stroke) => {
+            let dashes = match stroke {
+                Stroke::Solid => "solid",
+                Stroke::Dashed => "dashed",
+                Stroke::Dotted => "dotted",
+            };
+            let mut value = json!({
+                "type": "line",
+                "showSymbol": series.points.len() == 1,
+                "symbol": "circle",
+                "symbolSize": 7,
+                "lineStyle": line(dashes, 1.6),
+            });
+            if series.points.len() > MANY_POINTS {
+                value["sampling"] = json!("minmax");
+            }
+            value
+        }
+        Form::Marked => json!({
+            "type": "line",
+            "symbol": SYMBOLS[color % SYMBOLS.len()],
+            "symbolSize": 8,
+            "lineStyle": line("solid", 1.8),
+        }),
+        Form::Steps => json!({
+            "type": "line",
+            "step": "end",
+            "showSymbol": false,
+            "lineStyle": line("solid", 1.4),
+            "areaStyle": {"color": ink, "opacity": if count > MOST_AREAS { 0.0 } else { 0.14 }},
+        }),
+        Form::Points => json!({
+            "type": "scatter",
+            "symbol": SYMBOLS[color % SYMBOLS.len()],
+            "symbolSize": 8,
+        }),
+        Form::Bars => json!({"type": "bar", "barMaxWidth": 34, "barGap": "8%"}),
+        Form::Highlight => json!({
+            "type": "scatter",
+            "symbol": "circle",
+            "symbolSize": 18,
+            "itemStyle": {"color": "transparent", "borderColor": ink, "borderWidth": 2},
+            "label": label(theme, count <= MOST_LABELS),
+            "labelLayout": {"hideOverlap": true},
+            "z": 5,
+        }),
+        Form::Guide => json!({
+            "type": "line",
+            "showSymbol": false,
+            "lineStyle": line("dashed", 1.4),
+            "itemStyle": {"color": theme.faint},
+            "z": 1,
+        }),
+    }
+}
+
+fn label(theme: &Theme, show: bool) -> Value {
+    let mut label: Map<String, Value> = theme.words(12).as_object().cloned().unwrap_or_default();
+    label.insert("show".into(), show.into());
+    label.insert("position".into(), "top".into());
+    label.insert("formatter".into(), "{b}".into());
+    label.insert("textBorderColor".into(), theme.background.into());
+    label.insert("textBorderWidth".into(), 3.into());
+    Value::Object(label)
+}
+
+/// The intervals of a series' points, over them; behind bars also their values.
+fn whiskers(
+    series: &Series,
+    panel: &Panel,
+    index: usize,
+    (color, count): (usize, usize),
+    theme: &Theme,
+) -> Option<Value> {
+    let is_bars = series.form == Form::Bars;
+    // A whisker may leave the panel: it is not to squash what was measured.
+    let along = |point: &Point| if is_bars { point.x } else { point.y };
+    let most = 1.5 * series.points.iter().map(along).fold(0.0, f64::max);
+    let datum = |point: &Point| {
+        if is_bars {
+            let (low, high) = point.interval.unwrap_or((point.x, point.x));
+            let end = high.min(most);
+            return Some(json!([
+                rounded(point.y),
+                rounded(low),
+                rounded(high),
+                rounded(end),
+                rounded(point.x)
+            ]));
+        }
+        let (low, high) = point.interval?;
+        Some(json!([rounded(point.x), rounded(low), rounded(high), rounded(high.min(most))]))
+    };
+    let data: Vec<Value> = series.points.iter().filter_map(datum).collect();
+    let (render, encode) = match is_bars {
+        true => {
+            let quantity = quantity(&panel.x);
+            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 3, "y": 0}))
+        }
+        false => ("whiskers".into(), json!({"x": 0, "y": 3})),
+    };
+    (!data.is_empty()).then(|| {
+        json!({
+            "type": "custom",
+            "name": clean(&series.name),
+            "xAxisIndex": index,
+            "yAxisIndex": index,
+            "renderItem": render,
+            "encode": encode,
+            "data": data,
+            "itemStyle": {"color": if is_bars { theme.text } else { theme.color(color) }},
+            "tooltip": {"show": false},
+            "silent": true,
+            "clip": false,
+            "z": 4,
+        })
+    })
+}

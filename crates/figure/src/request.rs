@@ -1,0 +1,221 @@
+//! Which figure is asked for.
+
+use std::str::FromStr;
+
+use iodyno_model::{Measurement, RunRecord, Workload};
+use thiserror::Error;
+
+use crate::Metric;
+use crate::observation::Observation;
+
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Rates and latencies over time.
+    Time,
+    /// Distribution of latencies and the percentile curve.
+    Latency,
+    /// IOPS and bandwidth against block size.
+    Blocksize,
+    /// Throughput and latency against queue depth or number of jobs.
+    Depth,
+    /// Heat map of iodepth by numjobs.
+    Grid,
+    /// The same as bars in space.
+    Grid3d,
+    /// Grouped bars with intervals.
+    Compare,
+    /// Aggregate against the number of drives.
+    Scaling,
+}
+
+impl Kind {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::Time, "time"),
+        (Self::Latency, "latency"),
+        (Self::Blocksize, "blocksize"),
+        (Self::Depth, "depth"),
+        (Self::Grid, "grid"),
+        (Self::Grid3d, "grid3d"),
+        (Self::Compare, "compare"),
+        (Self::Scaling, "scaling"),
+    ];
+}
+
+/// A run to draw, and how it is called in the legend.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Name in the legend.
+    pub label: &'a str,
+    /// The run.
+    pub record: &'a RunRecord,
+}
+
+/// Which figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What it shows.
+    pub kind: Kind,
+    /// Of which figure; `None`: those that suit the kind.
+    pub metric: Option<Metric>,
+    /// Only these measurements of each run, by index; `None`: all.
+    pub measurements: Option<Vec<usize>>,
+    /// Only measurements whose workload has these values.
+    pub filters: Vec<Filter>,
+    /// The option whose values make the series.
+    pub series: Option<String>,
+    /// Its title, in place of one of ours.
+    pub title: Option<String>,
+    /// Where the axis of time ends, ns.
+    pub xmax_ns: Option<u64>,
+    /// How measurements were judged, where that is to be seen.
+    pub judged: Vec<Judged>,
+}
+
+/// How a measurement was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Index into the sources.
+    pub source: usize,
+    /// Index into the run's measurements.
+    pub measurement: usize,
+    /// Its validity, such as `QUALIFIED`, where there are reservations.
+    pub validity: Option<String>,
+    /// The reservations, in a word each.
+    pub reservations: Vec<String>,
+    /// Upper bounds in the metric's unit.
+    pub ceilings: Vec<(Metric, f64)>,
+}
+
+impl Request {
+    /// A figure of `kind` of everything there is.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            metric: None,
+            measurements: None,
+            filters: Vec::new(),
+            series: None,
+            title: None,
+            xmax_ns: None,
+            judged: Vec::new(),
+        }
+    }
+}
+
+/// Why a figure cannot be made.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum FigureError {
+    /// Nothing was measured that it could show.
+    #[error("there is nothing to draw: {0}")]
+    Nothing(String),
+    /// A filter leaves nothing.
+    #[error("where {filter}: no measurement has it{measured}")]
+    NoMatch {
+        /// The filter, as it was given.
+        filter: String,
+        /// What was measured, as a clause; may be empty.
+        measured: String,
+    },
+    /// More than one figure can show.
+    #[error("too much for one figure: {what}; choose with --where, such as --where rw=read,bs=4k")]
+    TooMany {
+        /// What there is.
+        what: String,
+    },
+    /// No picture can have this size.
+    #[error("a picture is {least} to {most} pixels wide and high")]
+    Size {
+        /// Pixels at least.
+        least: u32,
+        /// Pixels at most.
+        most: u32,
+    },
+    /// The library that draws failed, which is an error of ours.
+    #[error("the figure could not be drawn: {0}")]
+    Drawing(String),
+}
+
+/// An option with the value that measurements have to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    option: String,
+    value: String,
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    /// `bs=4k`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((option, value)) if !option.trim().is_empty() && !value.trim().is_empty() => {
+                Ok(Self { option: option.trim().into(), value: value.trim().into() })
+            }
+            _ => Err(format!("{text}: OPTION=VALUE was expected, such as bs=4k")),
+        }
+    }
+}
+
+impl Filter {
+    /// The option's name, as fio calls it.
+    pub fn option(&self) -> &str {
+        &self.option
+    }
+
+    /// Whether the observation has the value; false where it is not known.
+    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
+        let Some(known) = one.option(&self.option) else { return false };
+        known == self.value
+            || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
+    }
+}
+
+impl std::fmt::Display for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.option, self.value)
+    }
+}
+
+/// The value of a workload's option by fio's name, or the measurement's `name`
+/// or `target`; `None` where it is not known.
+pub(crate) fn option_of(measurement: &Measurement, option: &str) -> Option<String> {
+    let Workload { rw, bs, iodepth, numjobs, ioengine, direct, size, options } =
+        &measurement.workload;
+    match option {
+        "rw" | "readwrite" => rw.clone(),
+        "bs" | "blocksize" => bs.map(size_text),
+        "iodepth" => iodepth.map(|depth| depth.to_string()),
+        "numjobs" => numjobs.map(|jobs| jobs.to_string()),
+        "ioengine" => ioengine.clone(),
+        "direct" => direct.map(|direct| u8::from(direct).to_string()),
+        "size" => size.map(size_text),
+        "name" => Some(measurement.name.clone()),
+        "target" => Some(measurement.targets.join(":")),
+        _ => options.get(option).cloned(),
+    }
+}
+
+/// Bytes as fio writes them: `4k`.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let units = [(1u64 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
+}
+
+/// A number, or a size as fio writes it, binary: `4k`, `1M`, `128KiB`.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let value: f64 = text[..digits].parse().ok()?;
+    let factor = match &text[digits..] {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return None,
+    };
+    Some(value * f64::from(factor).exp2())
+}

@@ -1,0 +1,88 @@
+//! The figures of a run's report.
+
+use std::collections::BTreeSet;
+
+use iodyno_model::{Measurement, RunRecord};
+
+use crate::kinds::suggestion;
+use crate::{Figure, Kind, Request, Source, figure};
+
+/// Lines of one figure that can still be told apart.
+const MOST_TOGETHER: usize = 8;
+
+/// More names than this make no title.
+const MOST_NAMES: usize = 3;
+
+/// Fewer depths that a search tried are no curve.
+const FEWEST_DEPTHS: usize = 3;
+
+/// All figures that a run gives something for, in the order of a report, each
+/// with the indices of the measurements that it shows: of each sweep the
+/// figure over what was swept, then what is of one kind (same name, `rw` and
+/// `bs`) over time and with its latencies, in groups that can be told apart.
+pub fn figures_of_run(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
+    let mut figures = Vec::new();
+    for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
+        if suggested(record, &group) == Kind::Blocksize {
+            figures.extend(made(record, Kind::Blocksize, &group));
+        }
+    }
+    for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
+        let searched = |index: &usize| {
+            record.measurements[*index].conditions.depths_tried.len() >= FEWEST_DEPTHS
+        };
+        let kinds: &[Kind] = match suggested(record, &group) {
+            Kind::Grid => &[Kind::Grid, Kind::Grid3d],
+            Kind::Depth => &[Kind::Depth],
+            Kind::Scaling => &[Kind::Scaling],
+            _ if group.iter().any(searched) => &[Kind::Depth],
+            _ => &[],
+        };
+        figures.extend(kinds.iter().filter_map(|kind| made(record, *kind, &group)));
+    }
+    for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
+        for few in group.chunks(MOST_TOGETHER) {
+            let kinds = [Kind::Time, Kind::Latency];
+            figures.extend(kinds.into_iter().filter_map(|kind| made(record, kind, few)));
+        }
+    }
+    figures
+}
+
+type Likeness<'a> = (Option<String>, Option<u64>, &'a str);
+
+/// Indices of measurements that are alike, in order of appearance.
+fn groups<'a>(
+    record: &'a RunRecord,
+    of: impl Fn(&'a Measurement) -> Likeness<'a>,
+) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Likeness<'_>, Vec<usize>)> = Vec::new();
+    for (index, measurement) in record.measurements.iter().enumerate() {
+        let likeness = of(measurement);
+        match groups.iter_mut().find(|(known, _)| *known == likeness) {
+            Some((_, group)) => group.push(index),
+            None => groups.push((likeness, vec![index])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+fn request(kind: Kind, group: &[usize]) -> Request {
+    Request { measurements: Some(group.to_vec()), ..Request::new(kind) }
+}
+
+fn suggested(record: &RunRecord, group: &[usize]) -> Kind {
+    suggestion(&request(Kind::Compare, group), &[Source { label: "", record }])
+}
+
+/// The figure of these measurements, where they give something for it.
+fn made(record: &RunRecord, kind: Kind, group: &[usize]) -> Option<(Figure, Vec<usize>)> {
+    let names: BTreeSet<&str> =
+        group.iter().map(|index| record.measurements[*index].name.as_str()).collect();
+    let label = match names.len() {
+        0..=MOST_NAMES => names.into_iter().collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    };
+    let figure = figure(&request(kind, group), &[Source { label: &label, record }]).ok()?;
+    Some((figure, group.to_vec()))
+}

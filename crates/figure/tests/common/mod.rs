@@ -1,0 +1,104 @@
+//! Runs made up for tests.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use iodyno_figure::{Figure, FigureError, Request, Source};
+use iodyno_model::{
+    Conditions, Direction, DirectionResult, EndReason, Estimate, Histogram, Measurement, Origin,
+    Run, RunRecord, RunState, Window, Workload,
+};
+
+/// A result with rates, and latencies that spread around `1e9 / iops` ns.
+pub(crate) fn result(direction: Direction, iops: f64, bs: u64) -> DirectionResult {
+    let mut latency = Histogram::default();
+    for n in 0..400u64 {
+        let (ns, count) = ((1e9 / iops.max(1.0)) as u64 / 2 + n * n * 3 + 50, 100);
+        let (sum, squares) = (count as f64 * ns as f64, count as f64 * (ns as f64).powi(2));
+        latency.add_counts([(Histogram::index(ns), count)], sum, squares, ns, ns);
+    }
+    DirectionResult {
+        iops: Some(Estimate::confident(iops, iops * 0.97, iops * 1.04, 0.95)),
+        bandwidth: Some(Estimate::bare(iops * bs as f64)),
+        latency_mean: latency.mean_ns().map(Estimate::bare),
+        latency,
+        ..DirectionResult::unknown(direction)
+    }
+}
+
+/// A measurement of reads.
+pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
+    Measurement {
+        name: format!("{rw}-{bs}-{iodepth}-{numjobs}"),
+        phase: 0,
+        group: 0,
+        targets: vec!["nvme0n1".into()],
+        workload: Workload {
+            rw: Some(rw.into()),
+            bs: Some(bs),
+            iodepth: Some(iodepth),
+            numjobs: Some(numjobs),
+            ..Workload::default()
+        },
+        source: "native 0.1.0".into(),
+        started_ns: None,
+        duration_ns: Some(10_000_000_000),
+        warmup_ns: 0,
+        total: vec![result(Direction::Read, iops, bs)],
+        parts: Vec::new(),
+        conditions: Conditions::default(),
+        cpu: None,
+        account: None,
+        end: EndReason::Time,
+        before: None,
+        under_load: None,
+        after: None,
+    }
+}
+
+/// The same with rates and latencies over `seconds`.
+pub(crate) fn over_time(mut measurement: Measurement, seconds: u64) -> Measurement {
+    for result in &mut measurement.total {
+        let iops = result.iops.map_or(0.0, |estimate| estimate.value);
+        let bs = measurement.workload.bs.unwrap_or(0);
+        for n in 0..seconds {
+            let ios = (iops * (1.0 + 0.1 * (n as f64).sin())) as u64;
+            result.series.push(Window {
+                start_ns: n * 1_000_000_000,
+                duration_ns: 1_000_000_000,
+                ios: Some(ios),
+                bytes: Some(ios * bs),
+                latency_sum_ns: 8e9,
+                ..Window::default()
+            });
+            result.latency_series.push(n * 1_000_000_000, 1_000_000_000, &result.latency);
+        }
+    }
+    measurement
+}
+
+/// A run of these.
+pub(crate) fn run(measurements: Vec<Measurement>) -> RunRecord {
+    RunRecord {
+        run: Run {
+            id: "0".into(),
+            name: "run".into(),
+            command: String::new(),
+            state: RunState::Done,
+            started_ns: 0,
+            ended_ns: None,
+            writer: "0.1.0".into(),
+            plan_name: "test".into(),
+            plan: String::new(),
+            origin: Origin::Measured,
+            targets: Vec::new(),
+            skipped: Vec::new(),
+        },
+        snapshots: Vec::new(),
+        measurements,
+    }
+}
+
+/// The figure of one run.
+pub(crate) fn figure(request: &Request, record: &RunRecord) -> Result<Figure, FigureError> {
+    iodyno_figure::figure(request, &[Source { label: "run", record }])
+}

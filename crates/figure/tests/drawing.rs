@@ -1,0 +1,186 @@
+//! Figures become pictures: all kinds, on light and dark, whatever they show.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{figure, measurement, over_time, result, run};
+use iodyno_figure::{Figure, FigureError, Kind, Metric, Request, Source, option, png, svg};
+use iodyno_model::{Direction, Measurement, RunRecord};
+use proptest::prelude::*;
+use resvg::tiny_skia::Pixmap;
+use resvg::usvg::roxmltree::{Document, Node};
+
+/// A run that gives something for every kind.
+fn everything() -> RunRecord {
+    let mut all: Vec<Measurement> = (0..49)
+        .map(|n| {
+            measurement("randread", 4096, 1 << (n % 7), 1 << (n / 7), 1000.0 * f64::from(n + 1))
+        })
+        .collect();
+    all.push(over_time(measurement("randread", 16384, 8, 1, 5e4), 30));
+    let mut mixed = measurement("randrw", 65536, 4, 1, 2e4);
+    mixed.total.push(result(Direction::Write, 1e4, 65536));
+    mixed.targets.push("nvme1n1".into());
+    all.push(mixed.clone());
+    mixed.targets.pop();
+    all.push(mixed);
+    run(all)
+}
+
+fn drawn(kind: Kind, record: &RunRecord) -> Figure {
+    let filters = match kind {
+        Kind::Grid | Kind::Grid3d => vec!["bs=4k".parse().unwrap()],
+        _ => Vec::new(),
+    };
+    figure(&Request { filters, ..Request::new(kind) }, record).unwrap()
+}
+
+/// All text in the picture, in order.
+fn texts(document: &str) -> Vec<String> {
+    let document = Document::parse(document).unwrap();
+    let is_text = |node: &Node<'_, '_>| node.has_tag_name("text");
+    let text = |node: Node<'_, '_>| {
+        node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
+    };
+    document.descendants().filter(is_text).map(text).collect()
+}
+
+#[test]
+fn every_kind_is_drawn_with_its_words_and_no_number_that_is_none() {
+    let record = everything();
+    for (kind, name) in Kind::ALL {
+        let figure = drawn(kind, &record);
+        let (width, height) = figure.size();
+        for dark in [false, true] {
+            let picture = svg(&figure, width, height, dark).unwrap();
+            for word in ["NaN", "Infinity", "undefined", "[object"] {
+                assert!(!picture.contains(word), "{name}: {word}");
+            }
+            let texts = texts(&picture);
+            assert!(texts.contains(&figure.title), "{name}: {texts:?}");
+            let all = figure.panels.iter().flat_map(|panel| panel.series());
+            let names: BTreeSet<&String> = all.map(|one| &one.name).collect();
+            let missing: Vec<_> = names.iter().filter(|name| !texts.contains(name)).collect();
+            assert!(names.len() < 2 || missing.is_empty(), "{name}: {missing:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_figure_is_the_same_picture_also_on_another_thread() {
+    let record = everything();
+    let here = drawn(Kind::Depth, &record);
+    let there = here.clone();
+    let first = svg(&here, 900, 500, false).unwrap();
+    assert_eq!(svg(&here, 900, 500, false).unwrap(), first);
+    assert_eq!(
+        std::thread::spawn(move || svg(&there, 900, 500, false)).join().unwrap().unwrap(),
+        first
+    );
+}
+
+#[test]
+fn a_grids_values_are_written_in_it() {
+    let record = everything();
+    for kind in [Kind::Grid, Kind::Grid3d] {
+        let texts = texts(&svg(&drawn(kind, &record), 1200, 760, false).unwrap());
+        for value in 1..=49 {
+            assert!(texts.contains(&format!("{value}.0")), "{kind:?}: {value} of {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
+    let record = everything();
+    let figure = drawn(Kind::Compare, &record);
+    let picture = Pixmap::decode_png(&png(&figure, 777, 555, false).unwrap()).unwrap();
+    assert_eq!((picture.width(), picture.height()), (777, 555));
+    // The title stands at the upper left: without a font there would be nothing.
+    let dark = |x: u32, y: u32| picture.pixel(x, y).unwrap().red() < 128;
+    let ink = (14..40).flat_map(|y| (16..300).map(move |x| (x, y))).filter(|(x, y)| dark(*x, *y));
+    assert!(ink.count() > 100);
+}
+
+#[test]
+fn no_size_is_taken_that_no_picture_has() {
+    let figure = drawn(Kind::Compare, &everything());
+    for (width, height) in [(0, 100), (100, 99), (9000, 100), (100, u32::MAX)] {
+        let refused = png(&figure, width, height, false);
+        assert!(matches!(refused, Err(FigureError::Size { .. })), "{width} x {height}");
+    }
+    for (width, height) in [(100, 100), (300, 120), (8192, 100)] {
+        assert!(svg(&figure, width, height, false).is_ok(), "{width} x {height}");
+    }
+}
+
+#[test]
+fn a_long_title_is_wrapped_and_stays_in_the_picture() {
+    let record = everything();
+    let title = "word ".repeat(80) + &"x".repeat(400);
+    let asked = Request { title: Some(title), ..Request::new(Kind::Latency) };
+    let picture = svg(&figure(&asked, &record).unwrap(), 1200, 900, false).unwrap();
+    let lines = texts(&picture);
+    let lines: Vec<&String> =
+        lines.iter().filter(|line| line.contains("word word") || line.contains("xxx")).collect();
+    assert!(lines.len() >= 4, "{lines:?}");
+    assert!(lines.iter().all(|line| line.len() < 130), "{lines:?}");
+}
+
+#[test]
+fn the_option_is_plain_json_that_names_its_functions() {
+    let record = everything();
+    for (kind, _) in Kind::ALL {
+        let text = option(&drawn(kind, &record), false).to_string();
+        assert!(!text.contains("function") && !text.contains("=>"));
+    }
+    let compared = option(&drawn(Kind::Compare, &record), false);
+    assert_eq!(compared["tooltip"]["formatter"], "tooltip");
+}
+
+#[test]
+fn names_of_devices_and_files_are_text_and_nothing_else() {
+    let hostile = "</text><script>alert(1)</script>&\u{0}\u{1b}[31m{b}{a|x}\u{202e}\u{7f}\n\"'";
+    let mut one = over_time(measurement("randread", 4096, 1, 1, 100.0), 3);
+    one.name = hostile.into();
+    one.targets = vec![hostile.into()];
+    one.workload.options.insert(hostile.into(), hostile.into());
+    one.source = hostile.into();
+    let mut other = one.clone();
+    other.name = "harmless".into();
+    let record = run(vec![one, other]);
+    for (kind, _) in Kind::ALL {
+        let sources = [hostile, "tooltip"].map(|label| Source { label, record: &record });
+        let asked = Request { title: Some(hostile.into()), ..Request::new(kind) };
+        let Ok(figure) = iodyno_figure::figure(&asked, &sources) else { continue };
+        let picture = svg(&figure, 1200, 600, false).unwrap();
+        let document = Document::parse(&picture).unwrap();
+        assert!(document.descendants().all(|node| !node.has_tag_name("script")), "{kind:?}");
+        assert!(png(&figure, 1200, 600, true).is_ok());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_values_and_names_make_a_picture(
+        values in prop::collection::vec((any::<f64>(), any::<f64>(), ".{0,12}", 0u64..1 << 40), 1..6),
+        kind in 0usize..8) {
+        let of = |(n, (iops, mean, name, bs)): (usize, &(f64, f64, String, u64))| {
+            let mut one = over_time(measurement(name, *bs, n as u32, n as u32, 1e3), 3);
+            one.total[0].iops = Some(iodyno_model::Estimate::confident(*iops, *mean, *iops, 0.95));
+            one.total[0].latency_mean = Some(iodyno_model::Estimate::bare(*mean));
+            one.targets = vec![name.clone(); n];
+            one
+        };
+        let record = run(values.iter().enumerate().map(of).collect());
+        let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::ALL[kind].0) };
+        if let Ok(figure) = figure(&asked, &record) {
+            let picture = svg(&figure, 600, 400, false).unwrap();
+            prop_assert!(Document::parse(&picture).is_ok(), "{}", picture);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Debian's Chromium without a window, driven through WebDriver (W3C, 2018).
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A browser with one window and a profile of its own.
+pub(crate) struct Browser {
+    driver: Child,
+    /// Address of the session.
+    session: String,
+    /// Its profile, removed behind it.
+    _profile: tempfile::TempDir,
+}
+
+/// How long a page may take to come to what a test waits for. Reached only
+/// where it never does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Browser {
+    pub(crate) fn new() -> Self {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!("chromedriver: {error}; apt-get install chromium chromium-driver")
+            });
+        let mut said = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port = said.find_map(|line| {
+            let line = line.unwrap();
+            Some(line.split_once("successfully on port ")?.1.trim_end_matches('.').to_string())
+        });
+        let address = format!("http://127.0.0.1:{}", port.expect("chromedriver says its port"));
+        let profile = tempfile::tempdir().unwrap();
+        let own = format!("--user-data-dir={}", profile.path().display());
+        let flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1200,900",
+            &own,
+        ];
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:chromeOptions": {"args": flags},
+        }}});
+        let session = format!("{address}/session");
+        let mut browser = Self { driver, session, _profile: profile };
+        let made = browser.post("", &wanted);
+        browser.session = format!("{address}/session/{}", made["sessionId"].as_str().unwrap());
+        browser
+    }
+
+    /// Opens a file, at the element with this id where there is one.
+    pub(crate) fn open(&self, page: &Path, id: &str) {
+        // Another document first: to another fragment of the same one nothing is loaded.
+        self.post("/url", &json!({"url": "about:blank"}));
+        self.post("/url", &json!({"url": format!("file://{}#{id}", page.display())}));
+    }
+
+    /// What JavaScript statements return.
+    pub(crate) fn run(&self, script: &str) -> Value {
+        self.post("/execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    /// Comes back when a JavaScript expression is true.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, expression: &str) {
+        let until = Instant::now() + PATIENCE;
+        while self.run(&format!("return Boolean({expression})")) != true {
+            assert!(Instant::now() < until, "never true: {expression}\n{:?}", self.messages());
+        }
+    }
+
+    /// Moves the pointer to a place in the window, and presses where asked.
+    pub(crate) fn point(&self, x: f64, y: f64, press: bool) {
+        let to = json!({"type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round()});
+        let mut actions = vec![to];
+        if press {
+            actions.extend(
+                ["pointerDown", "pointerUp"].map(|what| json!({"type": what, "button": 0})),
+            );
+        }
+        let mouse = json!({"type": "pointer", "id": "mouse", "actions": actions});
+        self.post("/actions", &json!({"actions": [mouse]}));
+    }
+
+    /// Makes the window's inside so wide and high, and the system light or dark.
+    pub(crate) fn emulate(&self, width: u32, height: u32, scheme: &str) {
+        let command = |name: &str, parameters: Value| {
+            self.post("/goog/cdp/execute", &json!({"cmd": name, "params": parameters}));
+        };
+        let feature = json!({"name": "prefers-color-scheme", "value": scheme});
+        command("Emulation.setEmulatedMedia", json!({"features": [feature]}));
+        let (scale, mobile) = (1, width < 600);
+        command(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}),
+        );
+    }
+
+    /// Prints the page to A4; the PDF in base64.
+    pub(crate) fn print(&self) -> String {
+        let page = json!({"page": {"width": 21.0, "height": 29.7}});
+        self.post("/print", &page).as_str().unwrap().to_string()
+    }
+
+    /// What the console says since it was last asked: errors, and what the
+    /// page's policy refused.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let said = self.post("/se/log", &json!({"type": "browser"}));
+        let text = |one: &Value| format!("{}: {}", one["level"], one["message"]);
+        said.as_array().unwrap().iter().map(text).collect()
+    }
+
+    #[track_caller]
+    fn post(&self, command: &str, body: &Value) -> Value {
+        let answer = minreq::post(format!("{}{command}", self.session))
+            .with_header("Content-Type", "application/json")
+            .with_body(body.to_string())
+            .with_timeout(PATIENCE.as_secs())
+            .send()
+            .unwrap();
+        let answered: Value = serde_json::from_str(answer.as_str().unwrap()).unwrap();
+        assert_eq!(answer.status_code, 200, "{command}: {}", answered["value"]);
+        answered["value"].clone()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver ends the browser with the session; without it there is nothing to end.
+        let _ = minreq::delete(self.session.as_str()).with_timeout(10).send();
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}

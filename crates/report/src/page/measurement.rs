@@ -1,0 +1,143 @@
+//! A measurement: its figures, what they are judged by, its conditions.
+
+use std::collections::BTreeSet;
+
+use iodyno_model::{
+    Bytes, DirectionResult, JudgedMeasurement, Measurement, Metric, RunRecord, Validity,
+    format_count,
+};
+
+use super::conditions::conditions;
+use super::data::FigureView;
+use super::latency;
+use super::table::{Cell, Table};
+use crate::text::figure::{estimated, measured};
+use crate::text::ink::Ink;
+use crate::text::jobs::{besides, io};
+use crate::text::measurements::{default_metric, judgement_items, notes, parts, step_name, title};
+use crate::text::words::clean;
+
+/// A measurement as the template lays it out.
+#[derive(Debug)]
+pub(super) struct MeasurementView {
+    /// Id of its element.
+    pub(super) id: String,
+    /// Its name, and how its I/O was.
+    pub(super) title: String,
+    /// The I/O in a few words, and on what.
+    pub(super) io: String,
+    /// Whether it says what it seems to say.
+    pub(super) marks: Vec<Cell>,
+    /// How it failed; empty: it did not.
+    pub(super) failure: String,
+    /// Rates of each direction.
+    pub(super) rates: Option<Table>,
+    /// Latencies of each direction.
+    pub(super) latencies: Option<Table>,
+    /// Verdicts: mark, the figure and what it is judged by.
+    pub(super) verdicts: Vec<(Cell, String)>,
+    /// Reservations, a sentence each.
+    pub(super) notes: Vec<String>,
+    /// What each target had of it.
+    pub(super) parts: String,
+    /// What it was taken under, and what else its jobs did.
+    pub(super) conditions: Vec<(String, String)>,
+    /// Figures of it alone.
+    pub(super) figures: Vec<FigureView>,
+}
+
+impl MeasurementView {
+    pub(super) fn new(
+        record: &RunRecord,
+        of: &Measurement,
+        judged: Option<&JudgedMeasurement>,
+        id: String,
+        figures: Vec<FigureView>,
+    ) -> Self {
+        let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
+        let metric = metrics.first().map_or(default_metric(of), |first| first.metric);
+        let several = of.targets.len() > 1;
+        let mut conditions = conditions(of);
+        let besides = besides(of).into_iter().filter(|(_, words)| !words.is_empty());
+        conditions.extend(besides.map(|(what, words)| (what.to_string(), words.join(" · "))));
+        Self {
+            id,
+            title: step_name(&of.name),
+            io: io_on(of),
+            marks: marks(of, judged),
+            failure: of.failure().map(clean).unwrap_or_default(),
+            rates: (!of.total.is_empty()).then(|| rates(&of.total)),
+            latencies: latency::table(&of.total),
+            verdicts: metrics
+                .iter()
+                .filter(|_| of.failure().is_none())
+                .map(|one| (Cell::verdict(one.verdict), judgement_items(one).join(" · ")))
+                .collect(),
+            notes: notes(of, judged, &[]),
+            parts: if several { parts(record, of, metric).join(" · ") } else { String::new() },
+            conditions,
+            figures,
+        }
+    }
+}
+
+/// Whether it failed, else how valid it is.
+pub(super) fn marks(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Vec<Cell> {
+    let failed = of.failure().map(|_| Cell::mark("FAILED", Ink::Bad));
+    failed.into_iter().chain(judged.map(|judged| Cell::validity(judged.validity))).collect()
+}
+
+/// I/Os per second in a column of them, which need no unit each.
+pub(super) fn iops(result: &DirectionResult) -> Cell {
+    Cell::estimate(result.iops, |iops| estimated(Metric::Iops, iops).replace(" IOPS", ""))
+}
+
+/// The I/O in a few words, and on what: `randread · 4 KiB · depth 16 · io_uring on nvme0n1`.
+pub(super) fn io_on(of: &Measurement) -> String {
+    let io = io(&of.workload).join(" · ");
+    let words = [io, if of.targets.is_empty() { String::new() } else { title(of) }];
+    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" on ")
+}
+
+/// Of measurements that stand together: which are not valid, how many and by which rules.
+pub(super) fn not_valid(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
+    let those = |validity: Validity| {
+        let those: Vec<_> = of.iter().filter(|judged| judged.validity == validity).collect();
+        let rules: BTreeSet<&str> = those
+            .iter()
+            .flat_map(|judged| &judged.reasons)
+            .map(|(rule, _)| rule.as_str())
+            .collect();
+        let rules = clean(&rules.into_iter().collect::<Vec<_>>().join(", "));
+        let words = format!("{} of {} measurements ({rules})", those.len(), of.len());
+        (!those.is_empty()).then(|| (Cell::validity(validity), words))
+    };
+    [Validity::Invalid, Validity::Qualified].into_iter().filter_map(those).collect()
+}
+
+fn rates(results: &[DirectionResult]) -> Table {
+    let columns = ["rate", ">IOPS", ">bandwidth", ">I/Os", ">data", ">errors", ">short", "steady"];
+    let row = |result: &DirectionResult| {
+        let count = |of: Option<u64>| Cell::text(of.map(number).unwrap_or_default());
+        let errors = match result.errors {
+            Some(errors) if errors > 0 => Cell { class: "bad", ..count(Some(errors)) },
+            errors => count(errors),
+        };
+        let bandwidth = |rate: &_| measured(Metric::Bandwidth, rate);
+        vec![
+            Cell::text(result.direction.name()),
+            iops(result),
+            Cell::estimate(result.bandwidth, bandwidth),
+            count(result.ios),
+            Cell::text(result.bytes.map(|bytes| Bytes(bytes).binary()).unwrap_or_default()),
+            errors,
+            count(result.short_ios.filter(|short| *short > 0)),
+            Cell::text(result.steady.map_or("", |steady| if steady { "yes" } else { "no" })),
+        ]
+    };
+    Table::of(&columns, results.iter().map(row).collect()).without_empty(1)
+}
+
+fn number(count: u64) -> String {
+    format_count(count as f64)
+}

@@ -1,0 +1,253 @@
+//! A run: what it was, what was found, and every measurement.
+
+use iodyno_figure::{Figure, figures_of_run};
+use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord, Verdict};
+
+use super::PageRun;
+use super::data::FigureView;
+use super::measurement::{MeasurementView, not_valid};
+use super::summary;
+use super::table::{Cell, Table};
+use crate::layers;
+use crate::text::drives::drives;
+use crate::text::findings::{headline, missing, outcomes, severity_label};
+use crate::text::host::{counted, machine, storage};
+use crate::text::ink::Ink;
+use crate::text::measurements::step_name;
+use crate::text::runs::{origin, started, state, took};
+use crate::text::words::clean;
+
+/// A run as the template lays it out.
+#[derive(Debug)]
+pub(super) struct RunView {
+    /// Id of its element.
+    pub(super) id: String,
+    /// What it is called.
+    pub(super) title: String,
+    /// The verdict on the whole.
+    pub(super) verdict: Cell,
+    /// The verdict in words.
+    pub(super) words: String,
+    /// What the run was: (what, value).
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// Drives, or what stands in for them.
+    pub(super) drives: Option<Table>,
+    /// Said of the drives.
+    pub(super) drives_note: &'static str,
+    /// Findings, worst first.
+    pub(super) findings: Vec<FindingView>,
+    /// How the rules came out.
+    pub(super) outcomes: String,
+    /// What rules could not tell: (rules, what is missing).
+    pub(super) missing: Vec<(String, String)>,
+    /// The machine: (what, value).
+    pub(super) host: Vec<(&'static str, String)>,
+    /// Block devices and their settings.
+    pub(super) blocks: Option<Table>,
+    /// All measurements in a line each.
+    pub(super) summary: Option<Table>,
+    /// Figures of several measurements.
+    pub(super) figures: Vec<FigureView>,
+    /// Measurements.
+    pub(super) measurements: Vec<MeasurementView>,
+    /// What was asked for and not measured: (what, why, what to type).
+    pub(super) skipped: Vec<(String, String, String)>,
+    /// What of its files could not be read.
+    pub(super) unread: Vec<String>,
+    /// The plan, as TOML.
+    pub(super) plan: String,
+}
+
+/// A finding as the template lays it out.
+#[derive(Debug)]
+pub(super) struct FindingView {
+    pub(super) mark: Cell,
+    pub(super) what: String,
+    /// Evidence: (what, value).
+    pub(super) evidence: Vec<(String, String)>,
+    pub(super) why: String,
+    pub(super) next: String,
+    pub(super) rule: String,
+}
+
+/// A run's name; where it has none, its host and when it started.
+pub(super) fn title(record: &RunRecord) -> String {
+    let run = &record.run;
+    if !run.name.is_empty() {
+        return clean(&run.name);
+    }
+    let host = record.host().and_then(|host| host.hostname.value());
+    let started = format!("{} UTC", started(run));
+    clean(&host.map_or_else(|| started.clone(), |host| format!("{host}, {started}")))
+}
+
+/// Id of the element of the run of this number, from 1.
+pub(super) fn id(number: usize) -> String {
+    format!("run-{number}")
+}
+
+impl RunView {
+    pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize) -> Self {
+        let PageRun { record, assessment, exit_status, unread } = *run;
+        let (verdict, words) = crate::text::verdict_words(assessment, exit_status);
+        let host = record.host();
+        let table = host.map(|host| drives(host, Some((record, assessment)), None));
+        let table = table.filter(|table| !table.rows.is_empty());
+        let element = |n: usize| format!("run-{number}-{}", n + 1);
+        let (alone, several): (Vec<_>, Vec<_>) =
+            figures_of_run(record).into_iter().partition(|(_, of)| of.len() == 1);
+        let view = |n: usize| {
+            let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+            let figures = alone.iter().filter(|(_, of)| of[0] == n);
+            let figures = figures.map(|(figure, _)| FigureView::new(figure, Vec::new())).collect();
+            MeasurementView::new(record, &record.measurements[n], judged, element(n), figures)
+        };
+        let together = |(figure, of): &(Figure, Vec<usize>)| {
+            let judged = assessment.measurements.iter();
+            let judged: Vec<_> = judged.filter(|one| of.contains(&one.measurement)).collect();
+            FigureView::new(figure, not_valid(&judged))
+        };
+        let indices = 0..record.measurements.len();
+        Self {
+            id: id(number),
+            title: title.into(),
+            verdict: Cell::verdict(verdict),
+            words,
+            facts: facts(record),
+            drives: table.map(|table| Table {
+                columns: table
+                    .headings
+                    .iter()
+                    .map(|c| (c.heading.to_lowercase(), c.right))
+                    .collect(),
+                rows: table.rows.into_iter().map(cells).collect(),
+            }),
+            drives_note: match host {
+                Some(host) if host.drives.is_empty() => "No NVMe drive on this machine.",
+                _ => "",
+            },
+            findings: assessment.findings.iter().map(finding).collect(),
+            outcomes: rules(&outcomes(assessment), assessment.rules.len()),
+            missing: missing(assessment)
+                .into_iter()
+                .map(|(missing, rules)| (rules.join(", "), missing))
+                .collect(),
+            host: host.map_or_else(Vec::new, of_host),
+            blocks: host.and_then(blocks),
+            summary: (!record.measurements.is_empty())
+                .then(|| summary::measurements(record, assessment, element)),
+            figures: several.iter().map(together).collect(),
+            measurements: indices.map(view).collect(),
+            skipped: record.run.skipped.iter().map(skipped).collect(),
+            unread: unread.iter().map(|line| clean(line)).collect(),
+            plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
+        }
+    }
+}
+
+fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
+    let run = &record.run;
+    let host = record.host().and_then(|host| host.hostname.value());
+    let by = if matches!(run.origin, Origin::Imported(_)) { "read by" } else { "written by" };
+    let known = [
+        ("host", host.unwrap_or_default()),
+        ("started", format!("{} UTC", started(run))),
+        ("took", took(run)),
+        ("command", run.command.clone()),
+        ("targets", run.targets.join(", ")),
+        ("origin", origin(run).unwrap_or_default()),
+        ("state", state(run).unwrap_or_default().into()),
+        ("run", run.id.clone()),
+        (by, format!("iodyno {}", run.writer)),
+    ];
+    let known = known.into_iter().map(|(what, value)| (what, clean(&value)));
+    known.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+fn cells(row: Vec<crate::text::grid::GridCell>) -> Vec<Cell> {
+    let cell = |cell: crate::text::grid::GridCell| {
+        let verdicts = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
+        match verdicts.into_iter().find(|verdict| verdict.label() == cell.text) {
+            Some(verdict) => Cell::verdict(verdict),
+            None => Cell::from(cell),
+        }
+    };
+    row.into_iter().map(cell).collect()
+}
+
+fn finding(of: &Finding) -> FindingView {
+    FindingView {
+        mark: Cell::mark(severity_label(of.severity), Ink::of_severity(of.severity)),
+        what: headline(of),
+        evidence: of.evidence.iter().map(|one| (clean(&one.what), clean(&one.value))).collect(),
+        why: clean(&of.why),
+        next: clean(&of.next),
+        rule: clean(&of.rule),
+    }
+}
+
+fn rules(outcomes: &[String], count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!("{}: {}", counted(count, "rule"), outcomes.join(" · ")),
+    }
+}
+
+/// The machine, as far as somebody needs it to repeat the measurements.
+fn of_host(host: &Host) -> Vec<(&'static str, String)> {
+    let mut lines = machine(host);
+    lines.extend(storage(host).into_iter().map(|text| ("Storage", text)));
+    let settings = [
+        ("Kernel command line", host.kernel.command_line.value()),
+        ("CPU governor", host.cpus.governor.value()),
+    ];
+    lines.extend(settings.into_iter().filter_map(|(what, value)| Some((what, value?))));
+    lines.into_iter().map(|(what, value)| (what, clean(&value))).collect()
+}
+
+/// Block devices with the settings that a measurement depends on.
+fn blocks(host: &Host) -> Option<Table> {
+    fn known<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> Cell {
+        Cell::text(fact.get().map(|value| clean(&text(value))).unwrap_or_default())
+    }
+    // Loop devices and the like that hold nothing.
+    let is_empty = |block: &BlockDevice| block.size.get() == Some(&Bytes(0));
+    let row = |block: &BlockDevice| {
+        let queue = &block.queue;
+        vec![
+            Cell::text(clean(&block.name)),
+            Cell::text(clean(&layers::kind(&block.kind))),
+            known(&block.size, |bytes| bytes.decimal()),
+            Cell::text(clean(&block.stands_on.join(", "))),
+            Cell::text(clean(&layers::uses_of(host, &[block]).join(", "))),
+            known(&queue.scheduler, Clone::clone),
+            known(&queue.nr_requests, u32::to_string),
+            known(&queue.hardware_queues, u32::to_string),
+            known(&queue.logical_block_bytes, u32::to_string),
+            known(&queue.write_cache, Clone::clone),
+        ]
+    };
+    let columns = [
+        "block device",
+        "kind",
+        ">size",
+        "stands on",
+        "used by",
+        "scheduler",
+        ">nr_requests",
+        ">queues",
+        ">block",
+        "write cache",
+    ];
+    let rows: Vec<Vec<Cell>> =
+        host.blocks.iter().filter(|block| !is_empty(block)).map(row).collect();
+    (!rows.is_empty()).then(|| Table::of(&columns, rows).without_empty(1))
+}
+
+fn skipped(of: &iodyno_model::Skipped) -> (String, String, String) {
+    let what = match &of.step {
+        Some(step) => format!("{}, {}", clean(&of.target), step_name(step)),
+        None => clean(&of.target),
+    };
+    (what, clean(&of.why), clean(&of.next))
+}

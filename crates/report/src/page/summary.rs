@@ -1,0 +1,112 @@
+//! Tables that say much in few words: runs, and the measurements of one.
+
+use iodyno_model::{
+    Assessment, DirectionResult, JudgedMeasurement, LatencyKind, Measurement, Metric, RunRecord,
+    Validity, Verdict,
+};
+
+use super::latency::{duration, percentile};
+use super::table::{Cell, Table};
+use super::{PageRun, measurement, run};
+use crate::text::figure::estimated;
+use crate::text::measurements::step_name;
+use crate::text::runs::{origin, started};
+use crate::text::words::clean;
+
+/// A row for each run.
+pub(super) fn runs(runs: &[PageRun<'_>], titles: &[String]) -> Table {
+    let row = |(n, one): (usize, &PageRun<'_>)| {
+        let record = one.record;
+        let host = record.host().and_then(|host| host.hostname.value());
+        let drives = record.host().map(|host| host.drives.len().to_string());
+        let (verdict, words) = crate::text::verdict_words(one.assessment, one.exit_status);
+        vec![
+            Cell::link(&titles[n], &run::id(n + 1)),
+            Cell::text(host.map(|name| clean(&name)).unwrap_or_default()),
+            Cell { class: "whole", ..Cell::text(started(&record.run)) },
+            Cell::text(origin(&record.run).unwrap_or_else(|| "measured".into())),
+            Cell::text(drives.unwrap_or_default()),
+            Cell::text(record.measurements.len().to_string()),
+            Cell::verdict(verdict),
+            Cell::text(words),
+        ]
+    };
+    let columns =
+        ["run", "host", "started (UTC)", "from", ">drives", ">measurements", "verdict", ""];
+    Table::of(&columns, runs.iter().enumerate().map(row).collect()).without_empty(1)
+}
+
+/// A row for each direction of each measurement; `id` gives a measurement's element.
+pub(super) fn measurements(
+    record: &RunRecord,
+    assessment: &Assessment,
+    id: impl Fn(usize) -> String,
+) -> Table {
+    let mut rows = Vec::new();
+    for (n, of) in record.measurements.iter().enumerate() {
+        let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+        let mut lead = vec![
+            Cell::link(step_name(&of.name), &id(n)),
+            Cell { class: "words", ..Cell::text(measurement::io_on(of)) },
+        ];
+        let tail = [validity(of, judged), verdict(judged)];
+        if of.total.is_empty() {
+            rows.push([&lead[..], &vec![Cell::text(""); FIGURES], &tail].concat());
+        }
+        for result in &of.total {
+            rows.push([&lead[..], &figures(result, of.total.len() > 1), &tail].concat());
+            // The second direction stands under the first.
+            lead = vec![Cell::default(), Cell::default()];
+        }
+    }
+    let columns = [
+        "measurement",
+        "I/O",
+        "",
+        ">IOPS",
+        ">bandwidth",
+        ">mean latency",
+        ">99 %",
+        "validity",
+        "verdict",
+    ];
+    Table::of(&columns, rows).without_empty(1)
+}
+
+/// Columns of a result.
+const FIGURES: usize = 5;
+
+/// The direction, where there are several, and what it came to.
+fn figures(result: &DirectionResult, of_several: bool) -> [Cell; FIGURES] {
+    // Where only completions are known, it says so: the total is longer.
+    let of_kind = |kind: LatencyKind, mut cell: Cell| {
+        if kind != LatencyKind::Total {
+            cell.text = format!("{} {}", kind.fio_name(), cell.text);
+        }
+        cell
+    };
+    let mean = result.mean_latency().map(|(kind, mean)| of_kind(kind, duration(Some(mean))));
+    let p99 = result.percentile(99.0).map(|(kind, _)| (kind, percentile(result, kind, 99.0)));
+    // Too few I/Os for it are no percentile of any kind.
+    let p99 = p99.filter(|(_, cell)| cell.text != "-").map(|(kind, cell)| of_kind(kind, cell));
+    let direction = if of_several { result.direction.name().into() } else { String::new() };
+    [
+        Cell { text: direction, ..Cell::default() },
+        measurement::iops(result),
+        Cell::estimate(result.bandwidth, |rate| estimated(Metric::Bandwidth, rate)),
+        mean.unwrap_or_else(|| Cell::text("")),
+        p99.unwrap_or_else(|| Cell::text("")),
+    ]
+}
+
+fn validity(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Cell {
+    measurement::marks(of, judged).into_iter().next().unwrap_or_else(|| Cell::text(""))
+}
+
+/// The worst verdict on its metrics; an invalid measurement has none.
+fn verdict(judged: Option<&JudgedMeasurement>) -> Cell {
+    let worst = judged
+        .filter(|judged| judged.validity != Validity::Invalid)
+        .and_then(|judged| judged.metrics.iter().map(|metric| metric.verdict).max());
+    Cell::verdict(worst.unwrap_or(Verdict::Unjudged))
+}

@@ -1,0 +1,136 @@
+//! Tables, cells and marks, as the templates lay them out.
+
+use iodyno_model::{Estimate, Spread, Validity, Verdict};
+
+use crate::text::grid::GridCell;
+use crate::text::ink::Ink;
+
+/// A table.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// Its columns: (heading, numbers stand to the right).
+    pub(super) columns: Vec<(String, bool)>,
+    /// A cell for each column.
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+/// A cell of a table, or a word with a meaning.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cell {
+    /// Its text.
+    pub(super) text: String,
+    /// Its classes in the style sheet.
+    pub(super) class: &'static str,
+    /// What it says to whoever points at it.
+    pub(super) hint: &'static str,
+    /// The id of what it leads to; empty: nothing.
+    pub(super) to: String,
+}
+
+impl Table {
+    /// A table of these columns, those with `>` in front to the right.
+    pub(super) fn of(columns: &[&str], rows: Vec<Vec<Cell>>) -> Self {
+        let column = |name: &&str| match name.strip_prefix('>') {
+            Some(name) => (name.to_string(), true),
+            None => (name.to_string(), false),
+        };
+        Self { columns: columns.iter().map(column).collect(), rows }
+    }
+
+    /// What its cells hint at, each once: on paper nobody points.
+    pub(super) fn hints(&self) -> Vec<&'static str> {
+        let mut hints: Vec<&str> = Vec::new();
+        for cell in self.rows.iter().flatten() {
+            if !cell.hint.is_empty() && !hints.contains(&cell.hint) {
+                hints.push(cell.hint);
+            }
+        }
+        hints
+    }
+
+    /// Without the columns in which no row says anything, from column `keep` on.
+    pub(super) fn without_empty(mut self, keep: usize) -> Self {
+        let says = |at: usize| {
+            at < keep || self.rows.iter().any(|row| !["", "-"].contains(&row[at].text.as_str()))
+        };
+        let says: Vec<bool> = (0..self.columns.len()).map(says).collect();
+        let mut at = says.iter();
+        self.columns.retain(|_| at.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut at = says.iter();
+            row.retain(|_| at.next() == Some(&true));
+        }
+        self
+    }
+}
+
+impl Cell {
+    /// Plain text; `-` for none.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { text: if text.is_empty() { "-".into() } else { text }, ..Self::default() }
+    }
+
+    /// Text that leads to the element with this id.
+    pub(super) fn link(text: impl Into<String>, to: &str) -> Self {
+        Self { to: to.into(), ..Self::text(text) }
+    }
+
+    /// What `write` makes of an estimate, with the kind of its interval; `-`
+    /// where it is not known.
+    pub(super) fn estimate(of: Option<Estimate>, write: impl Fn(&Estimate) -> String) -> Self {
+        let known = of.filter(|estimate| estimate.value.is_finite());
+        let Some(estimate) = known else { return Self::text("") };
+        let (class, hint) = match estimate.spread {
+            Spread::Confidence { level, .. } if (level - 0.95).abs() < 1e-9 => {
+                ("", "Intervals are 95 % confidence intervals.")
+            }
+            Spread::Confidence { .. } => ("", "Intervals are confidence intervals."),
+            Spread::Rounding { .. } => {
+                ("rounded", "Intervals are what the rounding of printed figures leaves open.")
+            }
+            Spread::Unknown => ("", ""),
+        };
+        Self { class, hint, ..Self::text(write(&estimate)) }
+    }
+
+    /// A verdict's mark.
+    pub(super) fn verdict(verdict: Verdict) -> Self {
+        Self::mark(verdict.label(), Ink::of_verdict(verdict))
+    }
+
+    /// A validity's mark.
+    pub(super) fn validity(validity: Validity) -> Self {
+        let ink = match validity {
+            Validity::Valid => Ink::Good,
+            Validity::Qualified => Ink::Doubt,
+            Validity::Invalid => Ink::Bad,
+        };
+        Self::mark(validity.label(), ink)
+    }
+
+    /// A word with a meaning.
+    pub(super) fn mark(word: &str, ink: Ink) -> Self {
+        let class = match ink {
+            Ink::Good => "mark good",
+            Ink::Doubt => "mark doubt",
+            Ink::Bad => "mark bad",
+            Ink::Open | Ink::Plain | Ink::Bold | Ink::Dim => "mark open",
+        };
+        Self { class, ..Self::text(word) }
+    }
+}
+
+impl From<GridCell> for Cell {
+    fn from(cell: GridCell) -> Self {
+        let class = match cell.ink {
+            Ink::Plain | Ink::Bold => "",
+            Ink::Dim => "dim",
+            Ink::Good => "good",
+            Ink::Doubt => "doubt",
+            Ink::Bad => "bad",
+            Ink::Open => "open",
+        };
+        Self { class, ..Self::text(cell.text) }
+    }
+}

@@ -1,0 +1,212 @@
+//! The HTML page, as far as it can be read without a browser.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use iodyno_model::{
+    Conditions, Direction, DirectionResult, EndReason, Estimate, Origin, RunRecord, Severity,
+    Spread,
+};
+use iodyno_report::page::{PageRun, is_page, page};
+use iodyno_report::run_document;
+use sha2::{Digest, Sha256};
+
+fn of(record: &RunRecord) -> String {
+    let assessment = common::assessment(record);
+    let run = PageRun { record, assessment: &assessment, exit_status: 1, unread: &[] };
+    page(&[run]).unwrap()
+}
+
+/// What stands between each `<name …>` and its `</name>`, with the opening tag.
+fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
+    let mut found = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find(&format!("<{name}")) {
+        let (tag, body) = rest[at..].split_once('>').unwrap();
+        let (content, after) = body.split_once(&format!("</{name}>")).unwrap();
+        found.push((tag, content));
+        rest = after;
+    }
+    found
+}
+
+/// The page without what stands in its script elements.
+fn without_scripts(html: &str) -> String {
+    let scripts = elements(html, "script").into_iter().filter(|(_, text)| !text.is_empty());
+    scripts.fold(html.to_string(), |html, (_, text)| html.replace(text, ""))
+}
+
+#[test]
+fn the_page_says_what_the_terminal_says() {
+    let record = common::record();
+    let html = of(&record);
+    assert!(is_page(html.as_bytes()), "a page is known as ours");
+    for word in [
+        "db17-after-firmware",
+        "iodyno check",
+        "FAIL",
+        "INVALID",
+        "QUALIFIED",
+        "6853 ± 13 MB/s",
+        "99 % of the claim",
+        "link-degraded",
+        "Reseat the drive",
+        "Not measured",
+        "iodyno check --busy nvme3n1",
+        "Gen3 x2 of Gen4 x4 !",
+        "GDC5902Q",
+    ] {
+        assert!(html.contains(word), "{word} is missing");
+    }
+    let (fail, info) = (html.find("The link of nvme2"), html.find("Formatted with 512-byte"));
+    assert!(fail.is_some() && fail < info, "the worst finding stands first");
+    assert_eq!(html.matches("class=\"measurement\"").count(), record.measurements.len());
+}
+
+#[test]
+fn scripts_are_allowed_by_their_digests_and_nothing_is_fetched() {
+    let html = of(&common::record());
+    let policy = html.split_once("http-equiv=\"Content-Security-Policy\"").unwrap().1;
+    let policy = policy.split_once("\">").unwrap().0.replace("&#39;", "'");
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    for word in ["unsafe", "http:", "https:", "*", "data:"] {
+        assert!(!policy.contains(word), "{word} in {policy}");
+    }
+    let digest = |text: &str| {
+        format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
+    };
+    let scripts = elements(&html, "script");
+    let run: Vec<_> = scripts.iter().filter(|(tag, _)| *tag == "<script").collect();
+    assert_eq!(run.len(), 3, "ECharts, what draws with it, and the page's own");
+    assert!(run.iter().all(|(_, text)| policy.contains(&digest(text))), "{policy}");
+    for (_, style) in elements(&html, "style") {
+        assert!(policy.contains(&digest(style)), "{policy}");
+    }
+    let own = without_scripts(&html);
+    for word in [" src=", " onclick=", " style=", "href=\"http", "<link", "<iframe", "@import"] {
+        assert!(!own.contains(word), "{word} in the page");
+    }
+}
+
+#[test]
+fn the_data_is_the_public_document() {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    let html = of(&record);
+    let scripts = elements(&html, "script");
+    let (_, data) = scripts.iter().find(|(tag, _)| tag.contains("id=\"document\"")).unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data, serde_json::to_value(run_document(&record, &assessment, 1)).unwrap());
+}
+
+#[test]
+fn names_of_devices_and_files_are_text() {
+    let mut record = common::record();
+    let hostile =
+        "</script></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"\u{202e}&amp;";
+    record.run.name = hostile.into();
+    record.run.command = hostile.into();
+    record.run.plan = hostile.into();
+    record.run.targets[0] = hostile.into();
+    record.snapshots[0].drives[0].model = iodyno_model::Fact::Read(hostile.into());
+    record.snapshots[0].blocks[0].name = hostile.into();
+    for measurement in &mut record.measurements {
+        measurement.name = hostile.into();
+        measurement.targets[0] = hostile.into();
+        measurement.workload.options.insert("description".into(), hostile.into());
+        measurement.conditions.shortfalls.push(hostile.into());
+    }
+    let mut assessment = common::assessment(&record);
+    for finding in &mut assessment.findings {
+        finding.what = hostile.into();
+        finding.subjects = vec![hostile.into()];
+        finding.evidence[0].what = hostile.into();
+        finding.severity = Severity::Warn;
+    }
+    let unread = [hostile.to_string()];
+    let run = PageRun { record: &record, assessment: &assessment, exit_status: 1, unread: &unread };
+    let html = page(&[run, run]).unwrap();
+    let shown = without_scripts(&html);
+    assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
+    assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
+    // Every script element is one of ours: closed where we close it.
+    let tags = elements(&html, "script");
+    let ours = |tag: &str| tag == "<script" || tag.starts_with("<script type=\"application/json\"");
+    assert!(tags.iter().all(|(tag, _)| ours(tag)));
+    assert_eq!(html.matches("</script>").count(), tags.len());
+    assert_eq!(html.matches("</style>").count(), 1);
+}
+
+#[test]
+fn several_runs_stand_in_a_table_and_in_sections() {
+    let (mut one, (other, other_assessment)) = (common::record(), common::virtual_machine());
+    one.run.origin = Origin::Imported("results/fio.txt".into());
+    one.snapshots.clear();
+    for result in one.measurements.iter_mut().flat_map(|m| &mut m.total) {
+        result.errors = None;
+        if let Some(iops) = &mut result.iops {
+            *iops = Estimate {
+                value: iops.value,
+                spread: Spread::Rounding { low: iops.value - 500.0, high: iops.value + 500.0 },
+            };
+        }
+    }
+    let assessment = common::assessment(&one);
+    let unread = ["results/fio.txt:12: the line ends early".to_string()];
+    let runs = [
+        PageRun { record: &one, assessment: &assessment, exit_status: 1, unread: &unread },
+        PageRun { record: &other, assessment: &other_assessment, exit_status: 4, unread: &[] },
+    ];
+    let html = page(&runs).unwrap();
+    for word in [
+        "<title>2 runs",
+        "imported from results/fio.txt",
+        "results/fio.txt:12: the line ends early",
+        "href=\"#run-2\"",
+        "id=\"run-2\"",
+        "Intervals are what the rounding of printed figures leaves open.",
+        "No NVMe drive on this machine",
+        "2 of 13 measurements (blocks-not-written)",
+    ] {
+        assert!(html.contains(word), "{word} is missing");
+    }
+    let first = html.split_once("id=\"run-1\"").unwrap().1.split_once("id=\"run-2\"").unwrap().0;
+    assert!(!first.contains("<h2>Host</h2>"), "nothing is known of its host");
+    assert!(!first.contains(">errors</th>"), "errors were not counted: there is no column of them");
+}
+
+#[test]
+fn what_failed_or_is_unknown_is_no_zero() {
+    let mut record = common::record();
+    record.measurements.truncate(3);
+    record.measurements[0].end = EndReason::Failed("no space left on device".into());
+    record.measurements[0].total.clear();
+    record.measurements[1].total = vec![DirectionResult::unknown(Direction::Write)];
+    let odd = &mut record.measurements[2];
+    odd.total[0].iops = Some(Estimate::bare(f64::NAN));
+    odd.targets.clear();
+    odd.duration_ns = None;
+    odd.conditions = Conditions::default();
+    let mut assessment = common::assessment(&common::record());
+    assessment.measurements.clear();
+    let html =
+        page(&[PageRun { record: &record, assessment: &assessment, exit_status: 3, unread: &[] }]);
+    let html = without_scripts(&html.unwrap());
+    for word in ["FAILED", "no space left on device", "interrupted, or a measurement failed"] {
+        assert!(html.contains(word), "{word} is missing");
+    }
+    assert!(!html.contains("NaN"));
+    let unknown = html.split_once("id=\"run-1-2\"").unwrap().1.split_once("</article>").unwrap().0;
+    assert!(unknown.contains(">write<") && !unknown.contains(">0"), "{unknown}");
+}
+
+#[test]
+fn what_is_no_page_of_ours_is_told_apart() {
+    assert!(!is_page(b""));
+    assert!(!is_page(b"<!doctype html><title>my thesis</title>"));
+    let late = [vec![b' '; 600], of(&common::record()).into_bytes()].concat();
+    assert!(!is_page(&late), "the mark counts at the start only");
+}
