@@ -250,3 +250,14 @@ fn a_job_that_is_slower_than_it_must_be_ends() {
     assert_eq!(reports[0].failure, None);
     assert!(reports[1].account.elapsed_ns < 20_000_000_000);
 }
+
+#[test]
+fn through_the_page_cache_libaio_hands_over_one_by_one() {
+    let calls = |options: &str| {
+        let (report, _) = run_one(&format!("rw=randread ioengine=libaio iodepth=8 {options}"));
+        report.account.submit_levels[1]
+    };
+    assert_eq!(calls("direct=0"), 256, "each of 256 blocks by a call of its own");
+    assert!(calls("direct=1") < 256);
+    assert!(calls("direct=0 iodepth_batch=8") < 256, "unless it is asked for");
+}
