@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001-runs.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001-runs.sql"),
+    include_str!("../migrations/0002-drive-states.sql"),
+];
 
 /// The newest version that is known.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

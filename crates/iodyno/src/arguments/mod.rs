@@ -4,6 +4,7 @@ mod carrying;
 mod compare;
 mod import;
 mod plot;
+mod prepare;
 mod report;
 mod sweep;
 
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use carrying::{Carrying, RunGenerator};
+pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
+pub(crate) use prepare::Prepare;
 pub(crate) use report::Report;
 pub(crate) use sweep::{Resume, Sweep, SweepOrder};
 
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Run fio's job files, or jobs as fio's command line says them
     Run(Run),
+    /// Empty drives and fill them, so that their state is known
+    Prepare(Prepare),
     /// Measure a grid of points, each until it is known
     Sweep(Sweep),
     /// Go on with a sweep that was stopped or killed
