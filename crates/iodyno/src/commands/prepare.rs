@@ -46,11 +46,11 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     let status = show::judge_and_print(context, &mut setup.store, &record, &judging)?;
     if !context.json {
         let how = match record.run.state {
-            RunState::Done => "Prepared",
-            RunState::Interrupted => "Interrupted, and not prepared",
-            RunState::Running | RunState::Failed => "Failed, and not prepared",
+            RunState::Done => "prepared",
+            RunState::Interrupted => "interrupted, and not prepared",
+            RunState::Running | RunState::Failed => "failed, and not prepared",
         };
-        terminal::print(&format!("{how}. Kept as {}\n", record.run.id))?;
+        terminal::print(&format!("{}: {how}\n", record.run.targets.join(", ")))?;
     }
     Ok(status)
 }
