@@ -7,7 +7,9 @@ mod common;
 use std::path::Path;
 
 use common::{host, measurement, run};
-use iodyno_model::{Assessment, Run, RunState, Verdict};
+use iodyno_model::{
+    Assessment, DriveState, FillState, PreparationState, PurgeMethod, Run, RunState, Verdict,
+};
 use iodyno_store::{JournalEntry, Store, StoreError, new_id};
 use rusqlite::Connection;
 
@@ -225,6 +227,37 @@ fn a_store_of_schema_1_opens() {
     assert_eq!(record.snapshots, [host(1)]);
     assert_eq!(record.measurements, [measured]);
     assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
+    // What came since is there, and empty.
+    assert_eq!(store.newest_drive_state("S1", 1).unwrap(), None);
+}
+
+#[test]
+fn the_newest_state_of_a_drive_outlives_its_run() {
+    let mut store = Store::in_memory().unwrap();
+    let run = finished("", 1);
+    store.create_run(&run).unwrap();
+    let state = |nsid, at_ns, state| DriveState {
+        serial: "S1".into(),
+        nsid,
+        run_id: Some(run.id.clone()),
+        at_ns,
+        state,
+        purge: Some(PurgeMethod::FormatUserErase),
+        fill: Some(FillState { written_bytes: 1 << 40, duration_ns: 7 }),
+        capacity_bytes: 1 << 39,
+        host_written_bytes: Some(u128::from(u64::MAX) + 1),
+    };
+    let done = state(1, 2, PreparationState::Done);
+    // In the order of their times, not of their coming.
+    store.add_drive_state(&done).unwrap();
+    store.add_drive_state(&state(1, 1, PreparationState::Begun)).unwrap();
+    store.add_drive_state(&state(2, 9, PreparationState::Failed)).unwrap();
+    assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(done.clone()));
+    assert_eq!(store.newest_drive_state("S1", 3).unwrap(), None);
+    assert_eq!(store.newest_drive_state("S2", 1).unwrap(), None);
+    store.remove(&run.id).unwrap();
+    let alone = DriveState { run_id: None, ..done };
+    assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(alone));
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl Preparation {
 /// So many bytes are written, in whole blocks; the rest of a device that ends
 /// within one comes on top.
 fn filled_bytes(size_bytes: u64, times: f64) -> u64 {
-    (size_bytes as f64 * times) as u64 / FILL_BYTES * FILL_BYTES
+    let whole = size_bytes / FILL_BYTES * FILL_BYTES;
+    (whole as f64 * times) as u64 / FILL_BYTES * FILL_BYTES
 }
 
 /// What names a namespace in the store: serial number and namespace id.
