@@ -86,7 +86,7 @@ DRIVES = [
     Drive("F", "root5", "F"),
     Drive("G", "root6", "G"),
 ]
-SPARE_SERIAL, SPARE_BYTES, SPARE_NAMESPACES = "LABH0001", 32 << 20, (1, 2)
+SPARE_SERIAL, SPARE_BYTES, SPARE_NAMESPACES = "LABH0001", 16 << 20, (1, 2)
 ROOT_SLOTS = range(1, 7)
 SWITCH_SLOTS = (10, 11)
 

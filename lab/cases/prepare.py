@@ -1,7 +1,10 @@
 """`iodyno prepare` on a spare drive: what is in use or holds data stays as it is to the last byte; what is free is emptied and filled."""
 
+import base64
 import contextlib
 import json
+import sqlite3
+import tempfile
 import zlib
 
 import topology
@@ -11,6 +14,7 @@ from cases.jobs import JobCase
 SERIAL = topology.SPARE_SERIAL
 ALLOWED, DISCARD = f"--allow-write {SERIAL}", f"--discard-data {SERIAL}"
 BOTH = f"{ALLOWED} {DISCARD}"
+OWN_STORE = "/tmp/prepare.sqlite"
 # The guest has no udev that LVM could wait for.
 LVM_CONFIG = "devices { obtain_device_list_from_udev=0 use_devicesfile=0 } activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 }"
 
@@ -53,7 +57,8 @@ class Prepare(JobCase):
 
     def prepared(self, words, timeout_s=60):
         """The Result of `iodyno prepare`."""
-        result = self.lab.run(f"iodyno prepare --store {STORE} {words}", timeout_s)
+        store = "" if "--store" in words else f"--store {STORE}"
+        result = self.lab.run(f"iodyno prepare {store} {words}", timeout_s)
         self.no_panic(result)
         return result
 
@@ -72,24 +77,35 @@ class Prepare(JobCase):
         self.say("sync")
         self.assertEqual([self.lab.spare_checksum(nsid) for nsid in nsids], before, "the drive was written")
 
+    def states(self):
+        """What the store holds of the states of the first namespace, oldest first."""
+        with tempfile.NamedTemporaryFile() as copy:
+            copy.write(base64.b64decode(self.say(f"base64 {OWN_STORE}")))
+            copy.flush()
+            with contextlib.closing(sqlite3.connect(copy.name)) as store:
+                rows = store.execute("SELECT body FROM drive_state WHERE serial = ? AND nsid = 1 ORDER BY at_ns", (SERIAL,))
+                return [json.loads(body) for (body,) in rows]
+
     def make(self, how):
         self.say(how.replace(DEVICE, self.device))
 
     def clean(self):
-        """Nothing is left of what a case made of the drive's first and last blocks."""
+        """Nothing is left of the signatures in the drive's first and last blocks."""
+        last = (topology.SPARE_BYTES >> 20) - 1
         self.say(
-            f"for at in 0 24; do dd if=/dev/urandom of={self.device} bs=1M seek=$at count=8 conv=fsync 2>/dev/null; done; "
+            f"for at in 0 {last}; do dd if=/dev/urandom of={self.device} bs=1M seek=$at count=1 conv=fsync 2>/dev/null; done; "
             f"blockdev --rereadpt {self.device}"
         )
 
     def test_what_is_in_use_is_left_alone_whatever_is_allowed(self):
+        # A format is what the kernel itself lets through.
+        how = "--purge format --fill 1x"
         for name, (begin, end, said) in USES.items():
             with self.subTest(name):
                 self.make(begin)
                 try:
                     with self.untouched(*topology.SPARE_NAMESPACES):
-                        for how in ("--purge format --fill 1x", "--purge discard"):
-                            self.refused_prepare(f"{self.device} {how} {BOTH}", "is in use", said, "cannot be allowed")
+                        self.refused_prepare(f"{self.device} {how} {BOTH}", "is in use", said, "cannot be allowed")
                 finally:
                     self.make(end)
                     self.clean()
@@ -102,11 +118,11 @@ class Prepare(JobCase):
                     with self.untouched(*topology.SPARE_NAMESPACES):
                         for how in ("--purge format --fill 1x", "--fill 1x"):
                             self.refused_prepare(f"{self.device} {how} {ALLOWED}", "holds data", said, "--discard-data")
-                            self.refused_prepare(f"{self.device} {how}", "not named for writing", said)
                 finally:
                     self.clean()
 
     def test_a_second_namespace_in_use_is_seen(self):
+        self.needs_registers()
         second = f"/dev/{self.controller}n2"
         self.say(f"mke2fs {second} >/dev/null && mount -o ro -t ext4 {second} /mnt")
         try:
@@ -123,7 +139,7 @@ class Prepare(JobCase):
             # It is used by nobody, but was not named.
             self.refused_prepare(f"{self.device} --purge format {ALLOWED}:1", "purges all of its drive", "not named")
             self.refused_prepare(f"{self.device} --purge format {ALLOWED}", "purges all of its drive", "ext2, ext3 or ext4")
-        self.say(f"dd if=/dev/urandom of={second} bs=1M count=8 conv=fsync 2>/dev/null")
+        self.say(f"dd if=/dev/urandom of={second} bs=1M count=1 conv=fsync 2>/dev/null")
 
     def test_what_a_drive_cannot_do_is_said(self):
         with self.untouched(*topology.SPARE_NAMESPACES):
@@ -135,7 +151,7 @@ class Prepare(JobCase):
         size = topology.SPARE_BYTES
         self.assertEqual(self.prepared(f"{self.device} --purge format {ALLOWED}:1").status, 0)
         self.assertEqual(self.lab.spare_blocks(1), bytes(size))
-        words = f"{self.device} --purge format --fill 2x {ALLOWED}:1"
+        words = f"--store {OWN_STORE} {self.device} --purge format --fill 2x {ALLOWED}:1"
         with self.untouched(2):
             result = self.prepared(f"--json {words}")
         self.assertEqual(result.status, 0, result.stderr)
@@ -148,6 +164,11 @@ class Prepare(JobCase):
         self.assertEqual([at for at in range(0, size, 4096) if not any(blocks[at : at + 4096])], [])
         self.assertGreater(len(zlib.compress(blocks[: 4 << 20], 1)), 4 << 20)
         self.assertEqual(len({blocks[at : at + 4096] for at in range(0, size, 4096)}), size // 4096)
+        begun, done = self.states()
+        self.assertEqual((begun["state"], begun["fill"], done["state"]), ("begun", None, "done"))
+        self.assertEqual((done["purge"], done["fill"]["written_bytes"], done["capacity_bytes"]), ("format", 2 * size, size))
+        counted = done["host_written_bytes"] - begun["host_written_bytes"]
+        self.assertAlmostEqual(counted, 2 * size, delta=1 << 20)
         # A later run knows.
         self.assertIn("the rate of its last fill", self.prepared(f"{words} --dry-run").stdout)
 

@@ -109,7 +109,7 @@ fn what_it_costs_is_said_before() {
     let mut store = Store::in_memory().unwrap();
     let said = fill.outline(&targets, &host, &claims, &store).unwrap().join("\n");
     assert!(said.contains("Destroys all data of nvme0n1 (discard)."), "{said}");
-    assert!(said.contains("Writes 1.75 TiB to nvme0n1, 2 times its size. How long"), "{said}");
+    assert!(said.contains("Writes 1.75 TiB to nvme0n1, 2x its size. How long"), "{said}");
     assert!(said.ends_with("All 2 are filled at the same time."), "{said}");
 
     let drive = host.drives[0].clone();

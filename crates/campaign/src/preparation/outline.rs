@@ -63,8 +63,7 @@ impl Preparation {
                     .into(),
             };
             let bytes = Bytes(bytes).binary();
-            sentences
-                .push(format!("Writes {bytes} to {name}, {times} times its size{share}.{time}"));
+            sentences.push(format!("Writes {bytes} to {name}, {times}x its size{share}.{time}"));
         }
         if self.fill.is_some() && targets.len() > 1 {
             let time = longest_ns

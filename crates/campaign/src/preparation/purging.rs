@@ -23,7 +23,7 @@ impl Campaign<'_, '_> {
         let done: Vec<AtomicU32> = purges.iter().map(|_| AtomicU32::new(0)).collect();
         let names: Vec<String> = purges.iter().map(name_of).collect();
         let target = names.join(", ");
-        let mut ends: Vec<(usize, Result<PurgeEnd, TargetError>)> = Vec::new();
+        let elapsed_ns = || begun.elapsed().as_nanos() as u64;
         std::thread::scope(|scope| {
             let (ended, end) = mpsc::channel();
             for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
@@ -36,14 +36,16 @@ impl Campaign<'_, '_> {
                             false => ControlFlow::Continue(()),
                         }
                     };
+                    let end = purge.carry_out(&progress);
+                    done.store(1000, Ordering::Relaxed);
                     // Whoever listened is gone with the campaign.
-                    let _ = ended.send((n, purge.carry_out(&progress)));
+                    let _ = ended.send((n, end));
                 });
             }
             drop(ended);
             loop {
                 match end.recv_timeout(TOLD) {
-                    Ok(one) => ends.push(one),
+                    Ok((n, end)) => self.purged(&names[n], method, end, elapsed_ns()),
                     Err(RecvTimeoutError::Disconnected) => break,
                     Err(RecvTimeoutError::Timeout) => {
                         let least = done.iter().map(|one| one.load(Ordering::Relaxed)).min();
@@ -51,32 +53,34 @@ impl Campaign<'_, '_> {
                             target: &target,
                             method,
                             done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
-                            elapsed_ns: begun.elapsed().as_nanos() as u64,
+                            elapsed_ns: elapsed_ns(),
                         });
                     }
                 }
             }
         });
-        for (n, end) in ends {
-            let name = names[n].as_str();
-            let elapsed_ns = begun.elapsed().as_nanos() as u64;
-            match end {
-                Ok(PurgeEnd::Done) => {
-                    self.tools.watcher.event(&Event::Purged { target: name, method, elapsed_ns });
-                }
-                Ok(PurgeEnd::LeftGoing) => {
-                    let why = "it was no longer waited for; the drive goes on by itself";
-                    self.skip(
-                        name,
-                        Some(method.name()),
-                        why,
-                        "nvme sanitize-log tells how far it is",
-                    );
-                }
-                Err(error) => {
-                    self.failed = true;
-                    self.skip(name, Some(method.name()), &error.to_string(), &error.next_step());
-                }
+    }
+
+    /// Tells and records how a purge ended.
+    fn purged(
+        &mut self,
+        name: &str,
+        method: PurgeMethod,
+        end: Result<PurgeEnd, TargetError>,
+        elapsed_ns: u64,
+    ) {
+        match end {
+            Ok(PurgeEnd::Done) => {
+                self.tools.watcher.event(&Event::Purged { target: name, method, elapsed_ns });
+            }
+            Ok(PurgeEnd::LeftGoing) => {
+                let why = "it was no longer waited for; the drive goes on by itself";
+                let next = "nvme sanitize-log tells how far it is";
+                self.skip(name, Some(method.name()), why, next);
+            }
+            Err(error) => {
+                self.failed = true;
+                self.skip(name, Some(method.name()), &error.to_string(), &error.next_step());
             }
         }
     }
