@@ -140,7 +140,7 @@ fn what_it_costs_is_said_before() {
         state: PreparationState::Done,
         purge: None,
         fill: Some(FillState { written_bytes: 1_000_000_000, duration_ns: 1_000_000_000 }),
-        capacity_bytes: 960_197_124_096,
+        capacity_bytes: Some(960_197_124_096),
         host_written_bytes: None,
     };
     store.add_drive_state(&state).unwrap();

@@ -34,7 +34,8 @@ impl AdminRead {
 
     /// Where a captured machine keeps the answer: `/ioctl/nvme0.idctrl`,
     /// `/ioctl/nvme0n1.idns` (the number behind `n` is the namespace id, not
-    /// the block device's), `/ioctl/nvme0.smart`.
+    /// the block device's), `/ioctl/nvme0.smart`. A capture has none of the
+    /// others, which only a purge asks for.
     pub fn path(self, controller: &str) -> String {
         match self {
             Self::IdentifyController => format!("/ioctl/{controller}.idctrl"),

@@ -212,7 +212,7 @@ fn mistakes_are_named() {
         (&["prepare", "x"], "--purge METHOD"),
         (&["prepare", "x", "--fill", "2y"], "2x"),
         (&["prepare", "x", "--purge", "shred"], "format-crypto"),
-        (&["prepare", file.to_str().unwrap(), "--fill", "1x"], "block devices"),
+        (&["prepare", file.to_str().unwrap(), "--fill", "1x"], "not a block device"),
     ];
     for (arguments, words) in cases {
         let output = world.run(arguments);

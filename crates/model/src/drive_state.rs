@@ -89,7 +89,7 @@ pub struct DriveState {
     /// What was written; `None`: nothing yet.
     pub fill: Option<FillState>,
     /// Size of the namespace, bytes.
-    pub capacity_bytes: u64,
+    pub capacity_bytes: Option<u64>,
     /// Bytes that hosts wrote to the drive, by its own count.
     pub host_written_bytes: Option<u128>,
 }

@@ -244,7 +244,7 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
         state,
         purge: Some(PurgeMethod::FormatUserErase),
         fill: Some(FillState { written_bytes: 1 << 40, duration_ns: 7 }),
-        capacity_bytes: 1 << 39,
+        capacity_bytes: Some(1 << 39),
         host_written_bytes: Some(u128::from(u64::MAX) + 1),
     };
     let done = state(1, 2, PreparationState::Done);

@@ -119,7 +119,7 @@ impl Campaign<'_, '_> {
                 state,
                 purge: preparation.purge,
                 fill: self.filled(name)?,
-                capacity_bytes: capacity.map_or(0, |size| size.0),
+                capacity_bytes: capacity.map(|size| size.0),
                 host_written_bytes: health.map(|health| health.host_written_bytes),
             };
             self.tools.store.add_drive_state(&state)?;

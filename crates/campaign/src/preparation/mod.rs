@@ -34,7 +34,7 @@ impl Preparation {
     /// A target that is no block device, or whose size is not known.
     pub fn plan(self, targets: &[Target]) -> Result<Plan, CampaignError> {
         let script = self.script(targets)?;
-        let text = toml::to_string(&self).unwrap_or_default();
+        let text = toml::to_string(&self).map_err(|error| refused("this", &error.to_string()))?;
         let plan = Plan::of_script("prepare", script, text);
         Ok(Plan { preparation: Some(self), ..plan })
     }
@@ -43,10 +43,9 @@ impl Preparation {
         let mut discards = Steps::new("discard");
         let mut fills = Steps::new("fill");
         for target in targets {
-            let said =
-                |what: &str| CampaignError::Job { name: target.name().into(), what: what.into() };
+            let said = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
-                return Err(said("what is prepared are block devices: name a drive, nvme0n1"));
+                return Err(said("it is not a block device; name a drive, nvme0n1"));
             }
             let size_bytes = target.size_bytes().ok_or_else(|| said("its size is not known"))?;
             if self.purge == Some(PurgeMethod::Discard) {
@@ -68,9 +67,12 @@ impl Preparation {
         }
         let sections: Vec<Section> =
             [discards, fills].into_iter().flat_map(Steps::sections).collect();
-        compile(&sections, &Compile::default())
-            .map_err(|error| CampaignError::Job { name: "prepare".into(), what: error.to_string() })
+        compile(&sections, &Compile::default()).map_err(|error| refused("this", &error.to_string()))
     }
+}
+
+fn refused(name: &str, what: &str) -> CampaignError {
+    CampaignError::NotPrepared { name: name.into(), what: what.into() }
 }
 
 /// So many bytes are written, in whole blocks; the rest of a device that ends
