@@ -242,7 +242,8 @@ class Lab:
             self._remove_spare()
 
     def _remove_spare(self):
-        self._must(f"echo 1 > /sys/bus/pci/devices/{self._names[topology.SPARE_SERIAL][1]}/remove")
+        device = f"/sys/bus/pci/devices/{self._names[topology.SPARE_SERIAL][1]}"
+        self._must(f'echo 1 > "$(dirname "$(readlink -f {device})")/remove"')
 
     def spare_checksum(self, nsid):
         """Of all that is on a namespace of the spare drive, looked at from outside."""

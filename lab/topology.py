@@ -8,8 +8,9 @@
     root port 5 - F   healthy
     root port 6 - G   healthy
 
-Beside them a spare, small, unthrottled, with two namespaces: its PCI function is taken away as soon as the guest is
-there, and comes back only for those who want it (`with lab.spare():`).
+Beside them a spare behind the last root port, small, unthrottled, with two namespaces: the port and all behind it are
+taken away as soon as the guest is there, and come back only for those who want it (`with lab.spare():`). It is the last
+one, so that it leaves no gap in the kernel's numbers.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -89,6 +90,7 @@ DRIVES = [
 SPARE_SERIAL, SPARE_BYTES, SPARE_NAMESPACES = "LABH0001", 16 << 20, (1, 2)
 ROOT_SLOTS = range(1, 7)
 SWITCH_SLOTS = (10, 11)
+SPARE_SLOT = 20
 
 
 def limits(rates):
@@ -148,7 +150,8 @@ def spare_image(directory, nsid):
 
 
 def _spare(directory):
-    yield "-device", f"nvme,id=H,bus=pcie.0,serial={SPARE_SERIAL},msix_qsize={65 + len(DRIVES)}"
+    yield "-device", f"pcie-root-port,id=spare,bus=pcie.0,chassis={SPARE_SLOT},slot={SPARE_SLOT}"
+    yield "-device", f"nvme,id=H,bus=spare,serial={SPARE_SERIAL},msix_qsize={65 + len(DRIVES)}"
     for nsid in SPARE_NAMESPACES:
         # Random, so that a trim or a format shows as well as a write.
         spare_image(directory, nsid).write_bytes(os.urandom(SPARE_BYTES))
