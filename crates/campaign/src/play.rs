@@ -10,7 +10,7 @@ use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
 use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
-use iodyno_target::Target;
+use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
@@ -92,14 +92,34 @@ fn reads_only(stats: &DiskStats) -> DiskStats {
 impl Campaign<'_, '_> {
     /// Clears what `script` needs, and measures its phases.
     pub(crate) fn play(&mut self, script: &Script) -> Result<(), CampaignError> {
-        let places = Places::clear(self.tools, self.host, script, &self.options.permission)
-            .map_err(|error| error.placed(script))?;
-        let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
-        self.played = bench.iter().map(|ready| ready.name.clone()).collect();
+        let places = self.places(script, &self.options.permission)?;
+        let bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
         let sentences = crate::expect::writes(script, &bench, self.host, self.tools.claims);
         if !sentences.is_empty() {
             self.tools.watcher.event(&Event::Expect(&sentences));
         }
+        drop(bench);
+        self.play_on(script, &places)
+    }
+
+    /// Clears what `script` needs.
+    pub(crate) fn places(
+        &mut self,
+        script: &Script,
+        permission: &Permission,
+    ) -> Result<Places, CampaignError> {
+        Places::clear(self.tools, self.host, script, permission)
+            .map_err(|error| error.placed(script))
+    }
+
+    /// Measures the phases of `script` on what was cleared for it.
+    pub(crate) fn play_on(
+        &mut self,
+        script: &Script,
+        places: &Places,
+    ) -> Result<(), CampaignError> {
+        let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
+        self.played = bench.iter().map(|ready| ready.name.clone()).collect();
         for (ready, is_read) in bench.iter_mut().zip(places.are_read(script)) {
             if !self.is_interrupted() && is_read {
                 self.sample(ready)?;
@@ -110,7 +130,7 @@ impl Campaign<'_, '_> {
                 break;
             }
             let left_ns = script.phases[n..].iter().map(lasts_ns).sum();
-            self.phase(script, phase, &places, &bench, left_ns)
+            self.phase(script, phase, places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
         }
         drop(bench);
@@ -175,6 +195,8 @@ impl Campaign<'_, '_> {
             elapsed_ns: 0,
             most_ns: lasts_ns(phase),
             left_ns,
+            done_bytes: 0,
+            work_bytes: crate::expect::work_bytes(&jobs),
         };
         // Reading a temperature makes the kernel send an admin command: never
         // while single latencies may be what is measured.

@@ -252,6 +252,8 @@ impl Campaign<'_, '_> {
             elapsed_ns: 0,
             most_ns: self.budget.stop.max_ns,
             left_ns: self.budget.total_ns.saturating_sub(self.spent_ns),
+            done_bytes: 0,
+            work_bytes: None,
         }
     }
 }

@@ -8,6 +8,7 @@
 mod assessment;
 mod claim;
 mod drive;
+mod drive_state;
 mod each;
 mod estimate;
 mod fact;
@@ -28,6 +29,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
 };
+pub use drive_state::{DriveState, FillState, PreparationState, PurgeMethod};
 pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;

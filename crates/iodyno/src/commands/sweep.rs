@@ -150,7 +150,7 @@ fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
     let may_write = |point: &Point| {
         let path = Path::new(&point.target);
         point.own_file
-            || !carrying.allow_write.is_empty()
+            || !carrying.allowing.allow_write.is_empty()
             || !path.exists()
             || iodyno_target::is_laid_out(path)
     };
