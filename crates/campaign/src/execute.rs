@@ -1,6 +1,7 @@
 //! Carries a plan out: targets cleared, conditions read, steps measured, each
 //! result committed before the next step starts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,7 @@ pub fn carry_out(
         spent_ns: 0,
         last_snapshot: first_snapshot,
         played: Vec::new(),
+        steady_in: BTreeMap::new(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
@@ -189,6 +191,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) last_snapshot: usize,
     /// What the jobs of a script worked on.
     pub(crate) played: Vec<String>,
+    /// The round in which a target, as it was typed, came to its steady state.
+    pub(crate) steady_in: BTreeMap<String, u32>,
 }
 
 impl Campaign<'_, '_> {

@@ -7,6 +7,8 @@ use iodyno_job::{Job, parse_seconds};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::rounds::InRounds;
+
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
 /// A plan.
@@ -27,6 +29,8 @@ pub struct Plan {
     /// Which jobs of the script end before their run time, once they are known
     /// well enough (`stop`).
     pub early: Early,
+    /// The rounds that the script's sections belong to, if they do.
+    pub rounds: Option<InRounds>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -209,6 +213,7 @@ impl Plan {
             steps: Vec::new(),
             script: Some(script),
             early: Early::Never,
+            rounds: None,
             text,
         }
     }
@@ -263,6 +268,7 @@ impl Plan {
             steps,
             script: None,
             early: Early::Never,
+            rounds: None,
             text: text.into(),
         })
     }

@@ -45,9 +45,14 @@ impl Campaign<'_, '_> {
             if self.is_interrupted() {
                 break;
             }
-            let left_ns = script.phases[n..].iter().map(lasts_ns).sum();
+            if self.is_needless(phase) {
+                continue;
+            }
+            let left = script.phases[n..].iter().filter(|phase| !self.is_needless(phase));
+            let left_ns = left.map(lasts_ns).sum();
             self.phase(script, phase, &places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
+            self.after_round(script, n)?;
         }
         drop(bench);
         places.unlink(script)
@@ -191,6 +196,7 @@ impl Campaign<'_, '_> {
                     crate::steps::not_measured(name, job, phase, &jobs, started_ns, conditions, why)
                 }
             };
+            measurement.round = self.round_of(section);
             measurement.workload.options = written(&jobs[members[0]].job);
             if jobs[members[0]].job.time.steadystate.is_some() {
                 let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);

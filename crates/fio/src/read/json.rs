@@ -149,6 +149,7 @@ impl Run<'_> {
             // fio counts a group at each stonewall, and at new_group, which is rare.
             phase: group.unwrap_or(0),
             group: group.unwrap_or(0),
+            round: None,
             targets,
             workload: Workload { iodepth, ..workload },
             source: self.version.replacen("fio-", "fio ", 1),
