@@ -48,10 +48,7 @@ impl Resumed {
                 }
             }
             let known = done.iter_mut().find(|((name, target, round), count)| {
-                **count > 0
-                    && *name == point.title
-                    && *round == point.round
-                    && is_at(target, point)
+                **count > 0 && *name == point.title && *round == point.round && is_at(target, point)
             });
             match known {
                 Some((_, count)) => {

@@ -59,7 +59,8 @@ impl Campaign<'_, '_> {
             return Ok(());
         };
         let next = script.phases.get(n + 1).and_then(|phase| rounds.point(phase));
-        let is_over = next.is_none_or(|next| (next.round, &next.target) != (point.round, &point.target));
+        let is_over =
+            next.is_none_or(|next| (next.round, &next.target) != (point.round, &point.target));
         let (Some(round), true, false) = (point.round, is_over, self.is_interrupted()) else {
             return Ok(());
         };

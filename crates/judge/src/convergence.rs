@@ -66,7 +66,8 @@ impl Track {
     /// The window of so many rounds that ends with round `last`.
     fn window(&self, last: u32, rounds: u32) -> Option<PtsWindow> {
         let first = last.checked_sub(rounds)? as usize;
-        let values: Option<Vec<f64>> = self.values.get(first..last as usize)?.iter().copied().collect();
+        let values: Option<Vec<f64>> =
+            self.values.get(first..last as usize)?.iter().copied().collect();
         PtsWindow::of(&values?)
     }
 }
@@ -82,7 +83,9 @@ fn values<'m>(
 ) -> Vec<Option<f64>> {
     let mut values: Vec<Option<f64>> = Vec::new();
     for measurement in measurements.filter(|of| of.name == tracked.point && is_whole(of)) {
-        let Some(round) = measurement.round.and_then(|round| round.checked_sub(1)) else { continue };
+        let Some(round) = measurement.round.and_then(|round| round.checked_sub(1)) else {
+            continue;
+        };
         let round = round as usize;
         if values.len() <= round {
             values.resize(round + 1, None);

@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{
-    Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences,
-};
+use iodyno_campaign::{Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences};
 use iodyno_fio::FioGenerator;
 use iodyno_host::Depth;
 use iodyno_judge::ClaimBook;

@@ -106,7 +106,7 @@ pub(super) fn started(run: &Run) -> String {
         .unwrap_or_default()
 }
 
-fn took(run: &Run) -> String {
+pub(super) fn took(run: &Run) -> String {
     let took = run.ended_ns.map(|end| end.saturating_sub(run.started_ns));
     took.filter(|ns| *ns > 0).map(|ns| format_duration_ns(ns as f64)).unwrap_or_default()
 }
