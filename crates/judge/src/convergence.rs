@@ -1,6 +1,6 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
-use iodyno_model::{EndReason, Measurement, Metric, Rounds, Tracked};
+use iodyno_model::{EndReason, Measurement, Metric, Rounds, RunRecord, Tracked};
 use iodyno_stats::{PtsLimits, PtsWindow};
 
 /// How far rounds on one target came.
@@ -54,6 +54,24 @@ impl Convergence {
             track.window = Some(window);
         }
         Self { tracks, steady_in, last }
+    }
+
+    /// For each target of the rounds of a run, in order of time.
+    pub fn by_target<'r>(asked: &Rounds, record: &'r RunRecord) -> Vec<(&'r [String], Self)> {
+        let mut found: Vec<(&[String], Self)> = Vec::new();
+        let in_rounds = || record.measurements.iter().filter(|of| of.round.is_some());
+        for Measurement { targets, .. } in in_rounds() {
+            if found.iter().all(|(known, _)| known != targets) {
+                let of_target = in_rounds().filter(move |of| of.targets == *targets);
+                found.push((targets, Self::of(asked, of_target)));
+            }
+        }
+        found
+    }
+
+    /// Rounds in which something tracked was measured, or should have been.
+    pub fn rounds(&self) -> u32 {
+        self.tracks.iter().map(|track| track.values.len() as u32).max().unwrap_or(0)
     }
 
     /// The rounds of the window.

@@ -7,7 +7,7 @@ use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
 use iodyno_model::{Assessment, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
-use iodyno_report::document::run_document;
+use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
@@ -120,7 +120,8 @@ fn assessed(
     let study = study.and_then(|study| study.rounds.clone().map(|rounds| (study, rounds)));
     let text = match judging.shape {
         _ if context.json => {
-            let document = run_document(record, &assessment, status as u8);
+            let mut document = run_document(record, &assessment, status as u8);
+            document.rounds = study.as_ref().map(|(_, rounds)| TargetRounds::of(rounds, record));
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
         Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,

@@ -19,17 +19,9 @@ const FIVE_NINES: f64 = 99.999;
 /// reached, each tracked figure in each round, what the window says with the
 /// line through it, and each point's averages over the window.
 pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
-    let in_rounds = || record.measurements.iter().filter(|of| of.round.is_some());
-    let mut targets: Vec<&[String]> = Vec::new();
-    for measurement in in_rounds() {
-        if !targets.contains(&&*measurement.targets) {
-            targets.push(&measurement.targets);
-        }
-    }
-    let sections = targets.iter().map(|targets| {
-        let all: Vec<&Measurement> =
-            in_rounds().filter(|of| of.targets == *targets && is_whole(of)).collect();
-        let found = Convergence::of(asked, all.iter().copied());
+    let sections = Convergence::by_target(asked, record).into_iter().map(|(targets, found)| {
+        let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
+        let all: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
         let over = record.run.state == RunState::Done;
         [
             verdict(&targets.join(" "), asked, &found, over, style),
@@ -43,10 +35,10 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
 }
 
 fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
-    let rounds = found.tracks.iter().map(|track| track.values.len()).max().unwrap_or(0);
+    let rounds = found.rounds();
     let (ink, words) = match found.steady_in {
         Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
-        None if over || rounds >= asked.most as usize => {
+        None if over || rounds >= asked.most => {
             (Ink::Bad, format!("NOT REACHED in {rounds} rounds"))
         }
         None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
@@ -78,13 +70,13 @@ fn convergence(asked: &Rounds, found: &Convergence, style: &Style) -> String {
     let columns: Vec<GridColumn<'_>> =
         [column("ROUND", true)].into_iter().chain(tracked).chain([column("", false)]).collect();
     let window = found.window(asked);
-    let rounds = found.tracks.iter().map(|track| track.values.len()).max().unwrap_or(0);
-    let row = |round: usize| {
+    let rounds = found.rounds();
+    let row = |round: u32| {
         let value = |track: &Track| {
-            let value = track.values.get(round - 1).copied().flatten();
+            let value = track.values.get(round as usize - 1).copied().flatten();
             value.map_or("-".into(), |value| stated(track.tracked.metric, value))
         };
-        let in_window = window.as_ref().is_some_and(|window| window.contains(&(round as u32)));
+        let in_window = window.as_ref().is_some_and(|window| window.contains(&round));
         let mut cells = vec![plain(round.to_string())];
         cells.extend(found.tracks.iter().map(|track| plain(value(track))));
         cells.push(plain(if in_window { "window".into() } else { String::new() }));
