@@ -143,6 +143,7 @@ pub fn carry_out(
         spent_ns: 0,
         last_snapshot: first_snapshot,
         played: Vec::new(),
+        round: None,
         steady_in: BTreeMap::new(),
     };
     let result = match &campaign.plan.script {
@@ -191,6 +192,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) last_snapshot: usize,
     /// What the jobs of a script worked on.
     pub(crate) played: Vec<String>,
+    /// The round that is under way.
+    pub(crate) round: Option<u32>,
     /// The round in which a target, as it was typed, came to its steady state.
     pub(crate) steady_in: BTreeMap<String, u32>,
 }

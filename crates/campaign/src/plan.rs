@@ -29,7 +29,7 @@ pub struct Plan {
     /// Which jobs of the script end before their run time, once they are known
     /// well enough (`stop`).
     pub early: Early,
-    /// The rounds that the script's sections belong to, if they do.
+    /// Its phases are measured in rounds.
     pub rounds: Option<InRounds>,
     /// The text that it was read from.
     pub text: String,

@@ -19,6 +19,7 @@ use crate::look::{Issued, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::plan::Early;
+use crate::rounds::turns;
 use crate::steady::SteadyWatch;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
@@ -41,18 +42,20 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
-        for (n, phase) in script.phases.iter().enumerate() {
+        let turns = turns(script, self.plan.rounds.as_ref());
+        for (n, turn) in turns.iter().enumerate() {
             if self.is_interrupted() {
                 break;
             }
-            if self.is_needless(phase) {
+            if self.is_needless(turn) {
                 continue;
             }
-            let left = script.phases[n..].iter().filter(|phase| !self.is_needless(phase));
-            let left_ns = left.map(lasts_ns).sum();
-            self.phase(script, phase, &places, &bench, left_ns)
+            let left = turns[n..].iter().filter(|turn| !self.is_needless(turn));
+            let left_ns = left.map(|turn| lasts_ns(turn.phase)).sum();
+            self.round = turn.round();
+            self.phase(script, turn.phase, &places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
-            self.after_round(script, n)?;
+            self.after_turn(turn, turns.get(n + 1))?;
         }
         drop(bench);
         places.unlink(script)
@@ -196,7 +199,7 @@ impl Campaign<'_, '_> {
                     crate::steps::not_measured(name, job, phase, &jobs, started_ns, conditions, why)
                 }
             };
-            measurement.round = self.round_of(section);
+            measurement.round = self.round;
             measurement.workload.options = written(&jobs[members[0]].job);
             if jobs[members[0]].job.time.steadystate.is_some() {
                 let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);

@@ -1,5 +1,7 @@
 //! Rounds carried out: once a drive is steady, the rounds that are left are needless.
 
+use std::collections::BTreeMap;
+
 use iodyno_job::script::{Phase, Script};
 use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Rounds};
@@ -10,19 +12,60 @@ use crate::resume::is_at;
 use crate::study::Point;
 use crate::watch::Event;
 
-/// The points of a script in rounds.
+/// A plan in rounds: its script has each point once, however many rounds there are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InRounds {
     /// When they are over.
-    pub asked: Rounds,
-    /// The point of each section.
-    pub points: Vec<Point>,
+    asked: Rounds,
+    /// Section of the script and point, in the order in which they are measured.
+    turns: Vec<(usize, Point)>,
 }
 
 impl InRounds {
-    fn point(&self, phase: &Phase) -> Option<&Point> {
-        self.points.get(phase.jobs.first()?.section)
+    /// Of `points` in their order; with them those of which the script is made.
+    pub fn new(asked: Rounds, points: &[Point]) -> (Self, Vec<Point>) {
+        let mut sections: BTreeMap<Point, usize> = BTreeMap::new();
+        let mut once: Vec<Point> = Vec::new();
+        let mut turns = Vec::with_capacity(points.len());
+        for point in points {
+            let section =
+                *sections.entry(Point { round: None, ..point.clone() }).or_insert(once.len());
+            if section == once.len() {
+                once.push(point.clone());
+            }
+            turns.push((section, point.clone()));
+        }
+        (Self { asked, turns }, once)
     }
+}
+
+/// A phase that is carried out, and which point it is of a plan in rounds.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    pub(crate) phase: &'a Phase,
+    point: Option<&'a Point>,
+}
+
+impl Turn<'_> {
+    /// The round that it belongs to.
+    pub(crate) fn round(&self) -> Option<u32> {
+        self.point.and_then(|point| point.round)
+    }
+}
+
+/// What is carried out, in order: each phase of the script once, or as often as
+/// there are rounds.
+pub(crate) fn turns<'a>(script: &'a Script, rounds: Option<&'a InRounds>) -> Vec<Turn<'a>> {
+    let Some(rounds) = rounds else {
+        return script.phases.iter().map(|phase| Turn { phase, point: None }).collect();
+    };
+    let section = |phase: &Phase| phase.jobs.first().map(|job| job.section);
+    let by_section: BTreeMap<Option<usize>, &Phase> =
+        script.phases.iter().map(|phase| (section(phase), phase)).collect();
+    let turn = |(section, point): &'a (usize, Point)| {
+        Some(Turn { phase: by_section.get(&Some(*section))?, point: Some(point) })
+    };
+    rounds.turns.iter().filter_map(turn).collect()
 }
 
 /// The round in which the target of `point` came to its steady state.
@@ -40,30 +83,29 @@ pub(crate) fn steady_in(
 }
 
 impl Campaign<'_, '_> {
-    /// The round that a section of the script belongs to.
-    pub(crate) fn round_of(&self, section: usize) -> Option<u32> {
-        self.plan.rounds.as_ref()?.points.get(section)?.round
-    }
-
     /// Whether it is of a round behind the one in which its drive was steady.
-    pub(crate) fn is_needless(&self, phase: &Phase) -> bool {
-        let point = self.plan.rounds.as_ref().and_then(|rounds| rounds.point(phase));
-        let steady = point.and_then(|point| self.steady_in.get(&point.target));
-        point.and_then(|point| point.round).zip(steady).is_some_and(|(round, in_)| round > *in_)
+    pub(crate) fn is_needless(&self, turn: &Turn<'_>) -> bool {
+        let steady_in = turn.point.and_then(|point| self.steady_in.get(&point.target));
+        turn.round().zip(steady_in).is_some_and(|(round, steady_in)| round > *steady_in)
     }
 
-    /// If phase `n` was the last of its round: whether the drive is steady now.
-    pub(crate) fn after_round(&mut self, script: &Script, n: usize) -> Result<(), CampaignError> {
-        let Some(rounds) = &self.plan.rounds else { return Ok(()) };
-        let Some(point) = script.phases.get(n).and_then(|phase| rounds.point(phase)) else {
+    /// If `turn` was the last of its round: whether the drive is steady now.
+    pub(crate) fn after_turn(
+        &mut self,
+        turn: &Turn<'_>,
+        next: Option<&Turn<'_>>,
+    ) -> Result<(), CampaignError> {
+        let (Some(rounds), Some(point), Some(round)) =
+            (&self.plan.rounds, turn.point, turn.round())
+        else {
             return Ok(());
         };
-        let next = script.phases.get(n + 1).and_then(|phase| rounds.point(phase));
-        let is_over =
-            next.is_none_or(|next| (next.round, &next.target) != (point.round, &point.target));
-        let (Some(round), true, false) = (point.round, is_over, self.is_interrupted()) else {
+        let next = next.and_then(|next| next.point);
+        let goes_on =
+            next.is_some_and(|next| (next.round, &next.target) == (point.round, &point.target));
+        if goes_on || self.is_interrupted() {
             return Ok(());
-        };
+        }
         let record = self.tools.store.load(&self.run_id)?;
         let steady_in = steady_in(&rounds.asked, &record.measurements, point);
         let most = rounds.asked.most;

@@ -111,12 +111,14 @@ impl Stage {
     ) -> RunRecord {
         let source = Captured::open(self.folder.path()).unwrap();
         let host = snapshot(&source, Depth::Full);
-        let script = self.study.script(points, false).unwrap();
+        let asked = self.study.rounds.clone().unwrap();
+        let (rounds, once) = InRounds::new(asked, points);
+        assert!(once.len() <= 3 * self.study.targets.len(), "each point once: {once:?}");
+        let script = self.study.script(&once, false).unwrap();
         let text = self.study.to_toml().unwrap();
         let stop = self.study.stop().unwrap();
-        let mut plan = Plan::of_study("rounds", script, text, stop, Early::Never);
-        let asked = self.study.rounds.clone().unwrap();
-        plan.rounds = Some(InRounds { asked, points: points.to_vec() });
+        let plan = Plan::of_study("rounds", script, text, stop, Early::Never);
+        let plan = Plan { rounds: Some(rounds), ..plan };
         let interrupted = AtomicBool::new(false);
         let options = Options {
             resumed,

@@ -265,16 +265,22 @@ fn measure(
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     let for_fio = carrying.generator == RunGenerator::Fio;
-    let script = study.script(points, for_fio)?;
+    let (rounds, once) = match &study.rounds {
+        Some(asked) => {
+            let (rounds, once) = InRounds::new(asked.clone(), points);
+            (Some(rounds), once)
+        }
+        None => (None, points.to_vec()),
+    };
+    let script = study.script(&once, for_fio)?;
     let stop = study.stop().map_err(Usage)?;
     let early = match study.fresh {
         _ if for_fio || study.rounds.is_some() => Early::Never,
         true => Early::All,
         false => Early::Reads,
     };
-    let mut plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
-    let in_rounds = |asked| InRounds { asked, points: points.to_vec() };
-    plan.rounds = study.rounds.clone().map(in_rounds);
+    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
+    let plan = Plan { rounds, ..plan };
     let mut setup = Setup::new(context, &carrying.datasheet)?;
     let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
         RunGenerator::Native => Box::new(NativeGenerator::new()),
