@@ -9,7 +9,7 @@ use super::Style;
 use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, display_width};
 use crate::percentiles::percentiles;
 
 /// The percentile that the specification asks for.
@@ -43,21 +43,21 @@ fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style:
         }
         None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
     };
-    let window = found.window(asked).map(|window| {
+    let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
+    items.extend(found.window(asked).map(|window| {
         let (first, last) = (window.start(), window.end());
         format!("the window is rounds {first} to {last}")
-    });
-    let lead = format!("Steady state on {}:", clean(target));
+    }));
     let hanging = Hanging {
-        lead_width: super::words::display_width(&lead),
-        indent: super::words::display_width(&lead) + 1,
-        lead,
+        lead: String::new(),
+        lead_width: 0,
+        indent: 0,
         width: style.width,
         separator: "; ",
         ink,
         color: style.color,
     };
-    hanging.lines(&[Some(words), window].into_iter().flatten().collect::<Vec<_>>())
+    hanging.lines(&items)
 }
 
 /// A line for each round.
@@ -122,9 +122,9 @@ fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> 
         _ => vec![format!("fewer than {} rounds in a row are known", asked.window)],
     };
     let hanging = Hanging {
-        lead_width: super::words::display_width(&lead),
+        lead_width: display_width(&lead),
         lead: Ink::Bold.paint(&lead, style.color),
-        indent: super::words::display_width(&lead) + 2,
+        indent: display_width(&lead) + 2,
         width: style.width,
         separator: ", ",
         ink: Ink::Plain,
