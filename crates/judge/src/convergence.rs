@@ -48,7 +48,7 @@ impl Convergence {
         let steady =
             known().find(|(_, windows)| windows.iter().all(|window| window.is_steady(limits)));
         let steady_in = steady.as_ref().map(|(last, _)| *last);
-        let shown = steady.or_else(|| known().last());
+        let shown = steady.or_else(|| known().next_back());
         let last = shown.as_ref().map(|(last, _)| *last);
         for (track, window) in tracks.iter_mut().zip(shown.into_iter().flat_map(|(_, all)| all)) {
             track.window = Some(window);
