@@ -29,10 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let (points, left_out) = allowed(all, &arguments.carrying);
-    if study.rounds.is_some() && left_out > 0 {
-        let why = "its rounds write: --allow-write says what may be written";
-        return Err(Usage(why.into()).into());
-    }
+    whole_rounds(&study, left_out)?;
     if points.is_empty() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
@@ -65,7 +62,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let told = differences(&record, &now)
         .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
-    let (all, _) = allowed(study.points(0), &arguments.carrying);
+    let (all, left_out) = allowed(study.points(0), &arguments.carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all, study.rounds.as_ref());
     if !context.quiet {
@@ -76,6 +73,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             (context.store()?, context.claims(&arguments.carrying.datasheet)?);
         return print(context, &mut store, &claims, &record, &arguments.carrying);
     }
+    whole_rounds(&study, left_out)?;
     let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
     measure(context, &study, &left, &arguments.carrying, start)
 }
@@ -175,6 +173,15 @@ fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
         points.into_iter().filter(|point| !point.writes() || may_write(point)).collect();
     let left_out = count - points.len();
     (points, left_out)
+}
+
+/// Refuses rounds of which points would be left out: they are another test.
+fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
+    if study.rounds.is_some() && left_out > 0 {
+        let why = "its rounds write: --allow-write says what may be written";
+        return Err(Usage(why.into()).into());
+    }
+    Ok(())
 }
 
 /// How many points, how long at most, what is left out.
