@@ -1,6 +1,7 @@
 //! Carries a plan out: targets cleared, conditions read, steps measured, each
 //! result committed before the next step starts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -143,6 +144,8 @@ pub fn carry_out(
         last_snapshot: first_snapshot,
         played: Vec::new(),
         touched: false,
+        round: None,
+        steady_in: BTreeMap::new(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
@@ -197,6 +200,10 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) played: Vec<String>,
     /// A preparation has begun to destroy what was on its targets.
     pub(crate) touched: bool,
+    /// The round that is under way.
+    pub(crate) round: Option<u32>,
+    /// The round in which a target, as it was typed, came to its steady state.
+    pub(crate) steady_in: BTreeMap<String, u32>,
 }
 
 impl Campaign<'_, '_> {

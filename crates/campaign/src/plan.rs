@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::preparation::Preparation;
+use crate::rounds::InRounds;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
@@ -31,6 +32,8 @@ pub struct Plan {
     pub early: Early,
     /// Drives are prepared, of which the script is a part.
     pub preparation: Option<Preparation>,
+    /// Its phases are measured in rounds.
+    pub rounds: Option<InRounds>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -214,6 +217,7 @@ impl Plan {
             script: Some(script),
             early: Early::Never,
             preparation: None,
+            rounds: None,
             text,
         }
     }
@@ -269,6 +273,7 @@ impl Plan {
             script: None,
             early: Early::Never,
             preparation: None,
+            rounds: None,
             text: text.into(),
         })
     }

@@ -19,6 +19,7 @@ use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::plan::Early;
+use crate::rounds::turns;
 use crate::steady::SteadyWatch;
 use crate::steps::not_measured;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
@@ -125,13 +126,20 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
-        for (n, phase) in script.phases.iter().enumerate() {
+        let turns = turns(script, self.plan.rounds.as_ref());
+        for (n, turn) in turns.iter().enumerate() {
             if self.is_interrupted() {
                 break;
             }
-            let left_ns = script.phases[n..].iter().map(lasts_ns).sum();
-            self.phase(script, phase, places, &bench, left_ns)
+            if self.is_needless(turn) {
+                continue;
+            }
+            let left = turns[n..].iter().filter(|turn| !self.is_needless(turn));
+            let left_ns = left.map(|turn| lasts_ns(turn.phase)).sum();
+            self.round = turn.round();
+            self.phase(script, turn.phase, places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
+            self.after_turn(turn, turns.get(n + 1))?;
         }
         drop(bench);
         places.unlink(script)
@@ -250,6 +258,7 @@ impl Campaign<'_, '_> {
         for mut members in by_section.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
             let mut measurement = self.measured(&played, &members);
+            measurement.round = self.round;
             measurement.before = Some(before);
             measurement.after = Some(after);
             self.tools.store.add_measurement(&self.run_id, &measurement)?;

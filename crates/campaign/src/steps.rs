@@ -308,6 +308,7 @@ pub(crate) fn not_measured(
         name: name.to_owned(),
         phase,
         group: job.threads.group,
+        round: None,
         targets: jobs.iter().map(ClearedJob::target).collect(),
         workload: job.workload(None),
         source: String::new(),

@@ -19,6 +19,7 @@ mod latency;
 mod layer;
 mod link;
 mod measurement;
+mod rounds;
 mod run;
 mod series;
 mod units;
@@ -45,6 +46,7 @@ pub use measurement::{
     Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
     SplitLatency, WrittenShare, WrittenState,
 };
+pub use rounds::{Rounds, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
