@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 
 use iodyno_campaign::{Plan, Preparation};
 use iodyno_host::{Captured, Depth, snapshot};
-use iodyno_job::{Request, Room, Stream};
+use iodyno_job::{Operation, Request, Room, Stream};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{
-    Bytes, Direction, DriveState, Fact, FillState, Host, PreparationState, PurgeMethod,
-};
+use iodyno_model::{Bytes, DriveState, Fact, FillState, Host, PreparationState, PurgeMethod};
 use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
 use proptest::prelude::*;
@@ -40,7 +38,7 @@ fn stretches(plan: &Plan, name: &str, target: &Target, size_bytes: u64) -> Vec<(
     let own = jobs.filter(|one| one.job.name.starts_with(name) && one.job.files.paths == [path]);
     own.flat_map(|one| {
         let mut stream = Stream::new(&one.job, &[room], 0, 0).unwrap();
-        let mut next = [Request { offset: 0, length: 0, file: 0, direction: Direction::Write }];
+        let mut next = [Request { offset: 0, length: 0, file: 0, operation: Operation::Write }];
         let made = std::iter::from_fn(move || {
             (stream.fill(&mut next) > 0).then_some((next[0].offset, u64::from(next[0].length)))
         });

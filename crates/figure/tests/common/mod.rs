@@ -28,6 +28,7 @@ pub(crate) fn result(direction: Direction, iops: f64, bs: u64) -> DirectionResul
 /// A measurement of reads.
 pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
     Measurement {
+        round: None,
         name: format!("{rw}-{bs}-{iodepth}-{numjobs}"),
         phase: 0,
         group: 0,
