@@ -1,6 +1,5 @@
 //! Rounds as people and programs read them.
 
-#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 mod common;
 
 use iodyno_model::{
