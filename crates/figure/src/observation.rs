@@ -1,5 +1,6 @@
 //! What is drawn: one direction of one measurement of one run.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{DirectionResult, Measurement, Spread};
@@ -78,6 +79,21 @@ pub(crate) fn observations<'a>(
     Ok(all)
 }
 
+/// By run, then by block size, depth and jobs: folders are read in the order of
+/// their names, in which 16 comes before 4.
+pub(crate) fn sort(shown: &mut [Observation<'_>]) {
+    let numbers = |one: &Observation<'_>| {
+        ["bs", "iodepth", "numjobs"].map(|option| one.number(option).unwrap_or(0.0))
+    };
+    let by_numbers = |a: &Observation<'_>, b: &Observation<'_>| {
+        numbers(a).iter().zip(numbers(b)).map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne())
+    };
+    shown.sort_by(|a, b| {
+        let run = a.place.0.cmp(&b.place.0);
+        run.then_with(|| by_numbers(a, b).unwrap_or(Ordering::Equal))
+    });
+}
+
 /// What is known of an option, as a clause: `; measured were 4k, 16k`.
 fn measured(all: &[Observation<'_>], option: &str) -> String {
     match values(all, option).as_slice() {
@@ -102,10 +118,12 @@ const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direc
 
 /// Options that say how long and how it was reported, not what was done; files
 /// are told by the targets.
-const SILENT: [&str; 12] = [
+const SILENT: [&str; 14] = [
     "directory",
     "filename",
     "group_reporting",
+    "invalidate",
+    "loops",
     "name",
     "nrfiles",
     "per_job_logs",

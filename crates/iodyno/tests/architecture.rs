@@ -20,7 +20,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("judge", &["stats", "model"]),
     ("campaign", &["load", "judge", "stats", "job", "target", "host", "store", "model"]),
-    ("figure", &["stats", "model"]),
+    ("figure", &["model"]),
     ("report", &["figure", "judge", "stats", "model"]),
 ];
 

@@ -6,10 +6,11 @@ use crate::observation::{
 };
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
-const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
+/// What makes columns and rows.
+pub(super) const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
 
 /// More tables than this are no figure.
-const MOST_PANELS: usize = 4;
+pub(super) const MOST_PANELS: usize = 4;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let metric = request.metric.unwrap_or(Metric::Iops);

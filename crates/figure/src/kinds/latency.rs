@@ -6,7 +6,7 @@ use iodyno_model::Histogram;
 
 use super::time::apart;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{Observation, common, names, observations};
+use crate::observation::{Observation, common, names, observations, sort};
 use crate::{FigureError, Quantity, Request, Source};
 
 /// Bins for each doubling: wide enough that noise does not hide the shape.
@@ -20,6 +20,7 @@ const BEYOND: u64 = 30;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    sort(&mut shown);
     shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
     if shown.is_empty() {
         return Err(FigureError::Nothing(

@@ -72,8 +72,9 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    let grid = ["iodepth", "numjobs"];
-    if grid.iter().all(|option| most(option, &grid) > 1) {
+    let grid = grid::ACROSS;
+    let tables = by_name(&shown, &names(&shown, request, &grid)).len();
+    if tables <= grid::MOST_PANELS && grid.iter().all(|option| most(option, &grid) > 1) {
         Kind::Grid
     } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth

@@ -3,13 +3,14 @@
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
 use crate::knee::knee;
 use crate::observation::{
-    Observation, by_name, common, names, observations, points, values, whisker_notes,
+    Observation, by_name, common, names, observations, points, sort, values, whisker_notes,
 };
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// IOPS and bandwidth against block size.
 pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    sort(&mut shown);
     keep_numbers(&mut shown, "bs")?;
     let metrics = request.metric.map_or(vec![Metric::Iops, Metric::Bandwidth], |one| vec![one]);
     let named = by_name(&shown, &names(&shown, request, &["bs"]));
@@ -28,6 +29,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
 /// the number of jobs where these differ and the depth does not.
 pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    sort(&mut shown);
     let swept = |option| values(&shown, option).len() > 1;
     let (option, name) = match swept("numjobs") && !swept("iodepth") {
         true => ("numjobs", "Jobs"),

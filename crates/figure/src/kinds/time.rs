@@ -3,7 +3,7 @@
 use iodyno_model::{LatencyWindow, Window};
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{Observation, common, names, observations};
+use crate::observation::{Observation, common, names, observations, sort};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// Percentiles over time, and how their lines are drawn.
@@ -18,6 +18,7 @@ const BEYOND: f64 = 30.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    sort(&mut shown);
     shown.retain(|one| has_series(one));
     if shown.is_empty() {
         return Err(FigureError::Nothing(
