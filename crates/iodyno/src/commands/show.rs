@@ -8,7 +8,7 @@ use iodyno_report::document::run_document;
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
-use iodyno_report::text::{jobs_text, results_table, run_text};
+use iodyno_report::text::{jobs_text, results_table, run_heading, run_text};
 use iodyno_store::Store;
 
 use crate::arguments::{Format, Show, Table};
@@ -127,7 +127,18 @@ fn assessed(
             let table = results_table(record, Some(&assessment), &style);
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
-        Shape::Jobs => jobs_text(record, &assessment, &style),
+        Shape::Jobs => {
+            let jobs = jobs_text(record, &assessment, &style);
+            format!("{jobs}\nKept as {}: iodyno show last\n", record.run.id)
+        }
+        // Of fio's jobs there is nothing but what they did.
+        Shape::Text if record.host().is_none() => {
+            format!(
+                "{}\n{}",
+                run_heading(&record.run, &style),
+                jobs_text(record, &assessment, &style)
+            )
+        }
         Shape::Text => run_text(record, &assessment, status as u8, &style)?,
     };
     Ok((assessment, text, status as u8))

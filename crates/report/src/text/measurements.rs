@@ -99,6 +99,7 @@ fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
 pub(crate) fn title(measurement: &Measurement) -> String {
     let targets: Vec<String> = measurement.targets.iter().map(|target| clean(target)).collect();
     match targets.as_slice() {
+        [] => "target not known".into(),
         [target] => match &measurement.conditions.device {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),

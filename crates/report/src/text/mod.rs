@@ -5,11 +5,11 @@
 //! longer than the terminal is wide.
 
 mod columns;
-mod comparison;
+pub(crate) mod comparison;
 pub(crate) mod drives;
 pub(crate) mod figure;
 pub(crate) mod findings;
-mod fleet;
+pub(crate) mod fleet;
 pub(crate) mod grid;
 pub(crate) mod host;
 pub(crate) mod ink;
