@@ -52,7 +52,7 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
                 "{word} is neither a run (iodyno runs lists them) nor a file or folder"
             ))
             .into()),
-            Some(missing @ StoreError::Missing { .. }) => {
+            Some(missing @ StoreError::Missing { .. }) if word != "last" => {
                 Err(Usage(format!("{word} is no file or folder, and {missing}")).into())
             }
             _ => Err(error),

@@ -1,11 +1,5 @@
 //! Runs side by side, as people and programs read them.
 
-#[allow(
-    dead_code,
-    unused_imports,
-    clippy::unwrap_used,
-    reason = "tests, each of which uses a part"
-)]
 mod common;
 
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Drives of many hosts.
 
-#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 mod common;
 
 use iodyno_judge::{ClaimBook, Question, assess};

@@ -1,6 +1,5 @@
 //! What other tools read: JUnit, OCP, OpenMetrics, CSV and Parquet.
 
-#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 mod common;
 
 use std::collections::HashMap;

@@ -1,6 +1,5 @@
 //! The public document read back.
 
-#[allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 mod common;
 
 use std::sync::LazyLock;

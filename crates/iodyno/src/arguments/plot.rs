@@ -18,8 +18,8 @@ Examples:
 
 docs/figures.md shows every kind.")]
 pub(crate) struct Plot {
-    /// Runs, files or folders
-    #[arg(default_value = "last")]
+    /// Runs (ids, names, `last`), files or folders
+    #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// What it shows [default: what suits the measurements]
     #[arg(long, value_name = "KIND", value_parser = kind())]

@@ -7,7 +7,7 @@ use iodyno_report::Judged;
 use iodyno_report::fleet::fleet;
 use iodyno_report::text::{Style, fleet_text};
 
-use crate::arguments::Fleet;
+use crate::arguments::{Fleet, Table};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage};
 use crate::{sources, terminal};
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
         records.push(loaded.record);
     }
     let records: Vec<&RunRecord> = records.iter().collect();
-    let style = terminal::style(context, &arguments.table);
+    let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
     terminal::print(&text(&records, &context.claims(&[])?, &style))
 }
 

@@ -1,4 +1,4 @@
-//! `iodyno show`: prints a stored run again, judged anew.
+//! `iodyno show`: prints a run again, judged anew.
 
 use anyhow::Result;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
@@ -12,9 +12,8 @@ use iodyno_report::text::{jobs_text, results_table, run_heading, run_text};
 use iodyno_store::Store;
 
 use crate::arguments::{Format, Show, Table};
-use crate::commands::check::load;
 use crate::context::Context;
-use crate::terminal;
+use crate::{sources, terminal};
 
 /// What a run is judged by and how it is shown.
 pub(crate) struct Judging<'a> {
@@ -48,9 +47,9 @@ impl Shape {
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let claims = context.claims(&arguments.datasheet)?;
-    let store = context.store_to_read()?;
-    let record = load(&store, &arguments.run)?;
-    let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
+    let load = |word: &str| Ok::<_, anyhow::Error>(sources::load(context, word)?.record);
+    let record = load(&arguments.run)?;
+    let baseline = arguments.baseline.as_deref().map(load).transpose()?;
     print(
         context,
         &record,

@@ -11,7 +11,7 @@ use super::table::{Cell, Table};
 use super::{PageRun, measurement, run};
 use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
-use crate::text::comparison::{cells, notes_of};
+use crate::text::comparison::{Cells, cells, notes_of};
 use crate::text::fleet::{cells as drives_of, counts, heading};
 use crate::text::runs::{origin, started};
 use crate::text::verdict_words;
@@ -101,7 +101,7 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
 
 /// What `iodyno compare` shows, with the workload in front of its first line.
 fn differences(comparison: &Comparison) -> Table {
-    let (mut columns, rows) = cells(comparison);
+    let Cells { mut columns, rows } = cells(comparison);
     columns.insert(0, ("workload".into(), false));
     let line = |(title, n, line): (&String, usize, Vec<_>)| {
         let lead = Cell { class: "words", ..Cell::default() };

@@ -57,15 +57,7 @@ pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
 }
 
 fn line(style: &Style, ink: Ink, items: &[String]) -> String {
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: " · ",
-        ink,
-        color: style.color,
-    };
+    let hanging = Hanging { ink, ..Hanging::of(style) };
     hanging.lines(items)
 }
 

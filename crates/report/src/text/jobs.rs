@@ -39,10 +39,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
         lead_width: display_width(&name),
         indent: (display_width(&name) + 2).max(INDENT),
         lead: Ink::Bold.paint(&name, style.color),
-        width: style.width,
-        separator: " · ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     }
     .lines(&heading(of));
     match &of.end {
@@ -194,10 +191,8 @@ fn line(name: &str, words: &[String], ink: Ink, style: &Style) -> String {
         lead_width: lead.len(),
         lead,
         indent: if name.is_empty() { 0 } else { INDENT },
-        width: style.width,
-        separator: " · ",
         ink,
-        color: style.color,
+        ..Hanging::of(style)
     }
     .lines(words)
 }

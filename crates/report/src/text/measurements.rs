@@ -85,15 +85,7 @@ fn own_notes(measurement: &Measurement) -> Vec<String> {
 }
 
 fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
-    Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent,
-        width: style.width,
-        separator: " · ",
-        ink,
-        color: style.color,
-    }
+    Hanging { indent, ink, ..Hanging::of(style) }
 }
 
 pub(crate) fn title(measurement: &Measurement) -> String {

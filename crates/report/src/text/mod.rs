@@ -107,10 +107,8 @@ pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> 
         lead: Ink::of_verdict(verdict).paint(label, style.color),
         lead_width: label.len(),
         indent: label.len() + 2,
-        width: style.width,
         separator: " ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     };
     hanging.lines(&[words, format!("(exit status {exit_status})")])
 }

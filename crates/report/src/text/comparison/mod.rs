@@ -6,7 +6,7 @@ mod table;
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Ruling};
 use iodyno_model::{Bytes, Direction, RunState};
 
-pub(crate) use table::cells;
+pub(crate) use table::{Cells, cells};
 
 use super::Style;
 use super::host::counted;
@@ -61,10 +61,8 @@ fn hanging(lead: &str, indent: usize, ink: Ink, style: &Style) -> Hanging<'stati
         lead: lead.to_owned(),
         lead_width: display_width(lead),
         indent,
-        width: style.width,
-        separator: " · ",
         ink,
-        color: style.color,
+        ..Hanging::of(style)
     }
 }
 

@@ -100,9 +100,16 @@ fn lines_of(row: &Row, others: &[usize], detail: Detail) -> Lines {
     shown(row).map(line).collect()
 }
 
-/// All of the table, for where there is room: its columns (heading, numbers
-/// stand to the right), and the lines of each workload under its title.
-pub(crate) fn cells(comparison: &Comparison) -> (Vec<(String, bool)>, Vec<(String, Lines)>) {
+/// All of the table, for where there is room.
+pub(crate) struct Cells {
+    /// The columns: heading, numbers stand to the right.
+    pub(crate) columns: Vec<(String, bool)>,
+    /// The lines of each workload, with its title.
+    pub(crate) rows: Vec<(String, Lines)>,
+}
+
+/// The table with everything that it can show.
+pub(crate) fn cells(comparison: &Comparison) -> Cells {
     let others: Vec<usize> = (1..comparison.sides.len()).collect();
     let names = super::names(comparison);
     let columns = columns(&names, &others, Detail::Ratios).into_iter().map(|of| {
@@ -110,7 +117,7 @@ pub(crate) fn cells(comparison: &Comparison) -> (Vec<(String, bool)>, Vec<(Strin
         (if is_ours { of.heading.to_lowercase() } else { of.heading.to_owned() }, of.right)
     });
     let row = |row: &Row| (workload_title(&row.point), lines_of(row, &others, Detail::Ratios));
-    (columns.collect(), comparison.rows.iter().map(row).collect())
+    Cells { columns: columns.collect(), rows: comparison.rows.iter().map(row).collect() }
 }
 
 pub(super) fn shown(row: &Row) -> impl Iterator<Item = &Figure> {
