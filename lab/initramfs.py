@@ -16,6 +16,8 @@ from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
 MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey"]
+# Loaded by the cases that want them: they bring devices of their own.
+LATER_MODULES = ["loop", "raid1"]
 DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
 
 
@@ -78,8 +80,8 @@ def _libraries(path, tree):
     return [Path(p) for p in re.findall(r"(/\S+) \(0x", done.stdout)]
 
 
-def _module_files(tree):
-    """Files of MODULES and of what they depend on, in an order in which they load."""
+def _module_files(tree, modules):
+    """Files of `modules` and of what they depend on, in an order in which they load."""
     files = {p.name.split(".")[0].replace("-", "_"): p for p in tree.glob("lib/modules/*/kernel/**/*.ko*")}
     order = []
 
@@ -94,7 +96,7 @@ def _module_files(tree):
             visit(need.replace("-", "_"))
         order.append((path, body))
 
-    for module in MODULES:
+    for module in modules:
         visit(module)
     return [(f"{i:02}-{path.name.split('.')[0]}.ko", body) for i, (path, body) in enumerate(order)]
 
@@ -130,13 +132,15 @@ def base(tree):
     for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
         if applet not in ("busybox", "lspci"):
             archive.symlink(f"bin/{applet}", "busybox")
-    for tool in ("sbin/dmsetup", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
+    for tool in ("sbin/dmsetup", "sbin/lvm", "sbin/mdadm", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
         archive.program(tree / tool, tree=tree)
     with _compiled("without_io_uring") as helper:
         archive.program(helper)
     archive.file("usr/share/misc/pci.ids", (tree / "usr/share/misc/pci.ids").read_bytes())
-    for name, body in _module_files(tree):
-        archive.file(f"modules/{name}", body)
+    for folder, modules in (("modules", MODULES), ("modules/later", LATER_MODULES)):
+        archive.directory(folder)
+        for name, body in _module_files(tree, modules):
+            archive.file(f"{folder}/{name}", body)
     partial = path.with_suffix(".partial")
     partial.write_bytes(archive.bytes())
     partial.rename(path)

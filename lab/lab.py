@@ -24,7 +24,7 @@ import packages
 from laboratory import CACHE, Lab
 
 # In this order: the machine's state is handed from one to the next, and the last ones take drives away.
-CASES = ["planted", "inventory", "faults", "check", "guard", "passthrough", "misfortune", "verifying", "unplug"]
+CASES = ["planted", "inventory", "faults", "check", "guard", "prepare", "passthrough", "misfortune", "verifying", "unplug"]
 LIMIT_S = 600
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -63,7 +64,7 @@ class Lab:
         self._undo.close()
 
     def _start(self, stack):
-        directory = stack.enter_context(_work_directory())
+        directory = self._directory = stack.enter_context(_work_directory())
         initrd = directory / "initrd"
         with _prepared_once():
             with self._stage("packages"):
@@ -73,7 +74,7 @@ class Lab:
                 initrd.write_bytes(initramfs.base(tree).read_bytes() + initramfs.under_test(self._programs, files))
                 arguments = [text for pair in topology.arguments(directory) for text in pair]
         with self._stage("start"):
-            kernel, drives = packages.kernel(tree), len(topology.DRIVES)
+            kernel, drives = packages.kernel(tree), len(topology.DRIVES) + len(topology.SPARE_NAMESPACES)
             self.machine = stack.enter_context(machine.Machine(directory, kernel, initrd, arguments, drives))
             if self.registers_set:
                 self._set_registers()
@@ -82,6 +83,7 @@ class Lab:
         with self._stage("boot"):
             self.machine.boot()
             self._look_up_drives()
+            self._remove_spare()
 
     @contextlib.contextmanager
     def _stage(self, name):
@@ -104,6 +106,7 @@ class Lab:
             if not drive.written:
                 self._usage[drive.name] = registers.usage(drive.eui64, topology.SIZE_BLOCKS)
                 registers.set_usage(self._usage[drive.name], 0)
+        self._spare_attributes = registers.format_attributes(topology.SPARE_SERIAL)
         registers.forget()
         self._registers = registers
 
@@ -225,6 +228,39 @@ class Lab:
             yield
         finally:
             self._registers.set_target_speed(address, topology.GEN4_X4.generation)
+
+    @contextlib.contextmanager
+    def spare(self):
+        """The spare drive, which else is not there: the name of its controller."""
+        find = f"grep -l {topology.SPARE_SERIAL} /sys/class/nvme/*/serial"
+        there = f'[ "$(ls -d $(dirname $({find}))/nvme*n* | wc -l)" = {len(topology.SPARE_NAMESPACES)} ]'
+        self._must(f"echo 1 > /sys/bus/pci/rescan; for i in $(seq 200); do {there} && exit 0; usleep 50000; done; exit 1")
+        self._look_up_drives()
+        try:
+            yield self._names[topology.SPARE_SERIAL][0]
+        finally:
+            self._remove_spare()
+
+    def _remove_spare(self):
+        device = f"/sys/bus/pci/devices/{self._names[topology.SPARE_SERIAL][1]}"
+        self._must(f'echo 1 > "$(dirname "$(readlink -f {device})")/remove"')
+
+    def spare_checksum(self, nsid):
+        """Of all that is on a namespace of the spare drive, looked at from outside."""
+        return hashlib.sha256(self.spare_blocks(nsid)).hexdigest()
+
+    def spare_blocks(self, nsid):
+        """All that is on a namespace of the spare drive."""
+        return topology.spare_image(self._directory, nsid).read_bytes()
+
+    @contextlib.contextmanager
+    def formats_reach_all(self):
+        """Formats and erases of the spare drive are of all its namespaces, it says (QEMU's do not)."""
+        self._registers.set_format_attributes(self._spare_attributes, 0b011)
+        try:
+            yield
+        finally:
+            self._registers.set_format_attributes(self._spare_attributes, 0)
 
     def unplug(self, drive):
         """Takes a drive out for good; the guest is told at once, and I/O to the drive ends."""

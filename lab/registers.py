@@ -154,6 +154,14 @@ class Registers:
         """Sets a drive's model and firmware; it is found by its serial number."""
         self._write(self._controller(serial) + 24, "40s8s", model.encode().ljust(40), firmware.encode().ljust(8))
 
+    def format_attributes(self, serial):
+        """Address of a drive's FNA: bit 0, a format is one of all namespaces, bit 1, an erase is."""
+        return self._controller(serial) + 524
+
+    def set_format_attributes(self, address, bits):
+        """Sets an FNA found earlier; works while the machine runs."""
+        self._write(address, "<B", bits)
+
     def usage(self, eui64, size_blocks):
         """Address of a namespace's NUSE; it is found by its EUI-64 and its size."""
         page = struct.pack("<QQQ", size_blocks, size_blocks, size_blocks)

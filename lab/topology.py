@@ -8,10 +8,15 @@
     root port 5 - F   healthy
     root port 6 - G   healthy
 
-All drives are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
+Beside them a spare behind the last root port, small, unthrottled, with two namespaces: the port and all behind it are
+taken away as soon as the guest is there, and come back only for those who want it (`with lab.spare():`). It is the last
+one, so that it leaves no gap in the kernel's numbers.
+
+All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
 
 import json
+import os
 import subprocess
 from typing import NamedTuple
 
@@ -82,8 +87,10 @@ DRIVES = [
     Drive("F", "root5", "F"),
     Drive("G", "root6", "G"),
 ]
+SPARE_SERIAL, SPARE_BYTES, SPARE_NAMESPACES = "LABH0001", 16 << 20, (1, 2)
 ROOT_SLOTS = range(1, 7)
 SWITCH_SLOTS = (10, 11)
+SPARE_SLOT = 20
 
 
 def limits(rates):
@@ -134,6 +141,23 @@ def arguments(directory):
         marks = f"msix_qsize={drive.mark},smart_critical_warning={WARNING_MARK}"
         yield "-device", f"nvme,id={drive.name},bus={drive.port},serial={drive.serial},{marks}"
         yield "-device", f"nvme-ns,id=namespace-{drive.name},bus={drive.name},drive={drive.name},nsid=1,eui64={drive.eui64:#x}"
+    yield from _spare(directory)
+
+
+def spare_image(directory, nsid):
+    """The blocks of a namespace of the spare drive, as they are."""
+    return directory / f"spare-{nsid}.raw"
+
+
+def _spare(directory):
+    yield "-device", f"pcie-root-port,id=spare,bus=pcie.0,chassis={SPARE_SLOT},slot={SPARE_SLOT}"
+    yield "-device", f"nvme,id=H,bus=spare,serial={SPARE_SERIAL},msix_qsize={65 + len(DRIVES)}"
+    for nsid in SPARE_NAMESPACES:
+        # Random, so that a trim or a format shows as well as a write.
+        spare_image(directory, nsid).write_bytes(os.urandom(SPARE_BYTES))
+        file = {"driver": "file", "filename": str(spare_image(directory, nsid))}
+        yield "-blockdev", json.dumps({"driver": "raw", "node-name": f"H{nsid}", "discard": "unmap", "file": file})
+        yield "-device", f"nvme-ns,id=namespace-H{nsid},bus=H,drive=H{nsid},nsid={nsid}"
 
 
 def named(name):

@@ -33,6 +33,14 @@ pub enum CampaignError {
         /// What does not fit, and what would.
         what: String,
     },
+    /// A target is not one that can be prepared.
+    #[error("{name} cannot be prepared: {what}")]
+    NotPrepared {
+        /// The target.
+        name: String,
+        /// What does not fit, and what would.
+        what: String,
+    },
     /// `filename` names a directory.
     #[error("filename={0}: it is a directory, and a job works on files")]
     DirectoryAsFile(String),

@@ -1,6 +1,7 @@
 //! Carries a plan out: targets cleared, conditions read, steps measured, each
 //! result committed before the next step starts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -142,13 +143,20 @@ pub fn carry_out(
         spent_ns: 0,
         last_snapshot: first_snapshot,
         played: Vec::new(),
+        touched: false,
+        round: None,
+        steady_in: BTreeMap::new(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
-        Some(script) => campaign.play(script),
+        Some(script) => match plan.preparation {
+            Some(preparation) => campaign.prepare(preparation, targets, script),
+            None => campaign.play(script),
+        },
         None => campaign.measure(targets),
     };
     let (skipped, failed) = (std::mem::take(&mut campaign.skipped), campaign.failed);
+    let touched = campaign.touched;
     for played in std::mem::take(&mut campaign.played) {
         if !run.targets.contains(&played) {
             run.targets.push(played);
@@ -164,6 +172,7 @@ pub fn carry_out(
     tools.store.update_run(&run)?;
     // A job that was refused is no run: a mistyped word is not the last one.
     if result.is_err()
+        && !touched
         && plan.script.is_some()
         && tools.store.load(&run.id)?.measurements.is_empty()
     {
@@ -189,6 +198,12 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) last_snapshot: usize,
     /// What the jobs of a script worked on.
     pub(crate) played: Vec<String>,
+    /// A preparation has begun to destroy what was on its targets.
+    pub(crate) touched: bool,
+    /// The round that is under way.
+    pub(crate) round: Option<u32>,
+    /// The round in which a target, as it was typed, came to its steady state.
+    pub(crate) steady_in: BTreeMap<String, u32>,
 }
 
 impl Campaign<'_, '_> {

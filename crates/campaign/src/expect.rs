@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use iodyno_job::script::Script;
 use iodyno_job::{Job, Room, Stream};
 use iodyno_judge::{ClaimBook, claim_of};
-use iodyno_model::{Bytes, Direction, Host, format_duration_ns};
+use iodyno_load::ClearedJob;
+use iodyno_model::{Bytes, Direction, Drive, Host, format_duration_ns};
+use iodyno_target::ReadClearance;
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -77,12 +79,9 @@ pub(crate) fn writes(
     }
     let sentence = |(target, bytes): (&str, Option<u64>)| match bytes {
         Some(bytes) => {
-            let rated = rated_bytes(target, bench, host, claims);
-            let share = rated.map_or(String::new(), |rated| {
-                let percent = bytes as f64 / rated * 100.0;
-                let rated = Bytes(rated as u64).decimal();
-                format!(", {percent:.2} % of the {rated} that its data sheet rates the drive for")
-            });
+            let name = bench.iter().find(|ready| ready.name == target);
+            let drive = name.and_then(|ready| host.drive(ready.drive.as_deref()?));
+            let share = drive.map_or(String::new(), |drive| endurance(bytes, drive, claims));
             format!("Writes {} to {target}{share}.", Bytes(bytes).binary())
         }
         None => format!("Writes to {target} for as long as the job says."),
@@ -90,12 +89,21 @@ pub(crate) fn writes(
     known.into_iter().map(sentence).collect()
 }
 
-/// What the drive under a target may be written in its life, bytes, by its data sheet.
-fn rated_bytes(target: &str, bench: &[Ready<'_>], host: &Host, claims: &ClaimBook) -> Option<f64> {
-    let name = bench.iter().find(|ready| ready.name == target)?.drive.as_deref()?;
-    let drive = host.drives.iter().find(|drive| drive.name == name)?;
-    let claim = claim_of(claims, drive)?;
-    claim.tbw_tb.map(|terabytes| terabytes * 1e12)
+/// Which share `bytes` are of what a drive may be written in its life by its
+/// data sheet, as a part of a sentence; empty where that is not known.
+pub(crate) fn endurance(bytes: u64, drive: &Drive, claims: &ClaimBook) -> String {
+    let Some(terabytes) = claim_of(claims, drive).and_then(|claim| claim.tbw_tb) else {
+        return String::new();
+    };
+    let percent = bytes as f64 / (terabytes * 1e12) * 100.0;
+    let rated = Bytes((terabytes * 1e12) as u64).decimal();
+    format!(", {percent:.2} % of the {rated} that its data sheet rates the drive for")
+}
+
+/// What jobs do in all, bytes, where that does not depend on how fast they are.
+pub(crate) fn work_bytes(jobs: &[ClearedJob<'_>]) -> Option<u64> {
+    let rooms = |job: &ClearedJob<'_>| job.files.iter().map(|file| room(file.read())).collect();
+    jobs.iter().map(|job| planned_bytes(&job.job, rooms(job))).sum()
 }
 
 fn ready_of<'b, 'a>(bench: &'b [Ready<'a>], path: &str) -> Option<&'b Ready<'a>> {
@@ -105,17 +113,21 @@ fn ready_of<'b, 'a>(bench: &'b [Ready<'a>], path: &str) -> Option<&'b Ready<'a>>
     })
 }
 
-/// What a job writes in all, bytes, where that does not depend on how fast it is.
-fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
+/// What a job does in all, bytes, where that does not depend on how fast it is.
+fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
     if job.time.time_based || job.time.runtime_ns.is_some() {
         return None;
     }
-    let room = |ready: &&Ready<'_>| Room {
-        size_bytes: ready.clearance.size_bytes(),
-        block_bytes: ready.clearance.block_bytes(),
-    };
-    let rooms: Vec<Room> = targets.iter().map(room).collect();
-    let planned = Stream::new(job, &rooms, 0, 0).ok()?.planned()?;
+    Some(Stream::new(job, &rooms, 0, 0).ok()?.planned()?.bytes)
+}
+
+fn room(clearance: &ReadClearance) -> Room {
+    Room { size_bytes: clearance.size_bytes(), block_bytes: clearance.block_bytes() }
+}
+
+/// What a job writes in all, bytes, where that does not depend on how fast it is.
+fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
+    let bytes = planned_bytes(job, targets.iter().map(|ready| room(ready.clearance)).collect())?;
     let rw = job.pattern.rw;
     let percent = match (rw.has(Direction::Write), rw.has(Direction::Read)) {
         (false, _) => 0,
@@ -123,5 +135,5 @@ fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
         (true, false) if rw.trims_and_writes() => 50,
         (true, false) => 100,
     };
-    Some((u128::from(planned.bytes) * u128::from(percent) / 100) as u64)
+    Some((u128::from(bytes) * u128::from(percent) / 100) as u64)
 }

@@ -121,6 +121,7 @@ impl Taken<'_> {
             name: self.name.to_owned(),
             phase: self.phase,
             group: first.map_or(0, |job| job.threads.group),
+            round: None,
             targets,
             workload: first
                 .map(|job| job.workload(whole.engine.as_str().into()))

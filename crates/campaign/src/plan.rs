@@ -7,6 +7,9 @@ use iodyno_job::{Job, parse_seconds};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::preparation::Preparation;
+use crate::rounds::InRounds;
+
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
 /// A plan.
@@ -27,6 +30,10 @@ pub struct Plan {
     /// Which jobs of the script end before their run time, once they are known
     /// well enough (`stop`).
     pub early: Early,
+    /// Drives are prepared, of which the script is a part.
+    pub preparation: Option<Preparation>,
+    /// Its phases are measured in rounds.
+    pub rounds: Option<InRounds>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -209,6 +216,8 @@ impl Plan {
             steps: Vec::new(),
             script: Some(script),
             early: Early::Never,
+            preparation: None,
+            rounds: None,
             text,
         }
     }
@@ -263,6 +272,8 @@ impl Plan {
             steps,
             script: None,
             early: Early::Never,
+            preparation: None,
+            rounds: None,
             text: text.into(),
         })
     }

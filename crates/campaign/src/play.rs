@@ -10,7 +10,7 @@ use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
 use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
 use iodyno_stats::{Rule, Stopper};
-use iodyno_target::Target;
+use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
@@ -19,6 +19,7 @@ use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::plan::Early;
+use crate::rounds::turns;
 use crate::steady::SteadyWatch;
 use crate::steps::not_measured;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
@@ -92,26 +93,53 @@ fn reads_only(stats: &DiskStats) -> DiskStats {
 impl Campaign<'_, '_> {
     /// Clears what `script` needs, and measures its phases.
     pub(crate) fn play(&mut self, script: &Script) -> Result<(), CampaignError> {
-        let places = Places::clear(self.tools, self.host, script, &self.options.permission)
-            .map_err(|error| error.placed(script))?;
-        let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
-        self.played = bench.iter().map(|ready| ready.name.clone()).collect();
+        let places = self.places(script, &self.options.permission)?;
+        let bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
         let sentences = crate::expect::writes(script, &bench, self.host, self.tools.claims);
         if !sentences.is_empty() {
             self.tools.watcher.event(&Event::Expect(&sentences));
         }
+        drop(bench);
+        self.play_on(script, &places)
+    }
+
+    /// Clears what `script` needs.
+    pub(crate) fn places(
+        &mut self,
+        script: &Script,
+        permission: &Permission,
+    ) -> Result<Places, CampaignError> {
+        Places::clear(self.tools, self.host, script, permission)
+            .map_err(|error| error.placed(script))
+    }
+
+    /// Measures the phases of `script` on what was cleared for it.
+    pub(crate) fn play_on(
+        &mut self,
+        script: &Script,
+        places: &Places,
+    ) -> Result<(), CampaignError> {
+        let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
+        self.played = bench.iter().map(|ready| ready.name.clone()).collect();
         for (ready, is_read) in bench.iter_mut().zip(places.are_read(script)) {
             if !self.is_interrupted() && is_read {
                 self.sample(ready)?;
             }
         }
-        for (n, phase) in script.phases.iter().enumerate() {
+        let turns = turns(script, self.plan.rounds.as_ref());
+        for (n, turn) in turns.iter().enumerate() {
             if self.is_interrupted() {
                 break;
             }
-            let left_ns = script.phases[n..].iter().map(lasts_ns).sum();
-            self.phase(script, phase, &places, &bench, left_ns)
+            if self.is_needless(turn) {
+                continue;
+            }
+            let left = turns[n..].iter().filter(|turn| !self.is_needless(turn));
+            let left_ns = left.map(|turn| lasts_ns(turn.phase)).sum();
+            self.round = turn.round();
+            self.phase(script, turn.phase, places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
+            self.after_turn(turn, turns.get(n + 1))?;
         }
         drop(bench);
         places.unlink(script)
@@ -175,6 +203,8 @@ impl Campaign<'_, '_> {
             elapsed_ns: 0,
             most_ns: lasts_ns(phase),
             left_ns,
+            done_bytes: 0,
+            work_bytes: crate::expect::work_bytes(&jobs),
         };
         // Reading a temperature makes the kernel send an admin command: never
         // while single latencies may be what is measured.
@@ -228,6 +258,7 @@ impl Campaign<'_, '_> {
         for mut members in by_section.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
             let mut measurement = self.measured(&played, &members);
+            measurement.round = self.round;
             measurement.before = Some(before);
             measurement.after = Some(after);
             self.tools.store.add_measurement(&self.run_id, &measurement)?;

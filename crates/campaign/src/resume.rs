@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, RunRecord};
+use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, Rounds, RunRecord};
 
+use crate::rounds::steady_in;
 use crate::study::Point;
 
 /// More bytes than this written by the drive's own count since the run was
@@ -22,18 +23,32 @@ pub struct Resumed {
 
 impl Resumed {
     /// What of `points` is still to be measured: those that did not end by
-    /// themselves, and those that failed, which may work by now.
-    pub fn of(record: &RunRecord, points: Vec<Point>) -> (Self, Vec<Point>) {
-        let mut done: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    /// themselves, and those that failed, which may work by now. Of `rounds`
+    /// none behind the one in which the drive was steady.
+    pub fn of(
+        record: &RunRecord,
+        points: Vec<Point>,
+        rounds: Option<&Rounds>,
+    ) -> (Self, Vec<Point>) {
+        let mut done: BTreeMap<(&str, &str, Option<u32>), u32> = BTreeMap::new();
         for of in &record.measurements {
             let ended = !matches!(of.end, EndReason::Interrupted | EndReason::Failed(_));
             if let (true, [target]) = (ended, of.targets.as_slice()) {
-                *done.entry((&of.name, target)).or_default() += 1;
+                *done.entry((&of.name, target, of.round)).or_default() += 1;
             }
         }
+        let mut steady: BTreeMap<String, Option<u32>> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
-            let known = done.iter_mut().find(|((name, target), count)| {
-                **count > 0 && *name == point.title && is_at(target, point)
+            if let (Some(rounds), Some(round)) = (rounds, point.round) {
+                let steady = steady
+                    .entry(point.target.clone())
+                    .or_insert_with(|| steady_in(rounds, &record.measurements, point));
+                if steady.is_some_and(|steady| round > steady) {
+                    return false;
+                }
+            }
+            let known = done.iter_mut().find(|((name, target, round), count)| {
+                **count > 0 && *name == point.title && *round == point.round && is_at(target, point)
             });
             match known {
                 Some((_, count)) => {
@@ -51,7 +66,7 @@ impl Resumed {
 
 /// Whether a measurement on `target` (a device's name or a path) is one of the
 /// point's: as it was typed, below /dev, or a file of its own in a directory.
-fn is_at(target: &str, point: &Point) -> bool {
+pub(crate) fn is_at(target: &str, point: &Point) -> bool {
     let typed = point.target.as_str();
     let resolved = std::fs::canonicalize(typed).ok();
     let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);

@@ -252,6 +252,8 @@ impl Campaign<'_, '_> {
             elapsed_ns: 0,
             most_ns: self.budget.stop.max_ns,
             left_ns: self.budget.total_ns.saturating_sub(self.spent_ns),
+            done_bytes: 0,
+            work_bytes: None,
         }
     }
 }
@@ -306,6 +308,7 @@ pub(crate) fn not_measured(
         name: name.to_owned(),
         phase,
         group: job.threads.group,
+        round: None,
         targets: jobs.iter().map(ClearedJob::target).collect(),
         workload: job.workload(None),
         source: String::new(),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, Recorder};
-use iodyno_model::{EndReason, Host, Measurement, Skipped};
+use iodyno_model::{EndReason, Host, Measurement, PurgeMethod, Skipped};
 use iodyno_stats::{Decision, StopReason, Stopper};
 
 use crate::steady::SteadyWatch;
@@ -32,6 +32,26 @@ pub enum Event<'a> {
     Sampling {
         /// Of this target.
         target: &'a str,
+    },
+    /// Drives are being emptied.
+    Purging {
+        /// Their names.
+        target: &'a str,
+        /// How.
+        method: PurgeMethod,
+        /// Share that is done, of the one that is least far; `None`: the drive does not say.
+        done: Option<f64>,
+        /// Time since the start, ns.
+        elapsed_ns: u64,
+    },
+    /// A drive is empty.
+    Purged {
+        /// Its name.
+        target: &'a str,
+        /// How.
+        method: PurgeMethod,
+        /// What it took, ns.
+        elapsed_ns: u64,
     },
     /// A measurement, or a trial of the search for the depth, goes on.
     Progress(Progress<'a>),
@@ -67,8 +87,13 @@ pub struct Progress<'a> {
     pub elapsed_ns: u64,
     /// It ends then at the latest, ns.
     pub most_ns: u64,
-    /// What the whole campaign still takes at most, ns.
+    /// What the whole campaign still takes at most, ns; what its work takes at
+    /// the rate so far, where that is what ends it.
     pub left_ns: u64,
+    /// Bytes done so far.
+    pub done_bytes: u64,
+    /// Bytes to be done in all, where that is known.
+    pub work_bytes: Option<u64>,
 }
 
 /// Is told what happens; displays it.
@@ -90,6 +115,13 @@ impl Watcher for Silent {
 /// a second, and a tenth of the longest time.
 pub(crate) fn ramp_ns(most_ns: u64) -> u64 {
     (most_ns / 10).min(500_000_000)
+}
+
+/// What the rest of the work takes at the rate so far, ns.
+fn work_left_ns(progress: &Progress<'_>, elapsed_ns: u64) -> Option<u64> {
+    let (done, work) = (progress.done_bytes, progress.work_bytes?);
+    let left = u128::from(work.saturating_sub(done)) * u128::from(elapsed_ns);
+    left.checked_div(u128::from(done)).map(|ns| u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// Watches one phase: records, displays, stops.
@@ -190,7 +222,11 @@ impl Observer for PhaseWatch<'_> {
                 self.rates.push(self.progress.iops);
             }
         }
-        let left_ns = self.progress.left_ns.saturating_sub(elapsed_ns);
+        self.progress.done_bytes += bytes;
+        let left_ns = match work_left_ns(&self.progress, elapsed_ns) {
+            Some(work_ns) if self.progress.most_ns == 0 => work_ns,
+            _ => self.progress.left_ns.saturating_sub(elapsed_ns),
+        };
         let progress = Progress { elapsed_ns, left_ns, ..self.progress };
         self.watcher.event(&Event::Progress(progress));
         if self.interrupted.load(Ordering::Relaxed) {

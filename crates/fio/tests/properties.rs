@@ -70,6 +70,7 @@ fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Mea
         name: name.into(),
         phase: 0,
         group: 0,
+        round: None,
         targets: vec!["/dev/null".into()],
         workload: Workload { iodepth: Some(1), ..Workload::default() },
         source: "native 0.0.0".into(),

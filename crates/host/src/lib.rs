@@ -32,7 +32,11 @@ pub use captured::Captured;
 pub use disk_stats::disk_stats;
 pub use live::Live;
 pub use mounts::{MountPoint, mounts};
-pub use nvme::{parse_health_log, parse_identify_controller, parse_identify_namespace};
+pub use nvme::{
+    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, parse_format_in_use,
+    parse_health_log, parse_identify_controller, parse_identify_namespace, parse_purge_support,
+    parse_sanitize_status,
+};
 pub use open_files::open_by;
 pub use snapshot::{Depth, snapshot};
 pub use source::{AdminRead, Source, SourceError};

@@ -12,25 +12,38 @@ pub enum AdminRead {
     IdentifyNamespace(u32),
     /// SMART / Health Information of the controller (log page 02h), 512 bytes.
     Health,
+    /// Ids of the namespaces that are attached to the controller (CNS 02h), 4096 bytes.
+    ActiveNamespaces,
+    /// Ids of all namespaces of the NVM subsystem (CNS 10h), 4096 bytes.
+    AllocatedNamespaces,
+    /// Sanitize Status (log page 81h), 512 bytes.
+    SanitizeStatus,
 }
 
 impl AdminRead {
     /// Size of the answer, bytes.
     pub fn length_bytes(self) -> usize {
         match self {
-            Self::IdentifyController | Self::IdentifyNamespace(_) => 4096,
-            Self::Health => 512,
+            Self::IdentifyController
+            | Self::IdentifyNamespace(_)
+            | Self::ActiveNamespaces
+            | Self::AllocatedNamespaces => 4096,
+            Self::Health | Self::SanitizeStatus => 512,
         }
     }
 
     /// Where a captured machine keeps the answer: `/ioctl/nvme0.idctrl`,
     /// `/ioctl/nvme0n1.idns` (the number behind `n` is the namespace id, not
-    /// the block device's), `/ioctl/nvme0.smart`.
+    /// the block device's), `/ioctl/nvme0.smart`. A capture has none of the
+    /// others, which only a purge asks for.
     pub fn path(self, controller: &str) -> String {
         match self {
             Self::IdentifyController => format!("/ioctl/{controller}.idctrl"),
             Self::IdentifyNamespace(nsid) => format!("/ioctl/{controller}n{nsid}.idns"),
             Self::Health => format!("/ioctl/{controller}.smart"),
+            Self::ActiveNamespaces => format!("/ioctl/{controller}.nsactive"),
+            Self::AllocatedNamespaces => format!("/ioctl/{controller}.nsallocated"),
+            Self::SanitizeStatus => format!("/ioctl/{controller}.sanitize"),
         }
     }
 }

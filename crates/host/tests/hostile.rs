@@ -2,8 +2,11 @@
 
 mod support;
 
-use iodyno_host::{Depth, parse_health_log, parse_identify_controller, parse_identify_namespace};
-use iodyno_host::{disk_stats, mounts, snapshot};
+use iodyno_host::{
+    Depth, disk_stats, mounts, namespace_ids, parse_format_in_use, parse_health_log,
+    parse_identify_controller, parse_identify_namespace, parse_purge_support,
+    parse_sanitize_status, snapshot,
+};
 use serde_json::json;
 use support::{Machine, Numbers};
 
@@ -18,6 +21,10 @@ fn pages_of_random_bytes_are_survived() {
             let _ = (namespace.format(), namespace.best_format(), namespace.used_share());
         }
         parse_health_log(&page);
+        parse_purge_support(&page);
+        assert!(parse_format_in_use(&page).is_none_or(|format| format.index < 64));
+        assert!(parse_sanitize_status(&page).is_none_or(|now| (0.0..1.0).contains(&now.done)));
+        assert!(namespace_ids(&page).len() <= page.len() / 4);
     }
 }
 

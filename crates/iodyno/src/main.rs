@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
         Command::Run(run) => commands::run::run(&context, &run),
+        Command::Prepare(prepare) => commands::prepare::run(&context, &prepare),
         Command::Sweep(sweep) => commands::sweep::run(&context, &sweep),
         Command::Resume(resume) => commands::sweep::resume(&context, &resume),
         Command::List(list) => commands::list::run(&context, &list),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use iodyno_campaign::{Event, Progress, Watcher};
-use iodyno_model::{Direction, Measurement, format_count, format_duration_ns, format_mb_per_s};
+use iodyno_model::{
+    Bytes, Direction, Measurement, format_count, format_duration_ns, format_mb_per_s,
+};
 
 use crate::terminal;
 
@@ -62,13 +64,24 @@ impl Watcher for Display {
                 let rate = *written_bytes as f64 * 1e9 / (*elapsed_ns).max(1) as f64;
                 self.show(format!(
                     "{directory}  writing a scratch file  {} of at most {}  {}",
-                    iodyno_model::Bytes(*written_bytes).binary(),
-                    iodyno_model::Bytes(*most_bytes).binary(),
+                    Bytes(*written_bytes).binary(),
+                    Bytes(*most_bytes).binary(),
                     format_mb_per_s(rate)
                 ));
             }
             Event::Sampling { target } => {
                 self.show(format!("{target}  sampling which blocks were written"));
+            }
+            Event::Purging { target, method, done, elapsed_ns } => {
+                let done =
+                    done.map_or(String::new(), |done| format!("  {:.0} % done", done * 100.0));
+                let elapsed = *elapsed_ns as f64 / 1e9;
+                let method = method.name();
+                self.show(format!("{target}  being purged ({method}){done}  {elapsed:.1} s"));
+            }
+            Event::Purged { target, method, elapsed_ns } => {
+                let took = format_duration_ns(*elapsed_ns as f64);
+                self.say(&format!("{target}: purged ({}) in {took}", method.name()));
             }
             Event::Interval { .. } => {}
             Event::Warning(warning) => self.say(warning),
@@ -97,12 +110,16 @@ fn progress_line(progress: &Progress<'_>) -> String {
     let elapsed = progress.elapsed_ns as f64 / 1e9;
     // Work that is bounded by its size ends when it is done.
     let time = match progress.most_ns {
-        0 => format!("{elapsed:.1} s"),
-        most_ns => format!(
-            "{elapsed:.1} of {:.1} s  {} left",
-            most_ns as f64 / 1e9,
-            format_duration_ns((progress.left_ns as f64 / 1e9).ceil() * 1e9)
-        ),
+        0 => match progress.work_bytes {
+            Some(work) => format!(
+                "{} of {}  {}",
+                Bytes(progress.done_bytes).binary(),
+                Bytes(work).binary(),
+                left(progress)
+            ),
+            None => format!("{elapsed:.1} s"),
+        },
+        most_ns => format!("{elapsed:.1} of {:.1} s  {}", most_ns as f64 / 1e9, left(progress)),
     };
     format!(
         "{}  {}{trying}  {}  {} IOPS  {time}",
@@ -111,6 +128,10 @@ fn progress_line(progress: &Progress<'_>) -> String {
         format_mb_per_s(progress.bytes_per_s),
         format_count(progress.iops),
     )
+}
+
+fn left(progress: &Progress<'_>) -> String {
+    format!("{} left", format_duration_ns((progress.left_ns as f64 / 1e9).ceil() * 1e9))
 }
 
 fn done_line(measurement: &Measurement) -> String {

@@ -80,14 +80,14 @@ fn figures_are_drawn_and_answer_the_pointer() {
     browser.open(&page, "");
     assert!(draw_all(&browser) >= 4, "each measurement over time, and its latencies");
     let words = browser.run("return document.querySelector('.chart').textContent");
-    assert!(words.as_str().unwrap().contains("MB/s"), "{words}");
+    assert!(words.as_str().unwrap().contains("B/s)"), "{words}");
 
     // The first figure has a line each for reads and writes.
     browser.run("document.querySelector('.chart').scrollIntoView({block: 'center'})");
     let (x, y) = middle(&browser, "document.querySelector('.chart')");
     browser.point(x, y - 40.0, false);
     let tooltip = "[...document.querySelectorAll('.chart > div')].find(one => \
-                   one.style.visibility !== 'hidden' && /write.*IOPS|write.*MB/.test(one.textContent))";
+                   one.style.visibility !== 'hidden' && /write.*IOPS|write.*B.s/.test(one.textContent))";
     browser.wait_for(tooltip);
 
     let option = "echarts.getInstanceByDom(document.querySelector('.chart')).getOption()";

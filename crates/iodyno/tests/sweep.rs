@@ -85,7 +85,7 @@ fn every_point_of_a_grid_is_measured_once() {
     let output = run(&world, &GRID);
     status(&output, 0);
     let table = text(&output.stdout);
-    assert!(table.starts_with("POINT"), "{table}");
+    assert!(table.starts_with("NAME"), "{table}");
     let all = measured(&world, "last");
     assert_eq!((all.len(), names(&all).len()), (6, 6));
     for rw in ["randread", "randwrite"] {

@@ -321,6 +321,7 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
         phase,
 
         group: 0,
+        round: None,
         targets: targets.to_vec(),
         workload: Workload {
             rw: Some(rw.into()),

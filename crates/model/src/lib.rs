@@ -8,6 +8,7 @@
 mod assessment;
 mod claim;
 mod drive;
+mod drive_state;
 mod each;
 mod estimate;
 mod fact;
@@ -18,6 +19,7 @@ mod latency;
 mod layer;
 mod link;
 mod measurement;
+mod rounds;
 mod run;
 mod series;
 mod units;
@@ -28,6 +30,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
 };
+pub use drive_state::{DriveState, FillState, PreparationState, PurgeMethod};
 pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
@@ -43,6 +46,7 @@ pub use measurement::{
     Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
     SplitLatency, WrittenShare, WrittenState,
 };
+pub use rounds::{Rounds, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};

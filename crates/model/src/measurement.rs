@@ -19,6 +19,9 @@ pub struct Measurement {
     /// fio's reporting group: with `group_reporting` what is reported as one.
     #[serde(default)]
     pub group: u32,
+    /// Which round of a plan in rounds, from 1; `None`: it is not one of a round.
+    #[serde(default)]
+    pub round: Option<u32>,
     /// Targets, by block device name or path.
     pub targets: Vec<String>,
     /// What is known of the I/O that was made.

@@ -104,7 +104,13 @@ pub(crate) fn prepare(
     let (to, rows) = (logged && logs.average_ms == 0)
         .then(|| sync_channel(ROWS_WAITING))
         .map_or((None, None), |(to, from)| (Some(to), Some(from)));
-    let job = Arc::new(job.clone());
+    let mut job = job.clone();
+    // What goes through the page cache is done within io_submit, one I/O after
+    // the other: of several handed over together each would last as long as all.
+    if choice.engine == Engine::Libaio && !direct {
+        job.depth.batch.get_or_insert(1);
+    }
+    let job = Arc::new(job);
     let shared = Arc::<Shared>::default();
     let verifies = job.verify.method != VerifyMethod::None;
     let mut assignments = Vec::with_capacity(streams.len());

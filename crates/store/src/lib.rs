@@ -1,5 +1,6 @@
 //! Runs in SQLite. What is added is committed before the call returns.
 
+mod drive_states;
 mod error;
 mod journal;
 mod migrations;

@@ -2,8 +2,11 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001-runs.sql"), include_str!("../migrations/0002-unknown.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001-runs.sql"),
+    include_str!("../migrations/0002-unknown.sql"),
+    include_str!("../migrations/0003-drive-states.sql"),
+];
 
 /// The newest version that is known.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

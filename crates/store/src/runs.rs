@@ -10,7 +10,7 @@ use crate::open::Store;
 use crate::owner;
 
 /// The form of the bodies that this version writes.
-const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 1;
 
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {
@@ -360,13 +360,17 @@ impl Store {
         rows.map(|row| self.parse(what, &row.map_err(|e| self.explain(e))?)).collect()
     }
 
-    fn execute(&mut self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+    pub(crate) fn execute(
+        &mut self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), StoreError> {
         self.connection.execute(sql, values).map(|_| ()).map_err(|error| self.explain(error))
     }
 
     /// JSON that is known to read back. It has no NaN: one would be written as
     /// null, and the whole run could not be read again.
-    fn body<T: Serialize + DeserializeOwned>(
+    pub(crate) fn body<T: Serialize + DeserializeOwned>(
         &self,
         what: &'static str,
         value: &T,
@@ -378,7 +382,11 @@ impl Store {
         Ok(body)
     }
 
-    fn parse<T: DeserializeOwned>(&self, what: &'static str, body: &str) -> Result<T, StoreError> {
+    pub(crate) fn parse<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        body: &str,
+    ) -> Result<T, StoreError> {
         serde_json::from_str(body).map_err(|error| self.damaged(what, error))
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use common::{host, measurement, run};
 use iodyno_model::{
-    Assessment, Direction, DirectionResult, Estimate, Measurement, Run, RunRecord, RunState,
-    Verdict,
+    Assessment, Direction, DirectionResult, DriveState, Estimate, FillState, Measurement,
+    PreparationState, PurgeMethod, Run, RunRecord, RunState, Verdict,
 };
 use iodyno_store::{JournalEntry, Store, StoreError, new_id};
 use rusqlite::Connection;
@@ -207,7 +207,7 @@ fn a_store_of_each_schema_opens() {
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
     if std::env::var_os("IODYNO_BLESS").is_some() {
-        let fixture = fixtures.join("v2.sqlite");
+        let fixture = fixtures.join("v3.sqlite");
         let _ = std::fs::remove_file(&fixture);
         let mut store = Store::open(&fixture).unwrap();
         store.create_run(&expected).unwrap();
@@ -218,7 +218,7 @@ fn a_store_of_each_schema_opens() {
         let compact = "PRAGMA page_size = 1024; VACUUM";
         Connection::open(&fixture).unwrap().execute_batch(compact).unwrap();
     }
-    for version in ["v1.sqlite", "v2.sqlite"] {
+    for version in ["v1.sqlite", "v2.sqlite", "v3.sqlite"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         let fixture = fixtures.join(version);
@@ -237,6 +237,8 @@ fn a_store_of_each_schema_opens() {
             assert_eq!(record.snapshots, [host(1)]);
             assert_eq!(record.measurements, std::slice::from_ref(&kept));
             assert_eq!(store.journal_pending(None).unwrap()[0].entry, scratch("/a"));
+            // What came since is there, and empty.
+            assert_eq!(store.newest_drive_state("S1", 1).unwrap(), None);
             store.add_measurement(&expected.id, &unsaid()).unwrap();
             assert_eq!(store.load("last").unwrap().measurements[1], unsaid());
         }
@@ -271,6 +273,35 @@ fn a_whole_record_is_added_or_nothing_of_it() {
     assert_eq!(store.runs().unwrap().len(), 1);
     // The store goes on.
     store.create_run(&finished("next", 3)).unwrap();
+}
+
+#[test]
+fn the_newest_state_of_a_drive_outlives_its_run() {
+    let mut store = Store::in_memory().unwrap();
+    let run = finished("", 1);
+    store.create_run(&run).unwrap();
+    let state = |nsid, at_ns, state| DriveState {
+        serial: "S1".into(),
+        nsid,
+        run_id: Some(run.id.clone()),
+        at_ns,
+        state,
+        purge: Some(PurgeMethod::FormatUserErase),
+        fill: Some(FillState { written_bytes: 1 << 40, duration_ns: 7 }),
+        capacity_bytes: Some(1 << 39),
+        host_written_bytes: Some(u128::from(u64::MAX) + 1),
+    };
+    let done = state(1, 2, PreparationState::Done);
+    // In the order of their times, not of their coming.
+    store.add_drive_state(&done).unwrap();
+    store.add_drive_state(&state(1, 1, PreparationState::Begun)).unwrap();
+    store.add_drive_state(&state(2, 9, PreparationState::Failed)).unwrap();
+    assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(done.clone()));
+    assert_eq!(store.newest_drive_state("S1", 3).unwrap(), None);
+    assert_eq!(store.newest_drive_state("S2", 1).unwrap(), None);
+    store.remove(&run.id).unwrap();
+    let alone = DriveState { run_id: None, ..done };
+    assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(alone));
 }
 
 #[test]

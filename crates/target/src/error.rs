@@ -2,7 +2,7 @@
 
 use std::io;
 
-use iodyno_model::Bytes;
+use iodyno_model::{Bytes, PurgeMethod};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -199,6 +199,30 @@ pub enum TargetError {
         /// Whether the file was new and is removed again.
         removed: bool,
     },
+    /// A purge is not possible.
+    #[error("{name} cannot be purged like that: {why}")]
+    CannotPurge {
+        /// The target.
+        name: String,
+        /// Why, as a sentence.
+        why: String,
+        /// What could be done instead.
+        offered: Vec<PurgeMethod>,
+    },
+    /// A purge reaches more than what was named, and that cannot be written.
+    #[error("purging {name} like that purges all of its drive: {error}")]
+    Beside {
+        /// The target.
+        name: String,
+        /// What is wrong with the other one.
+        error: Box<TargetError>,
+    },
+    /// A purge changed what it should have left.
+    #[error("{name}: its size or the format of its blocks is not what it was before the purge")]
+    Reshaped {
+        /// The target.
+        name: String,
+    },
     /// A system call failed.
     #[error("{name}: could not {action}: {source}")]
     Io {
@@ -289,6 +313,17 @@ impl TargetError {
                     .into()
             }
             Self::LayoutInterrupted { .. } => "repeat when there is time".into(),
+            Self::CannotPurge { offered, .. } if offered.is_empty() => {
+                "wait until it is over, or see dmesg".into()
+            }
+            Self::CannotPurge { offered, .. } => {
+                let names: Vec<&str> = offered.iter().map(|method| method.name()).collect();
+                format!("take another purge: --purge {}", names.join(", "))
+            }
+            Self::Beside { error, .. } => error.next_step(),
+            Self::Reshaped { .. } => {
+                "iodyno list shows what it is now; name it again to fill it as it is".into()
+            }
             Self::Io { source, .. } => match Errno::from_io_error(source) {
                 Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
                     "the device may be gone or failing: see dmesg".into()

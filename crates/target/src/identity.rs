@@ -131,7 +131,7 @@ fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
 }
 
 /// Whether both are controllers of one drive: itself, or of one NVM subsystem.
-fn is_same_drive(a: &Drive, b: &Drive) -> bool {
+pub(crate) fn is_same_drive(a: &Drive, b: &Drive) -> bool {
     let nqn = a.subsystem_nqn.get();
     a.name == b.name || nqn.is_some() && nqn == b.subsystem_nqn.get()
 }

@@ -9,6 +9,9 @@
 //! [`Target::clear_for_writing`] gives a [`WriteClearance`] for what nobody
 //! uses and the user named for writing ([`Permission`]); [`lay_out`] makes the
 //! files of jobs. A generator takes either clearance as an [`Access`].
+//!
+//! [`clear_for_purge`] clears all that a destructive command of a drive
+//! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
 mod access;
 mod clearance;
@@ -25,7 +28,9 @@ mod layout;
 mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
+mod nvme;
 mod permission;
+mod purge;
 mod random;
 mod resolve;
 mod scratch;
@@ -43,6 +48,7 @@ pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use layout::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
 pub use permission::{Permission, unused_allowances};
+pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
 pub use resolve::{every_drive, resolve, resolve_all};
 pub use scratch::{FileIdentity, Removed, ScratchFile, ScratchPlan, remove_if_ours};
 pub use target::{BlockTarget, PathTarget, Target};

@@ -32,6 +32,15 @@ impl Permission {
         }
         words
     }
+
+    /// It, with no other words than those that name one of `written`.
+    #[must_use]
+    pub fn only_of<'a>(&self, written: impl IntoIterator<Item = &'a WriteClearance>) -> Self {
+        let used: Vec<&String> = written.into_iter().flat_map(WriteClearance::words).collect();
+        let only =
+            |words: &[String]| words.iter().filter(|word| used.contains(word)).cloned().collect();
+        Self { allow_write: only(&self.allow_write), discard_data: only(&self.discard_data) }
+    }
 }
 
 /// The words of `permission` that name nothing of what is written, each once:

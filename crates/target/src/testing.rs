@@ -93,6 +93,8 @@ pub(crate) fn drive(name: &str, namespaces: &[&str]) -> Drive {
 pub(crate) struct Faked {
     folders: HashMap<String, Vec<String>>,
     files: HashMap<String, String>,
+    /// Answers of controllers, by where a captured machine keeps them.
+    pages: HashMap<String, Vec<u8>>,
     pub(crate) numbers: HashMap<String, (u32, u32)>,
     pub(crate) later: bool,
     pub(crate) snapshots: AtomicU32,
@@ -103,6 +105,7 @@ impl Faked {
         Self {
             folders: HashMap::new(),
             files: HashMap::new(),
+            pages: HashMap::new(),
             numbers: HashMap::new(),
             later: false,
             snapshots: AtomicU32::new(0),
@@ -116,6 +119,11 @@ impl Faked {
 
     pub(crate) fn file(mut self, path: String, text: &str) -> Self {
         self.files.insert(path, text.into());
+        self
+    }
+
+    pub(crate) fn page(mut self, controller: &str, command: AdminRead, page: Vec<u8>) -> Self {
+        self.pages.insert(command.path(controller), page);
         self
     }
 
@@ -155,7 +163,8 @@ impl Source for Faked {
     }
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
-        Live::new().admin(controller, command)
+        let page = self.pages.get(&command.path(controller)).cloned();
+        page.map_or_else(|| Live::new().admin(controller, command), Ok)
     }
 
     fn taken_ns(&self) -> i64 {

@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section, write_file};
 use iodyno_job::{Job, apply, parse_seconds};
+use iodyno_model::Rounds;
 use serde::{Deserialize, Serialize};
 
 mod bench_fio;
 mod order;
+mod rounds;
+mod scale;
 
 use crate::plan::{FORMAT, PlanError, Stop, StopForm};
 use order::{Axis, cells, refinement};
@@ -24,6 +27,9 @@ pub struct Study {
     /// One line about it.
     #[serde(default)]
     pub about: String,
+    /// What has to be done to a drive before, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub before: String,
     /// Files and devices, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
@@ -38,6 +44,9 @@ pub struct Study {
     pub repeat: u32,
     #[serde(default)]
     stop: StopForm,
+    /// Points are measured in rounds, until a drive is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Rounds>,
     /// Options of all points, as in a job file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub job: BTreeMap<String, toml::Value>,
@@ -61,6 +70,9 @@ pub struct StudyStep {
     /// Each of its points has a new file of its own in the target, a directory.
     #[serde(default)]
     pub own_file: bool,
+    /// It is measured once, after the rounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after: bool,
     /// Options of its points.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub job: BTreeMap<String, toml::Value>,
@@ -102,6 +114,8 @@ pub struct Point {
     pub target: String,
     /// Which time it is, from 0.
     pub repetition: u32,
+    /// Its round, from 1; `None`: it is not one of a round.
+    pub round: Option<u32>,
     /// All its options, by name.
     pub options: Vec<(String, String)>,
     /// It ends once it is known well enough.
@@ -115,6 +129,12 @@ impl Point {
     pub fn writes(&self) -> bool {
         let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
         rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
+    }
+
+    /// How long it takes, ns, where its options say so.
+    pub fn runtime_ns(&self) -> Option<u64> {
+        let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
+        parse_seconds(runtime).ok()
     }
 }
 
@@ -153,6 +173,7 @@ impl Study {
         }
         study.stop().map_err(form)?;
         study.check(name)?;
+        study.check_rounds().map_err(form)?;
         Ok(study)
     }
 
@@ -162,11 +183,13 @@ impl Study {
             format: FORMAT.into(),
             name: name.into(),
             about: String::new(),
+            before: String::new(),
             targets: Vec::new(),
             order: Order::default(),
             fresh: false,
             repeat: 1,
             stop: StopForm::default(),
+            rounds: None,
             job: BTreeMap::new(),
             grid: BTreeMap::new(),
             steps: Vec::new(),
@@ -269,6 +292,9 @@ impl Study {
 
     /// All points in their order; `seed` is of the random one.
     pub fn points(&self, seed: u64) -> Vec<Point> {
+        if let Some(rounds) = &self.rounds {
+            return self.points_in_rounds(rounds);
+        }
         let mut points = Vec::new();
         for repetition in 0..self.repeat {
             for target in &self.targets {
@@ -318,8 +344,10 @@ impl Study {
             title,
             target: target.to_owned(),
             repetition,
+            round: None,
             options: options.into_iter().collect(),
-            until_known: step.until == Until::Known,
+            // In a round each lasts its time.
+            until_known: step.until == Until::Known && self.rounds.is_none(),
             own_file: step.own_file,
         }
     }
@@ -406,4 +434,12 @@ const PRESETS: &[(&str, &str)] = &[
     ("database", include_str!("../../../../plans/database.toml")),
     ("file-layout", include_str!("../../../../plans/file-layout.toml")),
     ("trim-effect", include_str!("../../../../plans/trim-effect.toml")),
+    ("snia-iops", include_str!("../../../../plans/snia-iops.toml")),
+    ("snia-throughput", include_str!("../../../../plans/snia-throughput.toml")),
+    ("snia-latency", include_str!("../../../../plans/snia-latency.toml")),
+    ("snia-wsat", include_str!("../../../../plans/snia-wsat.toml")),
+    ("snia-hir", include_str!("../../../../plans/snia-hir.toml")),
+    ("snia-xsr", include_str!("../../../../plans/snia-xsr.toml")),
+    ("snia-cbw", include_str!("../../../../plans/snia-cbw.toml")),
+    ("snia-dirth", include_str!("../../../../plans/snia-dirth.toml")),
 ];

@@ -116,6 +116,7 @@ impl Run {
             // fio counts a group at each stonewall, and at new_group, which is rare.
             phase: group.unwrap_or(0),
             group: group.unwrap_or(0),
+            round: None,
             targets,
             workload,
             source: source(&self.version),

@@ -45,6 +45,7 @@ impl Imported {
             return;
         }
         let mut measurement = Measurement {
+            round: None,
             name: stem.to_owned(),
             phase: 0,
             group: 0,

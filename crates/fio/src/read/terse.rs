@@ -124,6 +124,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
     let failure = (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string());
     let group = fields[group].trim().parse().unwrap_or(0);
     let measurement = Measurement {
+        round: None,
         name: fields.get(name..first - 2).unwrap_or_default().join(";"),
         phase: group,
         group,

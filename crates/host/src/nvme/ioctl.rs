@@ -38,6 +38,9 @@ const _: () = assert!(size_of::<PassthroughCommand>() == 72);
 const GET_LOG_PAGE: u8 = 0x02;
 const IDENTIFY: u8 = 0x06;
 const HEALTH_LOG: u32 = 0x02;
+const SANITIZE_LOG: u32 = 0x81;
+const ACTIVE_NAMESPACES: u32 = 0x02;
+const ALLOCATED_NAMESPACES: u32 = 0x10;
 const ALL_NAMESPACES: u32 = 0xffff_ffff;
 
 /// Sends a command that reads and gives its answer. Only [`AdminRead`]'s
@@ -46,13 +49,16 @@ const ALL_NAMESPACES: u32 = 0xffff_ffff;
 pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8>> {
     let length = command.length_bytes();
     let mut data = vec![0_u8; length];
+    // Number of dwords, zero-based, in the upper half.
+    let log = |page: u32| page | (length as u32 / 4 - 1) << 16;
     let (opcode, namespace_id, dword_10) = match command {
         AdminRead::IdentifyNamespace(nsid) => (IDENTIFY, nsid, 0),
         AdminRead::IdentifyController => (IDENTIFY, 0, 1),
-        // Number of dwords, zero-based, in the upper half.
-        AdminRead::Health => {
-            (GET_LOG_PAGE, ALL_NAMESPACES, HEALTH_LOG | (length as u32 / 4 - 1) << 16)
-        }
+        // Those behind namespace id 0: all.
+        AdminRead::ActiveNamespaces => (IDENTIFY, 0, ACTIVE_NAMESPACES),
+        AdminRead::AllocatedNamespaces => (IDENTIFY, 0, ALLOCATED_NAMESPACES),
+        AdminRead::Health => (GET_LOG_PAGE, ALL_NAMESPACES, log(HEALTH_LOG)),
+        AdminRead::SanitizeStatus => (GET_LOG_PAGE, 0, log(SANITIZE_LOG)),
     };
     let mut request = PassthroughCommand {
         opcode,

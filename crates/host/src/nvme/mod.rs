@@ -3,8 +3,13 @@
 mod identify;
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer
 pub(crate) mod ioctl;
+mod purge;
 mod smart;
 
 pub(crate) use identify::total_capacity;
 pub use identify::{parse_identify_controller, parse_identify_namespace};
+pub use purge::{
+    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, parse_format_in_use,
+    parse_purge_support, parse_sanitize_status,
+};
 pub use smart::parse_health_log;

@@ -15,6 +15,18 @@ pub(crate) struct Carrying {
     /// The fio of `--generator fio` [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) allowing: Allowing,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+/// What may be written.
+#[derive(Debug, Args)]
+pub(crate) struct Allowing {
     /// A device that jobs may write and trim, by SERIAL[:nsid], WWID or by-id name; dm, md and
     /// loop devices by UUID or NAME:SIZE; an existing file by its path
     #[arg(long, value_name = "WORD")]
@@ -22,11 +34,6 @@ pub(crate) struct Carrying {
     /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
     #[arg(long, value_name = "WORD")]
     pub(crate) discard_data: Vec<String>,
-    /// More data sheets: a TOML file, also several times
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) table: Table,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,6 +45,13 @@ pub(crate) enum RunGenerator {
 }
 
 impl Carrying {
+    /// What may be written, and lost.
+    pub(crate) fn permission(&self) -> iodyno_target::Permission {
+        self.allowing.permission()
+    }
+}
+
+impl Allowing {
     /// What may be written, and lost.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         iodyno_target::Permission {

@@ -5,6 +5,7 @@ mod compare;
 mod export;
 mod import;
 mod plot;
+mod prepare;
 mod report;
 mod sweep;
 
@@ -12,11 +13,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use carrying::{Carrying, RunGenerator};
+pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
 pub(crate) use plot::Plot;
+pub(crate) use prepare::Prepare;
 pub(crate) use report::Report;
 pub(crate) use sweep::{Resume, Sweep, SweepOrder};
 
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Run fio's job files, or jobs as fio's command line says them
     Run(Run),
+    /// Empty drives and fill them, so that their state is known
+    Prepare(Prepare),
     /// Measure a grid of points, each until it is known
     Sweep(Sweep),
     /// Go on with a sweep that was stopped or killed

@@ -39,6 +39,9 @@ pub(crate) struct Sweep {
     /// A point ends after this time at the latest
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
+    /// All times and sizes of the plan become so many times as much: 0.01 to try it out
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f64>,
     /// Points that write may end early, too: what is asked is the drive as it is just now
     #[arg(long)]
     pub(crate) fresh: bool,

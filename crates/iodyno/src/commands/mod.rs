@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod plot;
+pub(crate) mod prepare;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;

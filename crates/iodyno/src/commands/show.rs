@@ -1,14 +1,19 @@
 //! `iodyno show`: prints a run again, judged anew.
 
+use std::fmt::Write as _;
+
 use anyhow::Result;
+use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, RunRecord, RunState};
+use iodyno_model::{Assessment, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
-use iodyno_report::document::run_document;
+use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
-use iodyno_report::text::{jobs_text, results_table, run_heading, run_text};
+use iodyno_report::text::{
+    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
+};
 use iodyno_store::Store;
 
 use crate::arguments::{Format, Show, Table};
@@ -110,9 +115,12 @@ fn assessed(
     let status = exit_status(record, &assessment, judging.accept_unjudged);
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
+    let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
+    let study = study.and_then(|study| study.rounds.clone().map(|rounds| (study, rounds)));
     let text = match judging.shape {
         _ if context.json => {
-            let document = run_document(record, &assessment, status as u8);
+            let mut document = run_document(record, &assessment, status as u8);
+            document.rounds = study.as_ref().map(|(_, rounds)| TargetRounds::of(rounds, record));
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
         Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
@@ -123,7 +131,10 @@ fn assessed(
                 RunState::Done => "iodyno show last says all of it",
                 _ => "iodyno resume goes on",
             };
-            let table = results_table(record, Some(&assessment), &style);
+            let table = match &study {
+                Some((_, rounds)) => in_rounds(record, rounds, &style),
+                None => results_table(record, Some(&assessment), &style),
+            };
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
         Shape::Jobs => {
@@ -138,7 +149,28 @@ fn assessed(
                 jobs_text(record, &assessment, &style)
             )
         }
-        Shape::Text => run_text(record, &assessment, status as u8, &style)?,
+        Shape::Text => {
+            let text = run_text(record, &assessment, status as u8, &style)?;
+            match &study {
+                Some((study, rounds)) => {
+                    let plan = RoundsPlan { rounds, about: &study.about, before: &study.before };
+                    let report = pts_text(record, &plan, &style);
+                    format!("{text}\n{report}\n{}", rounds_text(record, rounds, &style))
+                }
+                None => text,
+            }
+        }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// Rounds in short, and a line for each point that came after them.
+fn in_rounds(record: &RunRecord, rounds: &Rounds, style: &Style) -> String {
+    let mut text = rounds_text(record, rounds, style);
+    let mut after = record.clone();
+    after.measurements.retain(|of| of.round.is_none());
+    if !after.measurements.is_empty() {
+        let _ = write!(text, "\nAfter the rounds\n{}", results_table(&after, None, style));
+    }
+    text
 }

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Early, Options, Order, Plan, Point, Resumed, Study, differences};
+use iodyno_campaign::{Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences};
 use iodyno_fio::FioGenerator;
 use iodyno_host::Depth;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{RunRecord, format_duration_ns};
+use iodyno_model::{Rounds, RunRecord, format_duration_ns};
 use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let (points, left_out) = allowed(all, &arguments.carrying);
+    whole_rounds(&study, left_out)?;
     if points.is_empty() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
@@ -36,7 +37,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let outline = outline(&study, &points, left_out)?;
     if arguments.dry_run {
         let mut text = outline;
-        for (n, point) in points.iter().enumerate() {
+        // One round is as the other.
+        let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
+        for (n, point) in shown.enumerate() {
             let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.target);
         }
         terminal::print(&text)?;
@@ -59,9 +62,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let told = differences(&record, &now)
         .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
-    let (all, _) = allowed(study.points(0), &arguments.carrying);
+    let (all, left_out) = allowed(study.points(0), &arguments.carrying);
     let count = all.len();
-    let (resumed, left) = Resumed::of(&record, all);
+    let (resumed, left) = Resumed::of(&record, all, study.rounds.as_ref());
     if !context.quiet {
         terminal::note(&format!("{} of {count} points are left", left.len()));
     }
@@ -70,6 +73,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             (context.store()?, context.claims(&arguments.carrying.datasheet)?);
         return print(context, &mut store, &claims, &record, &arguments.carrying);
     }
+    whole_rounds(&study, left_out)?;
     let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
     measure(context, &study, &left, &arguments.carrying, start)
 }
@@ -77,6 +81,17 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
 /// What the words mean: the plan, and what they change of it.
 fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
+    if let Some(factor) = arguments.scale {
+        if !(factor > 0.0 && factor.is_finite()) {
+            return Err(Usage("--scale: a number above 0 was expected".into()).into());
+        }
+        study.scale(factor);
+    }
+    let ends = arguments.fresh || arguments.precision.is_some() || arguments.max_time.is_some();
+    if study.rounds.is_some() && ends {
+        let why = "each point of a round lasts its time: --scale makes all of them shorter";
+        return Err(Usage(why.into()).into());
+    }
     let halves = |word: &str, expected: &str| match word.split_once('=') {
         Some((option, value)) => Ok((option.to_owned(), value.to_owned())),
         None => Err(Usage(format!("{word}: {expected} was expected"))),
@@ -150,7 +165,7 @@ fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
     let may_write = |point: &Point| {
         let path = Path::new(&point.target);
         point.own_file
-            || !carrying.allow_write.is_empty()
+            || !carrying.allowing.allow_write.is_empty()
             || !path.exists()
             || iodyno_target::is_laid_out(path)
     };
@@ -160,8 +175,24 @@ fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
     (points, left_out)
 }
 
+/// Refuses rounds of which points would be left out: they are another test.
+fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
+    if study.rounds.is_some() && left_out > 0 {
+        let why = "its rounds write: --allow-write says what may be written";
+        return Err(Usage(why.into()).into());
+    }
+    Ok(())
+}
+
 /// How many points, how long at most, what is left out.
 fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
+    let before = match study.before.as_str() {
+        "" => String::new(),
+        before => format!("to be done before, since nothing here does it: {before}\n"),
+    };
+    if let Some(rounds) = &study.rounds {
+        return Ok(rounds_outline(study, rounds, points) + &before);
+    }
     let stop = study.stop().map_err(Usage)?;
     let timed = points.iter().filter(|point| point.until_known).count();
     let mut text = format!("{}: {} points", study.name, points.len());
@@ -189,7 +220,39 @@ fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
             "{left_out} that write are left out: --allow-write says what may be written"
         );
     }
-    Ok(text)
+    Ok(text + &before)
+}
+
+/// How many rounds, how long each, and what has to be done before.
+fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
+    let target = points.first().map(|point| &point.target);
+    let of = |round: Option<u32>| {
+        points.iter().filter(move |point| Some(&point.target) == target && point.round == round)
+    };
+    // Without a time of its own a point takes as long as its work does.
+    let time = |ns: Option<u64>| {
+        ns.map_or("as long as it takes".into(), |ns| format_duration_ns(ns as f64))
+    };
+    let lasts = |round| of(round).map(Point::runtime_ns).sum::<Option<u64>>();
+    let most = u64::from(rounds.most);
+    let (each, after) = (lasts(Some(1)), lasts(None));
+    let mut text = format!(
+        "{}: rounds of {} points, {} each, until steady: {} to {} rounds, at most {}\n",
+        study.name,
+        of(Some(1)).count(),
+        time(each),
+        rounds.window,
+        most,
+        time(each.map(|ns| ns * most)),
+    );
+    let count = of(None).count();
+    if count > 0 {
+        let _ = writeln!(text, "points once after them: {count}, {}", time(after));
+    }
+    if study.targets.len() > 1 {
+        text.push_str("on each target, one after the other\n");
+    }
+    text
 }
 
 /// How a study is taken up.
@@ -209,14 +272,22 @@ fn measure(
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     let for_fio = carrying.generator == RunGenerator::Fio;
-    let script = study.script(points, for_fio)?;
+    let (rounds, once) = match &study.rounds {
+        Some(asked) => {
+            let (rounds, once) = InRounds::new(asked.clone(), points);
+            (Some(rounds), once)
+        }
+        None => (None, points.to_vec()),
+    };
+    let script = study.script(&once, for_fio)?;
     let stop = study.stop().map_err(Usage)?;
     let early = match study.fresh {
-        _ if for_fio => Early::Never,
+        _ if for_fio || study.rounds.is_some() => Early::Never,
         true => Early::All,
         false => Early::Reads,
     };
     let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
+    let plan = Plan { rounds, ..plan };
     let mut setup = Setup::new(context, &carrying.datasheet)?;
     let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
         RunGenerator::Native => Box::new(NativeGenerator::new()),

@@ -20,6 +20,8 @@ pub struct Measurement {
     pub name: String,
     /// Phase within the run: equal phase means at the same time.
     pub phase: u32,
+    /// Which round of a plan in rounds, from 1; null: it is not one of a round.
+    pub round: Option<u32>,
     /// What is known of the I/O, in fio's option names; what is not known is absent.
     pub workload: BTreeMap<String, String>,
     /// Targets: block device names or paths.
@@ -190,6 +192,7 @@ impl Measurement {
         Self {
             name: measurement.name.clone(),
             phase: measurement.phase,
+            round: measurement.round,
             workload: workload(&measurement.workload),
             targets: measurement.targets.clone(),
             started: measurement.started_ns.map(rfc3339),

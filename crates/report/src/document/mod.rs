@@ -10,10 +10,12 @@ pub mod estimate;
 pub mod host;
 pub mod measurement;
 pub mod read;
+mod rounds;
 mod run;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
+pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
     RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,

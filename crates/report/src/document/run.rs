@@ -9,6 +9,7 @@ use super::drive::Drive;
 use super::estimate::rfc3339;
 use super::host::{Host, Link};
 use super::measurement::Measurement;
+use super::rounds::TargetRounds;
 use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
 
 /// A run with all that was measured and judged: `iodyno.run/1`. SI base units
@@ -45,6 +46,9 @@ pub struct RunDocument {
     pub targets: Vec<String>,
     /// Measurements, in order of time.
     pub measurements: Vec<Measurement>,
+    /// How far the rounds of a plan in rounds came, by target; absent of other plans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Vec<TargetRounds>>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
     /// What came of each rule.
@@ -215,6 +219,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
                 Measurement::new(measurement, judged)
             })
             .collect(),
+        rounds: None,
         findings: assessment.findings.iter().map(Finding::from).collect(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),
         ruleset: assessment.ruleset.clone(),

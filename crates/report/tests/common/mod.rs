@@ -83,6 +83,7 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
         phase,
 
         group: 0,
+        round: None,
         targets: targets.iter().map(ToString::to_string).collect(),
         workload: Workload {
             rw: Some(rw.into()),

@@ -58,6 +58,7 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
         phase: 0,
 
         group: 0,
+        round: None,
         targets: vec!["nvme0n1".into()],
         workload: Workload { rw: Some("randread".into()), bs: Some(4096), ..Workload::default() },
         source: "simulated".into(),

@@ -160,6 +160,7 @@ impl Job {
         // fio counts a group at each stonewall, and at new_group, which is rare.
         let group = self.head.group.unwrap_or(0);
         Measurement {
+            round: None,
             name: self.head.name,
             phase: group,
             group,

@@ -21,6 +21,7 @@ pub(super) fn measurement(
         name: of.name.clone(),
         phase: of.phase,
         group: 0,
+        round: of.round,
         targets: of.targets.clone(),
         workload: workload(&of.workload),
         source: of.source.clone(),

@@ -1,0 +1,266 @@
+//! Rounds on simulated drives, whose truth is known: when a study is over, and
+//! how it goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iodyno_campaign::{
+    Early, Event, InRounds, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
+};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::{ClaimBook, Convergence};
+use iodyno_load::{
+    ClearedJob, LoadError, LoadGenerator, Noise, Observer, PhaseReport, ProbeSample,
+    SimulatedDrive, SimulatedGenerator,
+};
+use iodyno_model::{Origin, RunRecord, RunState};
+use iodyno_stats::{Steady, SteadyBy};
+use iodyno_store::Store;
+use iodyno_target::{Permission, ReadClearance};
+
+/// A drive whose rate depends on how many phases it has seen.
+struct Aging<'a> {
+    inside: SimulatedGenerator,
+    iops_max: &'a dyn Fn(u32) -> f64,
+    phases: u32,
+}
+
+impl LoadGenerator for Aging<'_> {
+    fn source(&self) -> String {
+        self.inside.source()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        let iops_max = (self.iops_max)(self.phases);
+        let noise = Noise::White(0.01);
+        let drive = SimulatedDrive { iops_max, noise, ..SimulatedDrive::default() };
+        self.inside.set_drive(&jobs[0].target(), drive);
+        self.phases += 1;
+        self.inside.run(jobs, observer)
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        self.inside.probe(target, offsets, bytes, max_ns)
+    }
+}
+
+/// Says stop once so many measurements are done.
+struct StopAfter<'a>(u32, &'a AtomicBool);
+
+impl Watcher for StopAfter<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Done(_) = event {
+            self.0 = self.0.saturating_sub(1);
+            self.1.store(self.0 == 0, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Store,
+    study: Study,
+}
+
+impl Stage {
+    /// Rounds of a read and a write, and a point after them.
+    fn new(rounds: &str) -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::create_dir(folder.path().join("sys")).unwrap();
+        let target = folder.path().canonicalize().unwrap().join("drive");
+        let text = format!(
+            "format = \"iodyno.plan/1\"\nname = \"rounds\"\norder = \"written\"\n\
+             targets = [{target:?}]\n[rounds]\n{rounds}\n\
+             track = [{{ point = \"write\", metric = \"iops\" }}]\n\
+             [job]\nsize = \"1m\"\nbs = \"4k\"\niodepth = 64\ntime_based = 1\nruntime = \"1s\"\n\
+             [[step]]\nname = \"read\"\njob = {{ rw = \"randread\" }}\n\
+             [[step]]\nname = \"write\"\njob = {{ rw = \"randwrite\" }}\n\
+             [[step]]\nname = \"last\"\nafter = true\njob = {{ rw = \"randwrite\" }}\n"
+        );
+        let study = Study::parse(&text, "rounds").unwrap();
+        Self { folder, store: Store::in_memory().unwrap(), study }
+    }
+
+    fn points(&self) -> Vec<Point> {
+        self.study.points(0)
+    }
+
+    fn run(&mut self, drive: &mut Aging<'_>) -> RunRecord {
+        let points = self.points();
+        self.part(drive, &points, None, u32::MAX)
+    }
+
+    /// Measures `points`, so many at most.
+    fn part(
+        &mut self,
+        drive: &mut Aging<'_>,
+        points: &[Point],
+        resumed: Option<Resumed>,
+        most: u32,
+    ) -> RunRecord {
+        let source = Captured::open(self.folder.path()).unwrap();
+        let host = snapshot(&source, Depth::Full);
+        let asked = self.study.rounds.clone().unwrap();
+        let (rounds, once) = InRounds::new(asked, points);
+        assert!(once.len() <= 3 * self.study.targets.len(), "each point once: {once:?}");
+        let script = self.study.script(&once, false).unwrap();
+        let text = self.study.to_toml().unwrap();
+        let stop = self.study.stop().unwrap();
+        let plan = Plan::of_study("rounds", script, text, stop, Early::Never);
+        let plan = Plan { rounds: Some(rounds), ..plan };
+        let interrupted = AtomicBool::new(false);
+        let options = Options {
+            resumed,
+            origin: Origin::Simulated,
+            ..Options::of_jobs("", Permission::default())
+        };
+        let mut tools = Tools {
+            source: &source,
+            generator: drive,
+            claims: &ClaimBook::builtin(),
+            store: &mut self.store,
+            watcher: &mut StopAfter(most, &interrupted),
+            interrupted: &interrupted,
+        };
+        let id = carry_out(&mut tools, &plan, &host, &[], &options).unwrap();
+        self.store.load(&id).unwrap()
+    }
+}
+
+fn aging(iops_max: &dyn Fn(u32) -> f64) -> Aging<'_> {
+    Aging { inside: SimulatedGenerator::new(7), iops_max, phases: 0 }
+}
+
+/// (name, round) of all that was measured.
+fn measured(record: &RunRecord) -> Vec<(&str, Option<u32>)> {
+    record.measurements.iter().map(|of| (of.name.as_str(), of.round)).collect()
+}
+
+fn rounds_of(record: &RunRecord) -> Option<u32> {
+    record.measurements.iter().filter_map(|of| of.round).max()
+}
+
+/// For four rounds a cache swallows all, then the rate falls over the cliff, to
+/// a tenth within three rounds.
+fn cliff(phase: u32) -> f64 {
+    match phase / 2 {
+        0..4 => 500e3,
+        4 => 300e3,
+        5 => 120e3,
+        _ => 50e3,
+    }
+}
+
+#[test]
+fn steady_state_is_found_behind_the_cliff() {
+    let mut stage = Stage::new("");
+    let record = stage.run(&mut aging(&cliff));
+    assert_eq!(record.run.state, RunState::Done);
+    // The first window without a step in it.
+    assert_eq!(rounds_of(&record), Some(11));
+    let asked = stage.study.rounds.clone().unwrap();
+    let found = Convergence::of(&asked, record.measurements.iter());
+    assert_eq!((found.steady_in, found.window(&asked)), (Some(11), Some(7..=11)));
+    let average = found.tracks[0].window.unwrap().average;
+    assert!((average / 50e3 - 1.0).abs() < 0.01, "{average}");
+    let all = measured(&record);
+    assert_eq!((all.len(), all[0], all[1]), (23, ("read", Some(1)), ("write", Some(1))));
+    assert_eq!(all[22], ("last", None), "what comes after the rounds is measured once");
+    // Fixed order, and each for its whole time.
+    assert!(all[..22].chunks(2).all(|round| round[0].0 == "read" && round[1].0 == "write"));
+    assert!(record.measurements.iter().all(|of| of.duration_ns == Some(1_000_000_000)));
+}
+
+#[test]
+fn a_slope_that_fio_lets_pass_is_not_steady() {
+    // 4 % of the mean by the round: 16 % over the window.
+    let ramp = |phase: u32| 100e3 * (1.0 + 0.04 * f64::from(phase / 2));
+    let mut stage = Stage::new("most = 9\nexcursion_percent = 100.0");
+    let record = stage.run(&mut aging(&ramp));
+    assert_eq!(rounds_of(&record), Some(9), "all the rounds there are");
+    let asked = stage.study.rounds.clone().unwrap();
+    let found = Convergence::of(&asked, record.measurements.iter());
+    assert_eq!((found.steady_in, found.last), (None, Some(9)));
+    let values: Vec<f64> = found.tracks[0].values.iter().map(|value| value.unwrap()).collect();
+    let fio = Steady { by: SteadyBy::Slope, limit: 10.0, percent: true, samples: 5 };
+    assert!(fio.is_attained(&values));
+    // It is not steady, but the point after the rounds is measured all the same.
+    assert_eq!(measured(&record).last(), Some(&("last", None)));
+}
+
+#[test]
+fn a_run_goes_on_in_the_round_that_it_was_left_in() {
+    let mut whole = Stage::new("");
+    let expected = whole.run(&mut aging(&|_| 100e3));
+    assert_eq!(rounds_of(&expected), Some(5));
+    // In the first round, within the window, behind its last point, behind all.
+    for most in [1, 7, 10, 11] {
+        let mut stage = Stage::new("");
+        let mut drive = aging(&|_| 100e3);
+        let points = stage.points();
+        let before = stage.part(&mut drive, &points, None, most);
+        assert_eq!(before.measurements.len(), most as usize);
+        let rounds = stage.study.rounds.clone();
+        let (resumed, left) = Resumed::of(&before, stage.points(), rounds.as_ref());
+        if most < 11 {
+            assert_eq!(before.run.state, RunState::Interrupted);
+            // As many as the rest of 25 rounds, or none but the last once it is steady.
+            let count = if most < 10 { 25 * 2 + 1 - most as usize } else { 1 };
+            assert_eq!(left.len(), count);
+            let record = stage.part(&mut drive, &left, Some(resumed), u32::MAX);
+            assert_eq!(measured(&record), measured(&expected));
+        } else {
+            assert_eq!(left, []);
+        }
+    }
+}
+
+#[test]
+fn targets_have_rounds_of_their_own() {
+    let mut stage = Stage::new("");
+    let other = stage.folder.path().canonicalize().unwrap().join("other");
+    stage.study.targets.push(other.to_str().unwrap().to_owned());
+    // The second target is slower at first.
+    let rate = |phase: u32| if (11..15).contains(&phase) { 20e3 } else { 100e3 };
+    let record = stage.run(&mut aging(&rate));
+    let rounds = |name: &str| {
+        let of = record.measurements.iter().filter(|of| of.targets[0].ends_with(name));
+        of.filter_map(|of| of.round).max()
+    };
+    assert_eq!((rounds("drive"), rounds("other")), (Some(5), Some(7)));
+}
+
+#[test]
+fn what_contradicts_rounds_is_named() {
+    let base = Stage::new("").study.to_toml().unwrap();
+    let refused = |from: &str, to: &str| {
+        assert!(base.contains(from), "{from}: {base}");
+        Study::parse(&base.replace(from, to), "mine").unwrap_err().to_string()
+    };
+    for (from, to, word) in [
+        ("point = \"write\"", "point = \"wriet\"", "there is no point `wriet`"),
+        ("point = \"write\"", "point = \"last\"", "there is no point `last`"),
+        ("name = \"read\"", "name = \"write\"", "several points"),
+        ("order = \"written\"", "order = \"random\"", "order"),
+        ("repeat = 1", "repeat = 2", "repeat"),
+        ("window = 5", "window = 1", "window"),
+        ("window = 5", "window = 26", "window"),
+        ("slope_percent = 10.0", "slope_percent = -1.0", "percents"),
+        ("metric = \"iops\"", "metric = \"iosp\"", "iosp"),
+        ("most = 25", "moost = 25", "moost"),
+    ] {
+        let said = refused(from, to);
+        assert!(said.contains(word), "{from} -> {to}: {said}");
+    }
+}

@@ -1,0 +1,232 @@
+//! What a drive says of how it can be emptied, and of emptying itself.
+
+use zerocopy::byteorder::little_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+/// Identify Controller (Base Specification 2.0, figure 275), what Format NVM
+/// and Sanitize need.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct ControllerPage {
+    _vid_to_crdt: [u8; 256],
+    oacs: U16,
+    _acl_to_mxtmt: [u8; 70],
+    sanicap: U32,
+    _hmminds_to_fuses: [u8; 192],
+    fna: u8,
+}
+
+/// Identify Namespace (NVM Command Set Specification 1.0, figure 97), how the
+/// namespace is formatted.
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct NamespacePage {
+    _nsze_to_nsfeat: [u8; 25],
+    nlbaf: u8,
+    flbas: u8,
+    _mc_dpc: [u8; 2],
+    dps: u8,
+}
+
+/// Sanitize Status (Base Specification 2.0, figure 267).
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct SanitizePage {
+    progress: U16,
+    status: U16,
+    _command: U32,
+    _overwrite_s: U32,
+    block_erase_s: U32,
+    crypto_erase_s: U32,
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(offset_of!(ControllerPage, oacs) == 256);
+    assert!(offset_of!(ControllerPage, sanicap) == 328);
+    assert!(offset_of!(ControllerPage, fna) == 524);
+    assert!(offset_of!(NamespacePage, flbas) == 26);
+    assert!(offset_of!(NamespacePage, dps) == 29);
+    assert!(offset_of!(SanitizePage, block_erase_s) == 12);
+    assert!(offset_of!(SanitizePage, crypto_erase_s) == 16);
+};
+
+/// Which ways of emptying a drive offers, and how far they reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PurgeSupport {
+    /// Format NVM (OACS bit 1).
+    pub format: bool,
+    /// Namespaces can be managed, and all of them listed (OACS bit 3).
+    pub namespace_management: bool,
+    /// A format is one of all namespaces (FNA bit 0).
+    pub format_is_of_all: bool,
+    /// A secure erase is one of all namespaces (FNA bit 1).
+    pub erase_is_of_all: bool,
+    /// Format NVM can erase cryptographically (FNA bit 2).
+    pub format_crypto: bool,
+    /// Sanitize by cryptographic erase (SANICAP bit 0).
+    pub sanitize_crypto: bool,
+    /// Sanitize by block erase (SANICAP bit 1).
+    pub sanitize_block: bool,
+}
+
+/// Reads an Identify Controller page; `None` where it is too short.
+pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
+    let (page, _) = ControllerPage::ref_from_prefix(page).ok()?;
+    let (oacs, sanicap) = (page.oacs.get(), page.sanicap.get());
+    Some(PurgeSupport {
+        format: oacs & 1 << 1 != 0,
+        namespace_management: oacs & 1 << 3 != 0,
+        format_is_of_all: page.fna & 1 != 0,
+        erase_is_of_all: page.fna & 1 << 1 != 0,
+        format_crypto: page.fna & 1 << 2 != 0,
+        sanitize_crypto: sanicap & 1 != 0,
+        sanitize_block: sanicap & 1 << 1 != 0,
+    })
+}
+
+/// How a namespace is formatted: what Format NVM takes to leave it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormatInUse {
+    /// LBA format, 0..=63.
+    pub index: u8,
+    /// Metadata is a part of the logical block (FLBAS bit 4).
+    pub metadata_inline: bool,
+    /// Type of end-to-end protection, 0 = none (DPS bits 2:0).
+    pub protection: u8,
+    /// Protection information is in the first bytes of the metadata (DPS bit 3).
+    pub protection_first: bool,
+}
+
+/// Reads an Identify Namespace page; `None` where it is too short.
+pub fn parse_format_in_use(page: &[u8]) -> Option<FormatInUse> {
+    let (page, _) = NamespacePage::ref_from_prefix(page).ok()?;
+    let upper = if page.nlbaf > 15 { (page.flbas & 0x60) >> 1 } else { 0 };
+    Some(FormatInUse {
+        index: page.flbas & 0xf | upper,
+        metadata_inline: page.flbas & 1 << 4 != 0,
+        protection: page.dps & 7,
+        protection_first: page.dps & 1 << 3 != 0,
+    })
+}
+
+/// What became of the last sanitize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SanitizeState {
+    /// There was none.
+    Never,
+    /// It was completed.
+    Done,
+    /// It goes on.
+    Going,
+    /// It failed.
+    Failed,
+}
+
+/// What the Sanitize Status log says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SanitizeStatus {
+    /// Of the last sanitize.
+    pub state: SanitizeState,
+    /// Share of it that is done, 0..=1.
+    pub done: f64,
+    /// What a block erase takes, s; `None`: the drive does not say.
+    pub block_erase_s: Option<u32>,
+    /// What a cryptographic erase takes, s; `None`: the drive does not say.
+    pub crypto_erase_s: Option<u32>,
+}
+
+/// Reads a Sanitize Status log (log page 81h); `None` where it is too short or
+/// its status is none that the specification names.
+pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
+    let (page, _) = SanitizePage::ref_from_prefix(page).ok()?;
+    let state = match page.status.get() & 7 {
+        0 => SanitizeState::Never,
+        // 4: although its blocks were asked to be kept, they are deallocated.
+        1 | 4 => SanitizeState::Done,
+        2 => SanitizeState::Going,
+        3 => SanitizeState::Failed,
+        _ => return None,
+    };
+    let seconds = |field: U32| Some(field.get()).filter(|seconds| *seconds != u32::MAX);
+    Some(SanitizeStatus {
+        state,
+        // 65535 stands for idle as well.
+        done: f64::from(page.progress.get()) / 65536.0,
+        block_erase_s: seconds(page.block_erase_s).filter(|seconds| *seconds > 0),
+        crypto_erase_s: seconds(page.crypto_erase_s).filter(|seconds| *seconds > 0),
+    })
+}
+
+/// The namespace ids of a namespace list (Base Specification 2.0, figure 274):
+/// ascending, ended by a zero.
+pub fn namespace_ids(page: &[u8]) -> Vec<u32> {
+    let (ids, _) = page.as_chunks::<4>();
+    ids.iter().map(|id| u32::from_le_bytes(*id)).take_while(|id| *id != 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_is_where_the_specification_has_it() {
+        let mut page = vec![0_u8; 4096];
+        let none = parse_purge_support(&page).unwrap();
+        assert!(!none.format && !none.sanitize_block && !none.erase_is_of_all);
+        let with = |page: &mut Vec<u8>, at: usize, bits: u8| {
+            page[at] = bits;
+            let support = parse_purge_support(page).unwrap();
+            page[at] = 0;
+            support
+        };
+        assert_eq!(with(&mut page, 256, 1 << 1), PurgeSupport { format: true, ..none });
+        let managed = PurgeSupport { namespace_management: true, ..none };
+        assert_eq!(with(&mut page, 256, 1 << 3), managed);
+        assert_eq!(with(&mut page, 524, 1), PurgeSupport { format_is_of_all: true, ..none });
+        assert_eq!(with(&mut page, 524, 2), PurgeSupport { erase_is_of_all: true, ..none });
+        assert_eq!(with(&mut page, 524, 4), PurgeSupport { format_crypto: true, ..none });
+        assert_eq!(with(&mut page, 328, 1), PurgeSupport { sanitize_crypto: true, ..none });
+        assert_eq!(with(&mut page, 328, 2), PurgeSupport { sanitize_block: true, ..none });
+    }
+
+    #[test]
+    fn a_format_in_use_has_all_that_a_format_sets() {
+        let mut page = vec![0_u8; 384];
+        page[25] = 63; // NLBAF, zero-based
+        page[26] = 0b0101_0011; // FLBAS
+        page[29] = 0b1010; // DPS
+        let expected = FormatInUse {
+            index: 0b10_0011,
+            metadata_inline: true,
+            protection: 2,
+            protection_first: true,
+        };
+        assert_eq!(parse_format_in_use(&page), Some(expected));
+        page[25] = 15;
+        assert_eq!(parse_format_in_use(&page).unwrap().index, 3);
+    }
+
+    #[test]
+    fn a_sanitize_is_told_with_its_progress() {
+        let mut page = vec![0_u8; 512];
+        page[..2].copy_from_slice(&0x8000_u16.to_le_bytes());
+        page[2..4].copy_from_slice(&0x0102_u16.to_le_bytes());
+        page[12..16].copy_from_slice(&90_u32.to_le_bytes());
+        page[16..20].copy_from_slice(&u32::MAX.to_le_bytes());
+        let status = parse_sanitize_status(&page).unwrap();
+        assert_eq!((status.state, status.done), (SanitizeState::Going, 0.5));
+        assert_eq!((status.block_erase_s, status.crypto_erase_s), (Some(90), None));
+        page[2] = 7;
+        assert_eq!(parse_sanitize_status(&page), None);
+    }
+
+    #[test]
+    fn short_pages_say_nothing() {
+        assert_eq!(parse_purge_support(&[0; 524]), None);
+        assert_eq!(parse_format_in_use(&[0; 29]), None);
+        assert_eq!(parse_sanitize_status(&[0; 19]), None);
+        assert_eq!(namespace_ids(&[1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9]), [1, 7]);
+        assert!(namespace_ids(&[]).is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! `iodyno prepare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use iodyno_model::PurgeMethod;
+
+use super::{Allowing, Table};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno prepare nvme0n1 --purge format --fill 2x --dry-run
+  iodyno prepare nvme0n1 --purge format --fill 2x --allow-write SERIAL
+  iodyno prepare nvme0 nvme1 --purge discard --fill 1x --allow-write SERIAL --allow-write SERIAL
+
+All data of the drives are lost. Only drives that nobody uses are touched, and only those that
+--allow-write names; what is on them (a file system, a partition table) has to be given up by
+--discard-data as well.")]
+pub(crate) struct Prepare {
+    /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)
+    #[arg(required = true)]
+    pub(crate) targets: Vec<String>,
+    /// How they are emptied
+    #[arg(long, value_enum, value_name = "METHOD", default_value = "none")]
+    pub(crate) purge: Purge,
+    /// Then write so many times their capacity, in sequence, with random data (2x)
+    #[arg(long, value_name = "TIMES", value_parser = times)]
+    pub(crate) fill: Option<f64>,
+    /// Say what would be destroyed and written, and how long that takes, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Name of the run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) allowing: Allowing,
+    /// More data sheets: a TOML file, also several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Purge {
+    /// Not at all
+    None,
+    /// Every block is trimmed
+    Discard,
+    /// Format NVM, without a secure erase
+    Format,
+    /// Format NVM with a user data erase
+    FormatUserErase,
+    /// Format NVM with a cryptographic erase
+    FormatCrypto,
+    /// Sanitize by block erase; always of the whole drive
+    SanitizeBlock,
+    /// Sanitize by cryptographic erase; always of the whole drive
+    SanitizeCrypto,
+}
+
+impl Purge {
+    /// As a drive is told.
+    pub(crate) const fn method(self) -> Option<PurgeMethod> {
+        match self {
+            Self::None => None,
+            Self::Discard => Some(PurgeMethod::Discard),
+            Self::Format => Some(PurgeMethod::Format),
+            Self::FormatUserErase => Some(PurgeMethod::FormatUserErase),
+            Self::FormatCrypto => Some(PurgeMethod::FormatCrypto),
+            Self::SanitizeBlock => Some(PurgeMethod::SanitizeBlock),
+            Self::SanitizeCrypto => Some(PurgeMethod::SanitizeCrypto),
+        }
+    }
+}
+
+/// `2x`, `0.5x`, `2`.
+fn times(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>();
+    match number {
+        Ok(times) if times > 0.0 && times <= 100.0 => Ok(times),
+        _ => Err("a number of times was expected, above 0 and at most 100: 2x".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fill_is_so_many_times() {
+        assert_eq!((times("2x"), times("0.5X"), times("3")), (Ok(2.0), Ok(0.5), Ok(3.0)));
+        for wrong in ["", "x", "0x", "-1x", "nan", "inf", "101x", "2xx", "2 x"] {
+            assert!(times(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_method_is_typed_as_it_is_called() {
+        for word in Purge::value_variants() {
+            let typed = word.to_possible_value().unwrap().get_name().to_owned();
+            assert_eq!(typed, word.method().map_or("none", PurgeMethod::name));
+        }
+    }
+}

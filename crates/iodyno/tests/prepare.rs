@@ -1,0 +1,223 @@
+//! `prepare` as a user meets it, on loop devices. Needs root, losetup,
+//! mkfs.ext4 and mount; fails by name where one is missing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{World, status, text};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
+    text(&output.stdout).trim().to_owned()
+}
+
+/// A loop device on a file of this world, with data in every block.
+struct Loop<'w> {
+    world: &'w World,
+    image: String,
+    device: String,
+}
+
+impl<'w> Loop<'w> {
+    fn new(world: &'w World, image: &str, bytes: u64) -> Self {
+        let path = world.path(image);
+        std::fs::write(&path, vec![7; bytes as usize]).unwrap();
+        let device = tool("losetup", &["--find", "--show", path.to_str().unwrap()]);
+        Self { world, image: image.into(), device }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        tool("sync", &[]);
+        std::fs::read(self.world.path(&self.image)).unwrap()
+    }
+
+    fn word(&self) -> String {
+        format!("{}:{}", self.device.strip_prefix("/dev/").unwrap(), self.bytes().len())
+    }
+
+    /// `prepare` of it with what allows everything, and more.
+    fn allowed(&self, more: &[&str]) -> Output {
+        let (word, device) = (self.word(), self.device.as_str());
+        let all = ["prepare", device, "--allow-write", &word, "--discard-data", &word];
+        self.world.run(&[&all[..], more].concat())
+    }
+}
+
+impl Drop for Loop<'_> {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup").args(["--detach", &self.device]).status();
+        assert!(detached.unwrap().success() || std::thread::panicking());
+    }
+}
+
+/// Every block of 512 bytes is another one.
+fn all_differ(bytes: &[u8]) -> bool {
+    let mut blocks: Vec<&[u8]> = bytes.chunks(512).collect();
+    let count = blocks.len();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks.len() == count
+}
+
+#[test]
+fn a_device_is_emptied_and_filled_to_its_last_block() {
+    let world = World::new();
+    // No multiple of a fill's block, nor two of them.
+    let disks = [Loop::new(&world, "a", 8 * MIB + 512 * 5), Loop::new(&world, "b", 100 << 10)];
+    for disk in &disks {
+        status(&disk.allowed(&["--purge", "discard"]), 0);
+        assert!(disk.bytes().iter().all(|byte| *byte == 0));
+        status(&disk.allowed(&["--purge", "discard", "--fill", "1x"]), 0);
+        assert!(all_differ(&disk.bytes()));
+    }
+    let output = disks[0].allowed(&["--fill", "2x", "--json"]);
+    status(&output, 0);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["plan"]["name"], "prepare");
+    let fill = &document["measurements"][0];
+    assert_eq!(fill["write"]["bytes"], 16 * MIB);
+    assert_eq!(fill["workload"]["bs"], "131072");
+    assert_eq!(document["measurements"][1]["write"]["bytes"], 512 * 5);
+}
+
+#[test]
+fn several_are_filled_at_the_same_time() {
+    let world = World::new();
+    let disks = [Loop::new(&world, "a", 4 * MIB), Loop::new(&world, "b", 4 * MIB)];
+    let words = [disks[0].word(), disks[1].word()];
+    let both = [
+        "prepare",
+        &disks[0].device,
+        &disks[1].device,
+        "--fill",
+        "1x",
+        "--json",
+        "--allow-write",
+        &words[0],
+        "--allow-write",
+        &words[1],
+    ];
+    let output = world.run(&both);
+    status(&output, 0);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let phases: Vec<&Value> =
+        document["measurements"].as_array().unwrap().iter().map(|of| &of["phase"]).collect();
+    assert_eq!((phases.len(), phases[0]), (2, phases[1]));
+    assert!(disks.iter().all(|disk| all_differ(&disk.bytes())));
+}
+
+#[test]
+fn nothing_is_written_that_was_not_named_or_is_in_use() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 8 * MIB);
+    let (word, device) = (disk.word(), disk.device.as_str());
+    let hows: [&[&str]; 3] =
+        [&["--purge", "discard"], &["--fill", "1x"], &["--purge", "discard", "--fill", "1x"]];
+    let refused = |output: Output, said: &[&str]| {
+        status(&output, 2);
+        let error = text(&output.stderr);
+        assert!(said.iter().all(|word| error.contains(word)), "{said:?}: {error}");
+    };
+    tool("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,nodiscard", device]);
+    let before = disk.bytes();
+    for how in hows {
+        let with = |more: &[&str]| world.run(&[&["prepare", device], how, more].concat());
+        refused(with(&[]), &["not named for writing", "--allow-write"]);
+        refused(with(&["--allow-write", device]), &["change at boot"]);
+        refused(with(&["--allow-write", &word]), &["ext2, ext3 or ext4", "--discard-data"]);
+        let unused = ["--allow-write", &word, "--discard-data", &word, "--allow-write", "S1"];
+        refused(with(&unused), &["S1"]);
+        assert!(disk.bytes() == before, "{how:?}");
+    }
+    for method in ["format", "format-user-erase", "sanitize-block", "sanitize-crypto"] {
+        let output = disk.allowed(&["--purge", method, "--fill", "1x"]);
+        refused(output, &["not a whole namespace", "--purge discard"]);
+    }
+    let at = world.directory("mounted");
+    tool("mount", &["-o", "ro,noload", device, at.to_str().unwrap()]);
+    let in_use = hows.map(|how| disk.allowed(how));
+    let shown = world.run(&["prepare", device, "--purge", "discard", "--dry-run"]);
+    tool("umount", &[at.to_str().unwrap()]);
+    for output in in_use {
+        refused(output, &["is in use", "mounted at", "cannot be allowed"]);
+    }
+    assert!(text(&shown.stdout).contains("is in use and would be left alone"));
+    assert!(disk.bytes() == before);
+    // A refusal is no run.
+    assert!(!text(&world.run(&["runs"]).stdout).contains("prepare"));
+    assert_eq!(world.run(&["show", "last"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_and_does_nothing() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 8 * MIB);
+    tool("mkfs.ext4", &["-q", "-E", "nodiscard", &disk.device]);
+    let before = disk.bytes();
+    let output = disk.allowed(&["--purge", "discard", "--fill", "2x", "--dry-run"]);
+    status(&output, 0);
+    let said = text(&output.stdout);
+    for words in ["Destroys all data of loop", "Writes 16 MiB to", "2x its size", "ext2, ext3"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(disk.bytes() == before);
+}
+
+#[test]
+fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 64 * MIB);
+    let word = disk.word();
+    let mut command = world.command();
+    command.args(["prepare", &disk.device, "--allow-write", &word, "--fill", "100x", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stat = format!("/sys/block/{}/stat", disk.device.strip_prefix("/dev/").unwrap());
+    // The fifth counter: writes completed.
+    let written = || -> u64 {
+        let counters = std::fs::read_to_string(&stat).unwrap();
+        counters.split_ascii_whitespace().nth(4).unwrap().parse().unwrap()
+    };
+    let (before, begun) = (written(), Instant::now());
+    while written() < before + 10 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
+        std::thread::yield_now();
+    }
+    tool("kill", &["-INT", &child.id().to_string()]);
+    let output = child.wait_with_output().unwrap();
+    status(&output, 3);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["state"], "interrupted");
+    let fill = &document["measurements"][0];
+    assert_eq!(fill["end"], "interrupted");
+    let bytes = fill["write"]["bytes"].as_u64().unwrap();
+    assert!((1..6400 * MIB).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let world = World::new();
+    let file = world.sparse("file", MIB);
+    let cases: [(&[&str], &str); 5] = [
+        (&["prepare"], "TARGETS"),
+        (&["prepare", "x"], "--purge METHOD"),
+        (&["prepare", "x", "--fill", "2y"], "2x"),
+        (&["prepare", "x", "--purge", "shred"], "format-crypto"),
+        (&["prepare", file.to_str().unwrap(), "--fill", "1x"], "not a block device"),
+    ];
+    for (arguments, words) in cases {
+        let output = world.run(arguments);
+        status(&output, 2);
+        let said = text(&output.stderr);
+        assert!(said.contains(words) && !said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}

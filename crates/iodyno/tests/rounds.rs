@@ -1,0 +1,167 @@
+//! Plans in rounds as a user meets them, on real files.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
+
+use common::{World, status, text};
+use serde_json::Value;
+
+const PRESETS: [&str; 8] = ["iops", "throughput", "latency", "wsat", "hir", "xsr", "cbw", "dirth"];
+
+fn run(world: &World, arguments: &[&str]) -> Output {
+    world.command().current_dir(world.path("")).args(arguments).output().unwrap()
+}
+
+fn document(world: &World, run_name: &str) -> Value {
+    serde_json::from_slice(&run(world, &["show", run_name, "--json"]).stdout).unwrap()
+}
+
+/// A plan of two points in rounds and one after them, which keeps to `percent`.
+fn plan(world: &World, percent: f64) {
+    let text = format!(
+        "format = \"iodyno.plan/1\"\nname = \"mine\"\norder = \"written\"\nbefore = \"purge it\"\n\
+         [rounds]\nmost = 3\nwindow = 2\nexcursion_percent = {percent:.9}\n\
+         slope_percent = {percent:.9}\n\
+         track = [{{ point = \"write bs=4k\", metric = \"iops\" }},\n\
+         {{ point = \"write bs=4k\", metric = \"latency_mean\" }}]\n\
+         [job]\nsize = \"4m\"\nioengine = \"psync\"\ntime_based = 1\nruntime = \"50ms\"\n\
+         [[step]]\nname = \"write\"\njob = {{ rw = \"randwrite\" }}\ngrid = {{ bs = [\"8k\", \"4k\"] }}\n\
+         [[step]]\nname = \"last\"\nafter = true\njob = {{ rw = \"randread\", bs = \"4k\" }}\n"
+    );
+    std::fs::write(world.path("mine.toml"), text).unwrap();
+}
+
+/// (name, round) of all measurements.
+fn measured(document: &Value) -> Vec<(String, Option<u64>)> {
+    let all = document["measurements"].as_array().unwrap().iter();
+    all.map(|of| (of["name"].as_str().unwrap().to_owned(), of["round"].as_u64())).collect()
+}
+
+fn expected(rounds: u64) -> Vec<(String, Option<u64>)> {
+    let round = |round| ["write bs=8k", "write bs=4k"].map(|name| (name.to_owned(), Some(round)));
+    (1..=rounds).flat_map(round).chain([("last".to_owned(), None)]).collect()
+}
+
+#[test]
+fn presets_say_what_they_take_and_what_comes_before() {
+    let world = World::new();
+    for preset in PRESETS {
+        let preset = format!("snia-{preset}");
+        let output = run(&world, &["sweep", &preset, "--target", "data", "--dry-run"]);
+        status(&output, 0);
+        let said = text(&output.stdout);
+        assert!(said.contains("to be done before") && said.contains("purge the drive"), "{said}");
+        assert_eq!(said.contains("until steady"), preset != "snia-xsr", "{said}");
+    }
+    let output = run(&world, &["sweep", "snia-iops", "--target", "data", "--dry-run"]);
+    let said = text(&output.stdout);
+    let words =
+        "rounds of 56 points, 56 min each, until steady: 5 to 25 rounds, at most 23 h 20 min";
+    assert!(said.contains(words), "{said}");
+    let points: Vec<&str> = said.lines().filter(|line| line.ends_with("data")).collect();
+    assert_eq!(points.len(), 56, "one round is as the other");
+    assert!(points[0].contains("100/0 bs=1m") && points[55].contains("0/100 bs=512"), "{said}");
+    let output =
+        run(&world, &["sweep", "snia-iops", "--target", "data", "--scale", "0.1", "--dry-run"]);
+    assert!(text(&output.stdout).contains("6 min each"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_preset_runs_scaled_down() {
+    let world = World::new();
+    let arguments = ["--target", "data", "--set", "size=16m", "--scale", "0.0005"];
+    let output = run(&world, &[&["sweep", "snia-throughput"], &arguments[..]].concat());
+    status(&output, 0);
+    let table = text(&output.stdout);
+    assert!(table.starts_with("Steady state on "), "{table}");
+    for word in ["ROUND", "0/100 bandwidth", "(at most 20 %)", "(at most 10 %)", "x (round - "] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let found = document(&world, "last");
+    let rounds = &found["rounds"][0];
+    let last = rounds["window"][1].as_u64().unwrap();
+    assert_eq!(rounds["window"][0].as_u64(), Some(last - 4));
+    // It ends in the first round that is steady, and else with the last.
+    assert_eq!(last, rounds["steady_in"].as_u64().unwrap_or(25));
+    assert_eq!(rounds["tracked"][0]["window"]["steady"], !rounds["steady_in"].is_null());
+    assert_eq!(rounds["tracked"][0]["values"].as_array().unwrap().len() as u64, last);
+    assert_eq!(found["measurements"].as_array().unwrap().len() as u64, 2 * last);
+}
+
+#[test]
+fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
+    let world = World::new();
+    for (percent, rounds, words) in
+        [(1e6, 2, "reached in round 2 of at most 3"), (1e-9, 3, "NOT REACHED in 3 rounds")]
+    {
+        plan(&world, percent);
+        let output = run(&world, &["sweep", "mine.toml", "--target", "data"]);
+        status(&output, 0);
+        let said = text(&output.stdout);
+        assert!(said.contains(words) && said.contains("After the rounds"), "{said}");
+        assert!(
+            said.contains(&format!("the window is rounds {} to {rounds}", rounds - 1)),
+            "{said}"
+        );
+        assert_eq!(said.contains("NOT IN STEADY STATE"), rounds == 3, "{said}");
+        let found = document(&world, "last");
+        assert_eq!(measured(&found), expected(rounds));
+        let shown = text(&run(&world, &["show", "last"]).stdout);
+        for word in [words, "the plan asks to purge it", "not known: nothing is recorded of one"] {
+            assert!(shown.contains(word), "{word}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_in_its_round() {
+    let world = World::new();
+    plan(&world, 1e-9);
+    for points in [1, 3] {
+        let name = format!("killed-{points}");
+        let mut child = world
+            .command()
+            .current_dir(world.path(""))
+            .args(["sweep", "mine.toml", "--target", "data", "--name", &name])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let done = lines.map(Result::unwrap).filter(|line| line.contains("IOPS")).take(points);
+        assert_eq!(done.count(), points);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        status(&run(&world, &["resume", &name]), 0);
+        assert_eq!(measured(&document(&world, &name)), expected(3));
+        // Nothing is left: it is shown again.
+        let output = run(&world, &["resume", &name]);
+        status(&output, 0);
+        assert!(text(&output.stdout).contains("NOT REACHED in 3 rounds"));
+        assert_eq!(measured(&document(&world, &name)).len(), 7);
+    }
+}
+
+#[test]
+fn what_rounds_cannot_have_is_refused() {
+    let world = World::new();
+    let preset = ["sweep", "snia-throughput", "--target", "data"];
+    std::fs::write(world.path("there"), vec![7; 1 << 20]).unwrap();
+    for (arguments, words) in [
+        (&[&preset[..], &["--max-time", "1s"]].concat()[..], "--scale"),
+        (&[&preset[..], &["--scale", "0"]].concat(), "above 0"),
+        (&[&preset[..], &["--repeat", "2"]].concat(), "repeat = 1"),
+        (&[&preset[..], &["--order", "random"]].concat(), "order"),
+        (&["sweep", "snia-iops", "--target", "data", "--grid", "bs=8k"], "no point `0/100 bs=4k`"),
+        (&["sweep", "snia-throughput", "--target", "there"], "--allow-write"),
+    ] {
+        let output = run(&world, arguments);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(words), "{words}: {}", text(&output.stderr));
+    }
+    assert_eq!(std::fs::read(world.path("there")).unwrap(), vec![7; 1 << 20]);
+}

@@ -1,0 +1,236 @@
+//! Rounds: whether a drive came to its steady state, and in which round.
+
+use iodyno_model::{EndReason, Measurement, Metric, Rounds, RunRecord, Tracked};
+use iodyno_stats::{PtsLimits, PtsWindow};
+
+/// How far rounds on one target came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Convergence {
+    /// Each tracked figure, as `Rounds::track` has them.
+    pub tracks: Vec<Track>,
+    /// The first round whose window is steady in all of them; `None`: none is.
+    pub steady_in: Option<u32>,
+    /// The last round of the window: that one, or the last in which all is known.
+    /// `None`: there are not as many rounds as a window has.
+    pub last: Option<u32>,
+}
+
+/// A tracked figure over the rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// What is tracked.
+    pub tracked: Tracked,
+    /// Its value in each round, in SI units (per second; latencies in ns); `None`:
+    /// not measured, or it failed.
+    pub values: Vec<Option<f64>>,
+    /// What the values of the window say, up to `Convergence::last`.
+    pub window: Option<PtsWindow>,
+}
+
+impl Convergence {
+    /// Of measurements of one target, in any order.
+    pub fn of<'m>(
+        asked: &Rounds,
+        measurements: impl Iterator<Item = &'m Measurement> + Clone,
+    ) -> Self {
+        let track = |tracked: &Tracked| Track {
+            tracked: tracked.clone(),
+            values: values(tracked, measurements.clone()),
+            window: None,
+        };
+        let mut tracks: Vec<Track> = asked.track.iter().map(track).collect();
+        let rounds = tracks.iter().map(|track| track.values.len() as u32).max().unwrap_or(0);
+        let limits = limits(asked);
+        let windows = |last: u32| -> Option<Vec<PtsWindow>> {
+            tracks.iter().map(|track| track.window(last, asked.window)).collect()
+        };
+        let known = || (1..=rounds).filter_map(|last| Some((last, windows(last)?)));
+        let steady =
+            known().find(|(_, windows)| windows.iter().all(|window| window.is_steady(limits)));
+        let steady_in = steady.as_ref().map(|(last, _)| *last);
+        let shown = steady.or_else(|| known().next_back());
+        let last = shown.as_ref().map(|(last, _)| *last);
+        for (track, window) in tracks.iter_mut().zip(shown.into_iter().flat_map(|(_, all)| all)) {
+            track.window = Some(window);
+        }
+        Self { tracks, steady_in, last }
+    }
+
+    /// For each target of the rounds of a run, in order of time.
+    pub fn by_target<'r>(asked: &Rounds, record: &'r RunRecord) -> Vec<(&'r [String], Self)> {
+        let mut found: Vec<(&[String], Self)> = Vec::new();
+        let in_rounds = || record.measurements.iter().filter(|of| of.round.is_some());
+        for Measurement { targets, .. } in in_rounds() {
+            if found.iter().all(|(known, _)| known != targets) {
+                let of_target = in_rounds().filter(move |of| of.targets == *targets);
+                found.push((targets, Self::of(asked, of_target)));
+            }
+        }
+        found
+    }
+
+    /// Rounds in which something tracked was measured, or should have been.
+    pub fn rounds(&self) -> u32 {
+        self.tracks.iter().map(|track| track.values.len() as u32).max().unwrap_or(0)
+    }
+
+    /// The rounds of the window.
+    pub fn window(&self, asked: &Rounds) -> Option<std::ops::RangeInclusive<u32>> {
+        self.last.map(|last| last.saturating_sub(asked.window) + 1..=last)
+    }
+}
+
+impl Track {
+    /// The window of so many rounds that ends with round `last`.
+    fn window(&self, last: u32, rounds: u32) -> Option<PtsWindow> {
+        let first = last.checked_sub(rounds)? as usize;
+        let values: Option<Vec<f64>> =
+            self.values.get(first..last as usize)?.iter().copied().collect();
+        PtsWindow::of(&values?)
+    }
+}
+
+/// What a window has to keep to.
+pub fn limits(asked: &Rounds) -> PtsLimits {
+    PtsLimits { excursion: asked.excursion_percent / 100.0, slope: asked.slope_percent / 100.0 }
+}
+
+fn values<'m>(
+    tracked: &Tracked,
+    measurements: impl Iterator<Item = &'m Measurement>,
+) -> Vec<Option<f64>> {
+    let mut values: Vec<Option<f64>> = Vec::new();
+    for measurement in measurements.filter(|of| of.name == tracked.point && is_whole(of)) {
+        let Some(round) = measurement.round.and_then(|round| round.checked_sub(1)) else {
+            continue;
+        };
+        let round = round as usize;
+        if values.len() <= round {
+            values.resize(round + 1, None);
+        }
+        values[round] = figure(tracked.metric, measurement);
+    }
+    values
+}
+
+/// It was neither stopped nor did it fail.
+pub fn is_whole(measurement: &Measurement) -> bool {
+    !matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_))
+}
+
+/// A figure of a measurement over all its directions, in SI units (latencies in
+/// ns); `None` where one of them is not known.
+pub fn figure(metric: Metric, measurement: &Measurement) -> Option<f64> {
+    let total = &measurement.total;
+    let rates: Option<Vec<f64>> = total
+        .iter()
+        .map(|result| {
+            let rate = match metric {
+                Metric::Bandwidth => result.bandwidth,
+                Metric::Iops | Metric::LatencyMean => result.iops,
+            };
+            rate.map(|rate| rate.value)
+        })
+        .collect();
+    let rates = rates.filter(|rates| !rates.is_empty())?;
+    let sum: f64 = rates.iter().sum();
+    if metric != Metric::LatencyMean {
+        return Some(sum);
+    }
+    let means: Option<Vec<f64>> =
+        total.iter().map(|result| Some(result.latency_mean?.value)).collect();
+    let weighted = means?.iter().zip(&rates).map(|(mean, rate)| mean * rate).sum::<f64>() / sum;
+    weighted.is_finite().then_some(weighted)
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::Estimate;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::Bench;
+
+    fn asked(points: &[&str]) -> Rounds {
+        let tracked = |point: &&str| Tracked { point: point.to_string(), metric: Metric::Iops };
+        Rounds { track: points.iter().map(tracked).collect(), ..Rounds::default() }
+    }
+
+    fn measured(name: &str, rates: &[f64]) -> Vec<Measurement> {
+        let record = Bench::new(1).measured().record();
+        let first = record.measurements.first().unwrap();
+        let one = |(round, iops): (usize, &f64)| {
+            let mut one = first.clone();
+            one.name = name.into();
+            one.round = Some(round as u32 + 1);
+            one.total.truncate(1);
+            one.total[0].iops = Some(Estimate::bare(*iops));
+            one
+        };
+        rates.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn steady_is_what_is_steady_in_all_that_is_tracked() {
+        let mut all = measured("a", &[500.0, 300.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
+        all.extend(measured("b", &[900.0, 900.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]));
+        let found = Convergence::of(&asked(&["a"]), all.iter());
+        assert_eq!((found.steady_in, found.last), (Some(7), Some(7)));
+        let found = Convergence::of(&asked(&["a", "b"]), all.iter());
+        assert_eq!(found.steady_in, Some(8));
+        assert_eq!(found.window(&asked(&[])), Some(4..=8));
+        assert_eq!(found.tracks[1].window.unwrap().average, 100.0);
+    }
+
+    #[test]
+    fn a_round_that_failed_breaks_the_window() {
+        let mut all = measured("a", &[100.0; 8]);
+        all[2].end = EndReason::Failed("gone".into());
+        assert_eq!(Convergence::of(&asked(&["a"]), all.iter()).steady_in, Some(8));
+        let found = Convergence::of(&asked(&["a"]), all[..7].iter());
+        assert_eq!((found.steady_in, found.last), (None, None));
+        // It was measured again later.
+        let again = measured("a", &[100.0; 3]).remove(2);
+        let found = Convergence::of(&asked(&["a"]), all.iter().chain([&again]));
+        assert_eq!(found.steady_in, Some(5));
+    }
+
+    #[test]
+    fn latencies_count_as_often_as_there_were_ios() {
+        let mut one = measured("a", &[300.0]).remove(0);
+        one.total[0].latency_mean = Some(Estimate::bare(10.0));
+        let mut other = one.total[0].clone();
+        other.iops = Some(Estimate::bare(100.0));
+        other.latency_mean = Some(Estimate::bare(50.0));
+        one.total.push(other);
+        assert_eq!(figure(Metric::LatencyMean, &one), Some(20.0));
+        assert_eq!(figure(Metric::Iops, &one), Some(400.0));
+        one.total[0].iops = None;
+        assert_eq!(figure(Metric::Iops, &one), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_has_as_many_rounds_as_asked(
+            rates in prop::collection::vec(1.0..1e6_f64, 0..30),
+        ) {
+            let asked = asked(&["a"]);
+            let all = measured("a", &rates);
+            let found = Convergence::of(&asked, all.iter());
+            prop_assert_eq!(found.last.is_some(), rates.len() >= 5);
+            if let Some(window) = found.window(&asked) {
+                prop_assert_eq!(window.count(), 5);
+            }
+            if found.steady_in.is_none() && rates.len() >= 5 {
+                prop_assert_eq!(found.last, Some(rates.len() as u32));
+            }
+            // More rounds change nothing of what was found.
+            let mut more = all.clone();
+            more.extend(measured("a", &[7.0; 31]).split_off(rates.len()));
+            let later = Convergence::of(&asked, more.iter());
+            if found.steady_in.is_some() {
+                prop_assert_eq!(later.steady_in, found.steady_in);
+            }
+        }
+    }
+}

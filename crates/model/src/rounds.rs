@@ -1,0 +1,44 @@
+//! Rounds: the same points measured again and again until a drive is steady.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Metric;
+
+/// When a plan in rounds is over (SNIA PTS 2.0.2, 2.1.24).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rounds {
+    /// Rounds at most.
+    pub most: u32,
+    /// Rounds of the measurement window, the last ones.
+    pub window: u32,
+    /// Greatest less smallest value of the window, in percent of their average, at most.
+    pub excursion_percent: f64,
+    /// Rise or fall of the line through them, in percent of their average, at most.
+    pub slope_percent: f64,
+    /// What has to be steady, all of it.
+    pub track: Vec<Tracked>,
+}
+
+/// A figure that has to be steady.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tracked {
+    /// Of the point of this name.
+    pub point: String,
+    /// Which one, over all directions.
+    pub metric: Metric,
+}
+
+impl Default for Rounds {
+    /// As the specification has it.
+    fn default() -> Self {
+        Self {
+            most: 25,
+            window: 5,
+            excursion_percent: 20.0,
+            slope_percent: 10.0,
+            track: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Rounds: how what was tracked converged, the window, and the averages over it.
+
+use std::fmt::Write as _;
+
+use iodyno_judge::{Convergence, Track, figure, is_whole, limits};
+use iodyno_model::{Histogram, Measurement, Metric, Rounds, RunRecord, RunState};
+
+use super::Style;
+use super::figure::stated;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::{Hanging, clean, display_width};
+use crate::percentiles::percentiles;
+
+/// The percentile that the specification asks for.
+const FIVE_NINES: f64 = 99.999;
+
+/// What rounds came to, for one target after the other: whether steady state was
+/// reached, each tracked figure in each round, what the window says with the
+/// line through it, and each point's averages over the window.
+pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
+    let sections = Convergence::by_target(asked, record).into_iter().map(|(targets, found)| {
+        let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
+        let all: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
+        let over = record.run.state == RunState::Done;
+        [
+            verdict(&targets.join(" "), asked, &found, over, style),
+            convergence(asked, &found, style),
+            found.tracks.iter().map(|track| window(asked, &found, track, style)).collect(),
+            averages(asked, &found, &all, style),
+        ]
+        .join("\n")
+    });
+    sections.collect::<Vec<_>>().join("\n")
+}
+
+fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
+    let rounds = found.rounds();
+    let (ink, words) = match found.steady_in {
+        Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
+        None if over || rounds >= asked.most => {
+            (Ink::Bad, format!("NOT REACHED in {rounds} rounds"))
+        }
+        None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
+    };
+    let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
+    items.extend(found.window(asked).map(|window| {
+        let (first, last) = (window.start(), window.end());
+        format!("the window is rounds {first} to {last}")
+    }));
+    let hanging = Hanging {
+        lead: String::new(),
+        lead_width: 0,
+        indent: 0,
+        width: style.width,
+        separator: "; ",
+        ink,
+        color: style.color,
+    };
+    hanging.lines(&items)
+}
+
+/// A line for each round.
+fn convergence(asked: &Rounds, found: &Convergence, style: &Style) -> String {
+    let heading =
+        |track: &Track| format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
+    let headings: Vec<String> = found.tracks.iter().map(heading).collect();
+    let column = |heading, right| GridColumn { heading, priority: 0, right };
+    let tracked = headings.iter().map(|heading| column(heading, true));
+    let columns: Vec<GridColumn<'_>> =
+        [column("ROUND", true)].into_iter().chain(tracked).chain([column("", false)]).collect();
+    let window = found.window(asked);
+    let rounds = found.rounds();
+    let row = |round: u32| {
+        let value = |track: &Track| {
+            let value = track.values.get(round as usize - 1).copied().flatten();
+            value.map_or("-".into(), |value| stated(track.tracked.metric, value))
+        };
+        let in_window = window.as_ref().is_some_and(|window| window.contains(&round));
+        let mut cells = vec![plain(round.to_string())];
+        cells.extend(found.tracks.iter().map(|track| plain(value(track))));
+        cells.push(plain(if in_window { "window".into() } else { String::new() }));
+        cells
+    };
+    let rows: Vec<_> = (1..=rounds).map(row).collect();
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// What the window says of a tracked figure, with the line through it.
+fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> String {
+    let metric = track.tracked.metric;
+    let lead = format!("{} {}", clean(&track.tracked.point), name(&metric));
+    let items = match (&track.window, found.window(asked)) {
+        (Some(window), Some(rounds)) => {
+            let verdict = match window.is_steady(limits(asked)) {
+                true => "steady",
+                false => "NOT STEADY",
+            };
+            let (divisor, unit) = unit(metric);
+            let (start, slope) = (window.first_fitted() / divisor, window.slope / divisor);
+            let sign = if slope < 0.0 { '-' } else { '+' };
+            vec![
+                verdict.into(),
+                format!("average {}", stated(metric, window.average)),
+                format!(
+                    "range {:.1} % of it (at most {} %)",
+                    window.excursion() * 100.0,
+                    asked.excursion_percent
+                ),
+                format!(
+                    "slope {:.1} % (at most {} %)",
+                    window.slope_excursion() * 100.0,
+                    asked.slope_percent
+                ),
+                format!(
+                    "fit {start:.1} {sign} {:.2} x (round - {}) {unit}",
+                    slope.abs(),
+                    rounds.start()
+                ),
+            ]
+        }
+        _ => vec![format!("fewer than {} rounds in a row are known", asked.window)],
+    };
+    let hanging = Hanging {
+        lead_width: display_width(&lead),
+        lead: Ink::Bold.paint(&lead, style.color),
+        indent: display_width(&lead) + 2,
+        width: style.width,
+        separator: ", ",
+        ink: Ink::Plain,
+        color: style.color,
+    };
+    hanging.lines(&items)
+}
+
+/// Each point's averages over the window; its longest latency is that of all of it.
+fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement], style: &Style) -> String {
+    let Some(window) = found.window(asked) else { return String::new() };
+    let within: Vec<&&Measurement> =
+        all.iter().filter(|of| of.round.is_some_and(|round| window.contains(&round))).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for of in &within {
+        if !names.contains(&of.name.as_str()) {
+            names.push(&of.name);
+        }
+    }
+    let rows: Vec<Vec<GridCell>> = names
+        .iter()
+        .map(|name| {
+            let of: Vec<&Measurement> =
+                within.iter().filter(|of| of.name == *name).map(|of| **of).collect();
+            let mean = |metric| {
+                let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
+                let values = values.filter(|values| values.len() == window.clone().count());
+                let mean = values.map(|values| values.iter().sum::<f64>() / values.len() as f64);
+                mean.map_or("-".into(), |mean| stated(metric, mean))
+            };
+            let mut latency = Histogram::default();
+            for result in of.iter().flat_map(|of| &of.total) {
+                latency.merge(&result.latency);
+            }
+            let ns = |ns: Option<u64>| {
+                ns.map_or("-".into(), |ns| stated(Metric::LatencyMean, ns as f64))
+            };
+            let five_nines = percentiles(&latency, &[FIVE_NINES]).first().map(|one| one.value_ns);
+            [
+                clean(name),
+                mean(Metric::Iops).replace(" IOPS", ""),
+                mean(Metric::Bandwidth),
+                mean(Metric::LatencyMean),
+                ns(five_nines),
+                ns(latency.max_ns()),
+            ]
+            .map(plain)
+            .into()
+        })
+        .collect();
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("POINT", 0, false),
+        column("IOPS", 0, true),
+        column("BANDWIDTH", 1, true),
+        column("MEAN LATENCY", 2, true),
+        column("99.999 %", 4, true),
+        column("LONGEST", 3, true),
+    ];
+    let mut text = String::new();
+    let (first, last) = (window.start(), window.end());
+    let _ = match found.steady_in {
+        Some(_) => writeln!(text, "Averages over rounds {first} to {last}"),
+        None => writeln!(text, "Averages over rounds {first} to {last}, NOT IN STEADY STATE"),
+    };
+    text + &grid(&columns, &rows, style, style.wide).text
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text, ink: Ink::Plain }
+}
+
+const fn name(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Bandwidth => "bandwidth",
+        Metric::Iops => "IOPS",
+        Metric::LatencyMean => "mean latency",
+    }
+}
+
+/// What a figure is divided by to be written in which unit.
+const fn unit(metric: Metric) -> (f64, &'static str) {
+    match metric {
+        Metric::Bandwidth => (1e6, "MB/s"),
+        Metric::Iops => (1.0, "IOPS"),
+        Metric::LatencyMean => (1e3, "us"),
+    }
+}

@@ -1,0 +1,164 @@
+//! Steady state as the SNIA Solid State Storage Performance Test Specification
+//! defines it (PTS 2.0.2, 2.1.24): over a window of rounds, the range of what is
+//! tracked and the rise of the best line through it, both against the average.
+
+/// How far the values of a window may spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PtsLimits {
+    /// Greatest less smallest value, as a share of the average; 0.2 = 20 %.
+    pub excursion: f64,
+    /// Rise or fall of the line over the window, as a share of the average; 0.1 = 10 %.
+    pub slope: f64,
+}
+
+/// What the values of a measurement window say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PtsWindow {
+    /// Their mean, in their unit.
+    pub average: f64,
+    /// Greatest less smallest of them, in their unit.
+    pub range: f64,
+    /// Slope of the line through them (least squares), in their unit by the round.
+    pub slope: f64,
+    /// Rounds.
+    pub rounds: usize,
+}
+
+impl PtsWindow {
+    /// The window of `values`, one for each round; `None` for fewer than two, for
+    /// values that are not finite, and where their average is not above 0.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        let average = values.iter().sum::<f64>() / n;
+        // A NaN is above nothing.
+        if values.len() < 2 || !(average > 0.0 && average.is_finite()) {
+            return None;
+        }
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let middle = (n - 1.0) / 2.0;
+        let distances = || (0..values.len()).map(|round| round as f64 - middle);
+        let products: f64 = distances().zip(values).map(|(x, y)| x * (y - average)).sum();
+        let squares: f64 = distances().map(|x| x * x).sum();
+        let (range, slope) = (greatest - smallest, products / squares);
+        Some(Self { average, range, slope, rounds: values.len() })
+    }
+
+    /// The maximum data excursion, as a share of the average.
+    #[must_use]
+    pub fn excursion(&self) -> f64 {
+        self.range / self.average
+    }
+
+    /// The maximum slope excursion: the line's greatest less its smallest value
+    /// within the window, as a share of the average. There is one step less than
+    /// there are rounds.
+    #[must_use]
+    pub fn slope_excursion(&self) -> f64 {
+        self.slope.abs() * (self.rounds as f64 - 1.0) / self.average
+    }
+
+    /// Where the line stands in the window's first round, in the values' unit.
+    #[must_use]
+    pub fn first_fitted(&self) -> f64 {
+        self.average - self.slope * (self.rounds as f64 - 1.0) / 2.0
+    }
+
+    /// Whether both criteria are met.
+    #[must_use]
+    pub fn is_steady(&self, limits: PtsLimits) -> bool {
+        self.excursion() <= limits.excursion && self.slope_excursion() <= limits.slope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Steady, SteadyBy};
+
+    const PTS: PtsLimits = PtsLimits { excursion: 0.2, slope: 0.1 };
+
+    fn window(values: &[f64]) -> PtsWindow {
+        PtsWindow::of(values).expect("a window")
+    }
+
+    #[test]
+    fn a_window_is_what_paper_says() {
+        let found = window(&[90.0, 100.0, 95.0, 105.0, 110.0]);
+        assert_eq!((found.average, found.range), (100.0, 20.0));
+        // (-2 * -10 + -1 * 0 + 0 * -5 + 1 * 5 + 2 * 10) / 10.
+        assert!((found.slope - 4.5).abs() < 1e-12, "{found:?}");
+        assert!((found.slope_excursion() - 0.18).abs() < 1e-12);
+        assert!((found.first_fitted() - 91.0).abs() < 1e-12);
+        assert!(!found.is_steady(PTS));
+    }
+
+    #[test]
+    fn both_criteria_count_and_their_limits_are_still_good() {
+        // The range alone is too great: the line through it is flat.
+        assert!(!window(&[100.0, 112.0, 100.0, 88.0, 100.0]).is_steady(PTS));
+        assert!(window(&[100.0, 90.0, 110.0, 90.0, 110.0]).is_steady(PTS));
+        // The line alone rises too much: 11 of 100, within a range of 11.
+        assert!(!window(&[94.5, 97.25, 100.0, 102.75, 105.5]).is_steady(PTS));
+        assert!(window(&[95.0, 97.5, 100.0, 102.5, 105.0]).is_steady(PTS));
+    }
+
+    #[test]
+    fn a_slope_by_the_sample_says_something_else() {
+        // 100k to 200k IOPS over 300 s: 0.22 % of the mean by the sample.
+        let ramp: Vec<f64> = (0..300).map(|s| 1e5 + 1e5 * f64::from(s) / 299.0).collect();
+        let fio = Steady { by: SteadyBy::Slope, limit: 10.0, percent: true, samples: 300 };
+        assert!(fio.is_attained(&ramp));
+        let found = window(&ramp);
+        assert!(!found.is_steady(PTS) && (found.slope_excursion() - 2.0 / 3.0).abs() < 1e-9);
+        // Also of five rounds: 5 % each.
+        let rounds = [90.0, 95.0, 100.0, 105.0, 110.0];
+        assert!(Steady { samples: 5, ..fio }.is_attained(&rounds));
+        assert!(!window(&rounds).is_steady(PTS));
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_window() {
+        for values in [&[][..], &[1.0], &[0.0; 5], &[-1.0; 5], &[1.0, f64::NAN, 1.0]] {
+            assert_eq!(PtsWindow::of(values), None, "{values:?}");
+        }
+        assert_eq!(PtsWindow::of(&[1.0, f64::INFINITY]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_do_not_depend_on_the_unit_or_the_direction(
+            values in prop::collection::vec(1.0..1e6_f64, 2..30),
+            unit in 1e-3..1e6_f64,
+        ) {
+            let found = window(&values);
+            let scaled = window(&values.iter().map(|value| value * unit).collect::<Vec<_>>());
+            let turned = window(&values.iter().rev().copied().collect::<Vec<_>>());
+            for other in [scaled, turned] {
+                prop_assert!((found.excursion() - other.excursion()).abs() < 1e-6);
+                prop_assert!((found.slope_excursion() - other.slope_excursion()).abs() < 1e-6);
+            }
+            // The best line cannot rise by more than half again what the values span.
+            prop_assert!(found.slope_excursion() <= 1.5 * found.excursion() + 1e-9);
+        }
+
+        #[test]
+        fn a_line_is_found_again(start in 1.0..1e6_f64, slope in -100.0..100.0_f64, n in 2..30_usize) {
+            let at = |round: usize| start + 3000.0 + slope * round as f64;
+            let found = window(&(0..n).map(at).collect::<Vec<_>>());
+            prop_assert!((found.slope - slope).abs() < 1e-6 * start);
+            prop_assert!((found.first_fitted() - at(0)).abs() < 1e-6 * start.max(3000.0));
+        }
+
+        #[test]
+        fn whatever_comes_does_no_harm(values in prop::collection::vec(any::<f64>(), 0..10)) {
+            if let Some(found) = PtsWindow::of(&values) {
+                prop_assert!(found.average > 0.0);
+                prop_assert!(!found.is_steady(PTS) || found.range <= found.average);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What drives were put through.
+
+use iodyno_model::DriveState;
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::StoreError;
+use crate::new_id;
+use crate::open::Store;
+use crate::runs::FORMAT;
+
+impl Store {
+    /// Adds a state of a drive.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn add_drive_state(&mut self, state: &DriveState) -> Result<(), StoreError> {
+        let body = self.body("a drive's state", state)?;
+        let written = state.host_written_bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        self.execute(
+            "INSERT INTO drive_state
+             (id, serial, nsid, run_id, at_ns, state, host_bytes_written, format, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                new_id(),
+                state.serial,
+                state.nsid,
+                state.run_id,
+                state.at_ns,
+                state.state.name(),
+                written,
+                FORMAT,
+                body
+            ],
+        )
+    }
+
+    /// The newest state of a namespace; `None`: it was never prepared.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn newest_drive_state(
+        &self,
+        serial: &str,
+        nsid: u32,
+    ) -> Result<Option<DriveState>, StoreError> {
+        let newest = self
+            .connection
+            .query_row(
+                "SELECT body, run_id FROM drive_state WHERE serial = ?1 AND nsid = ?2
+                 ORDER BY at_ns DESC, id DESC LIMIT 1",
+                params![serial, nsid],
+                |row| Ok((row.get::<_, String>(0)?, row.get(1)?)),
+            )
+            .optional()
+            .map_err(|error| self.explain(error))?;
+        let Some((body, run_id)) = newest else { return Ok(None) };
+        let state: DriveState = self.parse("a drive's state", &body)?;
+        Ok(Some(DriveState { run_id, ..state }))
+    }
+}

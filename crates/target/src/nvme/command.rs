@@ -1,0 +1,100 @@
+//! Format NVM and Sanitize, as the specification lays them out.
+
+use iodyno_host::FormatInUse;
+
+/// An admin command without data. Only [`Command::format`] and
+/// [`Command::sanitize`] build one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// Opcode.
+    pub(super) opcode: u8,
+    /// Namespace id; 0: of no namespace.
+    pub(super) nsid: u32,
+    /// Command dword 10.
+    pub(super) dword_10: u32,
+}
+
+/// What a format does to the data (SES).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecureErase {
+    /// Nothing that is promised: drives deallocate all blocks.
+    None = 0,
+    /// User data are erased.
+    UserData = 1,
+    /// The key is changed.
+    Cryptographic = 2,
+}
+
+/// What a sanitize does to the data (SANACT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SanitizeAction {
+    /// The media are erased.
+    BlockErase = 2,
+    /// The keys are changed.
+    CryptoErase = 4,
+}
+
+const FORMAT_NVM: u8 = 0x80;
+const SANITIZE: u8 = 0x84;
+
+impl Command {
+    /// Format NVM (Base Specification 2.0, figures 332 and 333) of one
+    /// namespace, which stays formatted as it is.
+    pub(crate) fn format(nsid: u32, as_is: FormatInUse, erase: SecureErase) -> Self {
+        let index = u32::from(as_is.index);
+        let dword_10 = index & 0xf
+            | u32::from(as_is.metadata_inline) << 4
+            | u32::from(as_is.protection & 7) << 5
+            | u32::from(as_is.protection_first) << 8
+            | (erase as u32) << 9
+            | (index >> 4 & 3) << 12;
+        Self { opcode: FORMAT_NVM, nsid, dword_10 }
+    }
+
+    /// Sanitize (Base Specification 2.0, figures 374 and 375) of the whole NVM
+    /// subsystem. With AUSE (bit 3): a drive whose sanitize failed can be used
+    /// again. What is wanted is a fresh drive, not a promise of secrecy.
+    pub(crate) const fn sanitize(action: SanitizeAction) -> Self {
+        Self { opcode: SANITIZE, nsid: 0, dword_10: action as u32 | 1 << 3 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sanitize_is_of_the_whole_subsystem() {
+        let block = Command::sanitize(SanitizeAction::BlockErase);
+        assert_eq!((block.opcode, block.nsid, block.dword_10), (0x84, 0, 0b1010));
+        assert_eq!(Command::sanitize(SanitizeAction::CryptoErase).dword_10, 0b1100);
+    }
+
+    proptest! {
+        /// Each field is read back from where the specification has it, and
+        /// nothing is set beside them.
+        #[test]
+        fn a_format_has_every_field_in_its_bits(
+            nsid in 1_u32..,
+            index in 0_u8..64,
+            metadata_inline: bool,
+            protection in 0_u8..4,
+            protection_first: bool,
+            erase in 0_u32..3,
+        ) {
+            let ses = [SecureErase::None, SecureErase::UserData, SecureErase::Cryptographic];
+            let as_is = FormatInUse { index, metadata_inline, protection, protection_first };
+            let command = Command::format(nsid, as_is, ses[erase as usize]);
+            let bits = |low: u32, count: u32| command.dword_10 >> low & ((1 << count) - 1);
+            prop_assert_eq!((command.opcode, command.nsid), (0x80, nsid));
+            prop_assert_eq!(bits(0, 4) | bits(12, 2) << 4, u32::from(index)); // LBAFL, LBAFU
+            prop_assert_eq!(bits(4, 1), u32::from(metadata_inline)); // MSET
+            prop_assert_eq!(bits(5, 3), u32::from(protection)); // PI
+            prop_assert_eq!(bits(8, 1), u32::from(protection_first)); // PIL
+            prop_assert_eq!(bits(9, 3), erase); // SES
+            prop_assert_eq!(command.dword_10 >> 14, 0);
+        }
+    }
+}

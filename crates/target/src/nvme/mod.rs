@@ -1,0 +1,8 @@
+//! The NVMe commands that destroy what is on a drive.
+
+mod command;
+#[allow(unsafe_code)] // one ioctl, which the standard library does not offer
+mod ioctl;
+
+pub(crate) use command::{Command, SanitizeAction, SecureErase};
+pub(crate) use ioctl::send;

@@ -1,0 +1,410 @@
+//! Empties drives by commands of their own: Format NVM and Sanitize.
+//!
+//! Such a command may reach further than the namespace that was named. All
+//! that it reaches is cleared for writing first, so that it is unused, named
+//! and held, before anything is sent.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use iodyno_host::{
+    AdminRead, FormatInUse, Live, PurgeSupport, SanitizeState, SanitizeStatus, Source,
+    namespace_ids, parse_format_in_use, parse_identify_namespace, parse_purge_support,
+    parse_sanitize_status,
+};
+use iodyno_model::{BlockKind, Drive, Host, Namespace, PurgeMethod};
+use rustix::fs::{Advice, SeekFrom};
+
+use crate::identity::is_same_drive;
+use crate::nvme::{Command, SanitizeAction, SecureErase, send};
+use crate::target::Target;
+use crate::{Permission, TargetError, WriteClearance, resolve};
+
+/// A sanitize is asked so often how far it is.
+const POLL: Duration = Duration::from_millis(500);
+
+/// What a purge of a target would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PurgeOutlook {
+    /// Everything whose data it destroys, by block device name; the target first.
+    pub reaches: Vec<String>,
+    /// What the drive itself says that it takes, s; `None`: it does not say.
+    pub estimated_s: Option<u32>,
+}
+
+/// How a purge ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeEnd {
+    /// The drive is empty.
+    Done,
+    /// It was no longer waited for; the drive goes on by itself, whatever happens.
+    LeftGoing,
+}
+
+/// A purge by a command of the drive, with everything that it reaches cleared
+/// for writing and held.
+#[derive(Debug)]
+pub struct Purge {
+    controller: String,
+    command: Command,
+    is_sanitize: bool,
+    reached: Vec<Reached>,
+}
+
+/// A namespace that a purge reaches.
+#[derive(Debug)]
+struct Reached {
+    clearance: WriteClearance,
+    nsid: u32,
+    shape: Shape,
+}
+
+/// What a purge leaves as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    size_blocks: u64,
+    format: FormatInUse,
+}
+
+/// Which command, and how far it reaches.
+struct Reach<'h> {
+    drive: &'h Drive,
+    namespaces: Vec<&'h Namespace>,
+    estimated_s: Option<u32>,
+}
+
+/// What `method` would do to `target`. Only asks.
+///
+/// # Errors
+/// The drive cannot do it, or it cannot be told how far it would reach.
+pub fn purge_outlook(
+    host: &Host,
+    target: &Target,
+    method: PurgeMethod,
+) -> Result<PurgeOutlook, TargetError> {
+    if method == PurgeMethod::Discard {
+        let reaches = vec![target.name().to_owned()];
+        return Ok(PurgeOutlook { reaches, estimated_s: None });
+    }
+    let reach = reach(&Live::new(), host, target.name(), method)?;
+    let reaches = reach.namespaces.iter().map(|one| one.name.clone()).collect();
+    Ok(PurgeOutlook { reaches, estimated_s: reach.estimated_s })
+}
+
+/// Clears all that `method` reaches from `targets`, and makes one purge of
+/// each drive or namespace: a drive's command that reaches two targets is sent
+/// once. Nothing for [`PurgeMethod::Discard`], which is a job.
+///
+/// # Errors
+/// As [`purge_outlook`] and [`Target::clear_for_writing`], of anything that it
+/// reaches.
+pub fn clear_for_purge(
+    targets: &[Target],
+    host: &Host,
+    permission: &Permission,
+    method: PurgeMethod,
+) -> Result<Vec<Purge>, TargetError> {
+    clear_with(&Live::new(), targets, host, permission, method)
+}
+
+/// The same with facts of a test's own.
+pub(crate) fn clear_with(
+    source: &dyn Source,
+    targets: &[Target],
+    host: &Host,
+    permission: &Permission,
+    method: PurgeMethod,
+) -> Result<Vec<Purge>, TargetError> {
+    let mut purges: Vec<Purge> = Vec::new();
+    if method == PurgeMethod::Discard {
+        return Ok(purges);
+    }
+    for target in targets {
+        if purges.iter().flat_map(Purge::reached).any(|one| one.as_read().name() == target.name()) {
+            continue;
+        }
+        let reach = reach(source, host, target.name(), method)?;
+        let mut reached = Vec::with_capacity(reach.namespaces.len());
+        for namespace in &reach.namespaces {
+            let found = resolve(host, &namespace.name)?;
+            let clearance = found.first().map(|one| one.clear_with(source, host, permission));
+            let changed = || TargetError::Changed { name: namespace.name.clone() };
+            let clearance = clearance.ok_or_else(changed)?.map_err(|error| {
+                if namespace.name == target.name() {
+                    return error;
+                }
+                TargetError::Beside { name: target.name().into(), error: Box::new(error) }
+            })?;
+            let nsid = nsid_of(namespace)?;
+            let shape = shape(source, &reach.drive.name, namespace, nsid)?;
+            reached.push(Reached { clearance, nsid, shape });
+        }
+        let (erase, sanitize) = steps(method);
+        let command = match (sanitize, reached.first()) {
+            (Some(action), _) => Command::sanitize(action),
+            (None, Some(first)) => Command::format(first.nsid, first.shape.format, erase),
+            (None, None) => return Err(TargetError::Changed { name: target.name().into() }),
+        };
+        purges.push(Purge {
+            controller: reach.drive.name.clone(),
+            command,
+            is_sanitize: sanitize.is_some(),
+            reached,
+        });
+    }
+    Ok(purges)
+}
+
+/// What a method is in the drive's words.
+const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
+    match method {
+        PurgeMethod::Discard | PurgeMethod::Format => (SecureErase::None, None),
+        PurgeMethod::FormatUserErase => (SecureErase::UserData, None),
+        PurgeMethod::FormatCrypto => (SecureErase::Cryptographic, None),
+        PurgeMethod::SanitizeBlock => (SecureErase::None, Some(SanitizeAction::BlockErase)),
+        PurgeMethod::SanitizeCrypto => (SecureErase::None, Some(SanitizeAction::CryptoErase)),
+    }
+}
+
+/// Everything that a purge of `name` reaches, the namespace itself first.
+fn reach<'h>(
+    source: &dyn Source,
+    host: &'h Host,
+    name: &str,
+    method: PurgeMethod,
+) -> Result<Reach<'h>, TargetError> {
+    let cannot =
+        |why: String, offered| TargetError::CannotPurge { name: name.into(), why, offered };
+    let whole = host.block(name).is_some_and(|block| block.kind == BlockKind::Nvme);
+    let Some((drive, own)) = host.namespace(name).filter(|_| whole) else {
+        let why = "it is not a whole namespace of an NVMe drive";
+        return Err(cannot(why.into(), vec![PurgeMethod::Discard]));
+    };
+    let page = ask(source, name, &drive.name, AdminRead::IdentifyController)?;
+    let support = parse_purge_support(&page)
+        .ok_or_else(|| cannot("its controller's answer makes no sense".into(), Vec::new()))?;
+    if !is_offered(&support, method) {
+        let all = [
+            PurgeMethod::Format,
+            PurgeMethod::FormatUserErase,
+            PurgeMethod::FormatCrypto,
+            PurgeMethod::SanitizeBlock,
+            PurgeMethod::SanitizeCrypto,
+        ];
+        let offered = all.into_iter().filter(|method| is_offered(&support, *method));
+        let offered = offered.chain([PurgeMethod::Discard]).collect();
+        return Err(cannot(format!("its controller does not offer {}", method.name()), offered));
+    }
+    let (erase, sanitize) = steps(method);
+    let estimated_s = match sanitize {
+        Some(action) => {
+            let status = sanitize_status(source, name, &drive.name)?;
+            if status.state == SanitizeState::Going {
+                let percent = status.done * 100.0;
+                let why = format!("a sanitize of its drive is going on ({percent:.0} % done)");
+                return Err(cannot(why, Vec::new()));
+            }
+            match action {
+                SanitizeAction::BlockErase => status.block_erase_s,
+                SanitizeAction::CryptoErase => status.crypto_erase_s,
+            }
+        }
+        None => None,
+    };
+    // A secure erase sets the format of the namespace as well.
+    let of_all = sanitize.is_some()
+        || support.format_is_of_all
+        || support.erase_is_of_all && erase != SecureErase::None;
+    let controllers = host.drives.iter().filter(|other| is_same_drive(other, drive));
+    let mut namespaces: Vec<&Namespace> = vec![own];
+    // Without multipath a namespace is a block device for each controller.
+    for other in controllers.flat_map(|controller| &controller.namespaces) {
+        let is_new = !namespaces.iter().any(|known| known.name == other.name);
+        if is_new && (of_all || other.nsid == own.nsid) {
+            namespaces.push(other);
+        }
+    }
+    if of_all {
+        all_are_seen(source, name, drive, &support, &namespaces)?;
+    }
+    Ok(Reach { drive, namespaces, estimated_s })
+}
+
+fn is_offered(support: &PurgeSupport, method: PurgeMethod) -> bool {
+    match method {
+        PurgeMethod::Discard => true,
+        PurgeMethod::Format | PurgeMethod::FormatUserErase => support.format,
+        PurgeMethod::FormatCrypto => support.format && support.format_crypto,
+        PurgeMethod::SanitizeBlock => support.sanitize_block,
+        PurgeMethod::SanitizeCrypto => support.sanitize_crypto,
+    }
+}
+
+/// That no namespace of the drive is hidden from this machine: whether that
+/// one is in use could not be told.
+fn all_are_seen(
+    source: &dyn Source,
+    name: &str,
+    drive: &Drive,
+    support: &PurgeSupport,
+    seen: &[&Namespace],
+) -> Result<(), TargetError> {
+    let list = match support.namespace_management {
+        true => AdminRead::AllocatedNamespaces,
+        false => AdminRead::ActiveNamespaces,
+    };
+    let page = ask(source, name, &drive.name, list)?;
+    let hidden = namespace_ids(&page)
+        .into_iter()
+        .find(|nsid| !seen.iter().any(|namespace| namespace.nsid.get() == Some(nsid)));
+    match hidden {
+        None => Ok(()),
+        Some(nsid) => Err(TargetError::CannotPurge {
+            name: name.into(),
+            why: format!(
+                "it would destroy namespace {nsid} of the drive as well, which is no block device \
+                 here, so that nobody can tell whether it is in use"
+            ),
+            offered: vec![PurgeMethod::Discard],
+        }),
+    }
+}
+
+fn ask(
+    source: &dyn Source,
+    name: &str,
+    controller: &str,
+    command: AdminRead,
+) -> Result<Vec<u8>, TargetError> {
+    source.admin(controller, command).map_err(|error| {
+        let action = "ask its controller what a purge would do";
+        match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                TargetError::NoPermission { name: name.into(), action }
+            }
+            _ => TargetError::Io { name: name.into(), action, source: error },
+        }
+    })
+}
+
+fn sanitize_status(
+    source: &dyn Source,
+    name: &str,
+    controller: &str,
+) -> Result<SanitizeStatus, TargetError> {
+    let page = ask(source, name, controller, AdminRead::SanitizeStatus)?;
+    parse_sanitize_status(&page).ok_or_else(|| TargetError::CannotPurge {
+        name: name.into(),
+        why: "its Sanitize Status log makes no sense".into(),
+        offered: Vec::new(),
+    })
+}
+
+fn nsid_of(namespace: &Namespace) -> Result<u32, TargetError> {
+    namespace.nsid.value().ok_or_else(|| TargetError::CannotPurge {
+        name: namespace.name.clone(),
+        why: "its namespace id is not known".into(),
+        offered: vec![PurgeMethod::Discard],
+    })
+}
+
+fn shape(
+    source: &dyn Source,
+    controller: &str,
+    namespace: &Namespace,
+    nsid: u32,
+) -> Result<Shape, TargetError> {
+    let name = &namespace.name;
+    let page = ask(source, name, controller, AdminRead::IdentifyNamespace(nsid))?;
+    let shape = || {
+        let size_blocks = parse_identify_namespace(&page)?.size_blocks;
+        Some(Shape { size_blocks, format: parse_format_in_use(&page)? })
+    };
+    shape().ok_or_else(|| TargetError::CannotPurge {
+        name: name.clone(),
+        why: "how it is formatted is not known".into(),
+        offered: vec![PurgeMethod::Discard],
+    })
+}
+
+impl Purge {
+    /// All that it destroys: cleared, and held until the purge is dropped.
+    pub fn reached(&self) -> impl Iterator<Item = &WriteClearance> {
+        self.reached.iter().map(|one| &one.clearance)
+    }
+
+    /// Purges, and waits for the end. `progress` gets the share that is done
+    /// where the drive tells, and says whether to go on waiting; a format
+    /// cannot be asked, nor left.
+    ///
+    /// # Errors
+    /// The drive refuses or fails, or is not formatted as it was before.
+    pub fn carry_out(
+        &self,
+        progress: &dyn Fn(f64) -> ControlFlow<()>,
+    ) -> Result<PurgeEnd, TargetError> {
+        let Some(first) = self.reached.first() else { return Ok(PurgeEnd::Done) };
+        let action = if self.is_sanitize { "sanitize it" } else { "format it" };
+        let name = first.clearance.as_read().name();
+        send(&first.clearance, self.command).map_err(|error| TargetError::Io {
+            name: name.into(),
+            action,
+            source: error,
+        })?;
+        let source = Live::new();
+        if self.is_sanitize && self.wait(&source, name, progress)? == PurgeEnd::LeftGoing {
+            return Ok(PurgeEnd::LeftGoing);
+        }
+        self.reached.iter().try_for_each(|one| one.verify(&source, &self.controller))?;
+        Ok(PurgeEnd::Done)
+    }
+
+    /// Waits until a sanitize is over.
+    fn wait(
+        &self,
+        source: &dyn Source,
+        name: &str,
+        progress: &dyn Fn(f64) -> ControlFlow<()>,
+    ) -> Result<PurgeEnd, TargetError> {
+        loop {
+            let status = sanitize_status(source, name, &self.controller)?;
+            match status.state {
+                SanitizeState::Going => {}
+                SanitizeState::Done => return Ok(PurgeEnd::Done),
+                SanitizeState::Failed | SanitizeState::Never => {
+                    return Err(TargetError::CannotPurge {
+                        name: name.into(),
+                        why: "its drive says that the sanitize failed".into(),
+                        offered: vec![PurgeMethod::SanitizeBlock, PurgeMethod::Format],
+                    });
+                }
+            }
+            if progress(status.done).is_break() {
+                return Ok(PurgeEnd::LeftGoing);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Reached {
+    /// That the namespace is as large and formatted as before. The page cache
+    /// still has what was there: it is dropped.
+    fn verify(&self, source: &dyn Source, controller: &str) -> Result<(), TargetError> {
+        let read = self.clearance.as_read();
+        let name = read.name();
+        let failed = |errno| TargetError::of(name, "look at it", errno);
+        rustix::fs::fadvise(read, 0, None, Advice::DontNeed).map_err(failed)?;
+        let size_bytes = rustix::fs::seek(read, SeekFrom::End(0)).map_err(failed)?;
+        let page = ask(source, name, controller, AdminRead::IdentifyNamespace(self.nsid))?;
+        let is_same = size_bytes == read.size_bytes()
+            && parse_format_in_use(&page) == Some(self.shape.format)
+            && parse_identify_namespace(&page)
+                .is_some_and(|now| now.size_blocks == self.shape.size_blocks);
+        is_same.then_some(()).ok_or_else(|| TargetError::Reshaped { name: name.into() })
+    }
+}
+
+#[cfg(test)]
+#[path = "purge_tests.rs"]
+mod tests;
