@@ -29,6 +29,7 @@ pub(crate) fn result(direction: Direction, iops: f64, bs: u64) -> DirectionResul
 pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
     Measurement {
         name: format!("{rw}-{bs}-{iodepth}-{numjobs}"),
+        round: None,
         phase: 0,
         group: 0,
         targets: vec!["nvme0n1".into()],
