@@ -76,11 +76,14 @@ pub(crate) fn observations<'a>(
         }
         all = left;
     }
+    if let Some(series) = request.series.as_ref().filter(|name| values(&all, name).is_empty()) {
+        return Err(FigureError::Nothing(format!("{series} is not known of any measurement")));
+    }
     Ok(all)
 }
 
 /// By run, then by block size, depth and jobs: folders are read in the order of
-/// their names, in which 16 comes before 4.
+/// their names, in which 1m comes before 4k.
 pub(crate) fn sort(shown: &mut [Observation<'_>]) {
     let numbers = |one: &Observation<'_>| {
         ["bs", "iodepth", "numjobs"].map(|option| one.number(option).unwrap_or(0.0))

@@ -95,6 +95,20 @@ fn jobs_add_up_and_means_count_for_their_ios() {
     assert_eq!(together, [Some(400), Some(400)]);
 }
 
+/// As fio ends them: the last row of IOPS a millisecond late, and means of
+/// latencies for a second more.
+#[test]
+fn a_log_that_ends_late_is_silent_from_then_on() {
+    let files = [
+        ("g_iops.1.log", "1000, 1000, 0, 0, 0\n2000, 1000, 0, 0, 0\n3001, 1000, 0, 0, 0\n"),
+        ("g_lat.1.log", "1000, 9, 0, 0, 0\n2000, 9, 0, 0, 0\n3000, 9, 0, 0, 0\n4000, 9, 0, 0, 0\n"),
+    ];
+    let (_, imported) = folder(&files, Some("fio-3.33"));
+    let read = windows(only(&imported), Direction::Read);
+    let ios: Vec<_> = read.iter().map(|window| window.ios).collect();
+    assert_eq!(ios, [Some(1000), Some(1000), Some(1000), None], "{read:?}");
+}
+
 #[test]
 fn each_io_counts_where_each_has_a_row() {
     let lat = "0, 150000, 0, 4096, 0\n40, 250000, 1, 8192, 0\n1100, 100, 0, 4096, 0\n";

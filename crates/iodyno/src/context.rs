@@ -104,6 +104,18 @@ pub(crate) fn read(path: &Path) -> Result<String> {
         .context("cannot be read")
 }
 
+/// Writes a file that the user named.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::write(path, bytes).map_err(|error| {
+        let why = match folder.filter(|folder| !folder.exists()) {
+            Some(folder) => format!("there is no folder {}", folder.display()),
+            None => error.to_string(),
+        };
+        Usage(format!("{}: {why}", path.display())).into()
+    })
+}
+
 /// The exit status of an error: 3 where a measurement failed, else 2.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<CampaignError>() {

@@ -9,9 +9,11 @@ use iodyno_fio::read::{Imported, Problem};
 use iodyno_host::{Captured, Depth};
 use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState};
 use iodyno_report::document::read::read_runs;
+use iodyno_report::page::is_page;
 use iodyno_store::{Store, StoreError};
 
 use crate::context::{Context, Usage};
+use crate::terminal;
 
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
@@ -26,8 +28,18 @@ pub(crate) struct Loaded {
 }
 
 /// The run that `word` means: by id, name or `last` in the store, else what the
-/// file or folder of this name holds, which is not stored.
+/// file or folder of this name holds, which is not stored. Says what of it
+/// could not be read; if that is all of it, that is an error.
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
+    let loaded = find(context, word)?;
+    terminal::problems(context, &loaded.problems);
+    if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
+        return Err(Usage(format!("{word}: nothing of it could be read")).into());
+    }
+    Ok(loaded)
+}
+
+fn find(context: &Context, word: &str) -> Result<Loaded> {
     let stored = context.store_to_read().and_then(|store| {
         let run = store.find(word)?;
         Ok(store.load(&run.id)?)
@@ -40,7 +52,7 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
                 "{word} is neither a run (iodyno runs lists them) nor a file or folder"
             ))
             .into()),
-            Some(missing @ StoreError::Missing { .. }) => {
+            Some(missing @ StoreError::Missing { .. }) if word != "last" => {
                 Err(Usage(format!("{word} is no file or folder, and {missing}")).into())
             }
             _ => Err(error),
@@ -96,6 +108,10 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
+        // Many a report lies among what it was made of.
+        if kind == Kind::Page {
+            continue;
+        }
         match of_file(&own, kind) {
             Ok(runs) => all.extend(runs),
             Err(error) => imported.problems.push(Problem {
@@ -121,6 +137,7 @@ fn whole(mut from: impl Read) -> Result<String> {
 fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
     match kind(text) {
         Kind::Documents => documents(text, name),
+        Kind::Page => Err(of_page(name)),
         Kind::Store | Kind::Capture => {
             Err(Usage(format!("{name}: stores and captures are read from files")).into())
         }
@@ -137,6 +154,8 @@ enum Kind {
     Store,
     /// A captured machine.
     Capture,
+    /// A page that `iodyno report` wrote.
+    Page,
     /// Anything else: whatever fio finds in it.
     Fio,
 }
@@ -149,6 +168,8 @@ fn kind(text: &str) -> Kind {
         Kind::Store
     } else if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"/")) {
         Kind::Capture
+    } else if is_page(text.as_bytes()) {
+        Kind::Page
     } else if is_json(head) && holds("\"iodyno.") && holds("\"schema\"") {
         Kind::Documents
     } else {
@@ -182,7 +203,8 @@ fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
         if kind.is_dir() && path.join("entries.json").is_file() {
             ours.push((path, Kind::Capture));
         } else if kind.is_dir() {
-            let (inner, more) = below(&path)?;
+            // One that cannot be read is fio's reader's to tell.
+            let (inner, more) = below(&path).unwrap_or((Vec::new(), true));
             ours.extend(inner);
             others |= more;
         } else {
@@ -200,6 +222,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
         Kind::Documents => documents(&crate::context::read(file)?, &name),
+        Kind::Page => Err(of_page(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
             let mut runs = store.runs()?;
@@ -220,6 +243,13 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             Ok(vec![of_fio(imported, &name)])
         }
     }
+}
+
+fn of_page(name: &str) -> anyhow::Error {
+    let text = format!(
+        "{name} is a page of iodyno report; what is read is the data behind its button Data (JSON)"
+    );
+    Usage(text).into()
 }
 
 fn documents(text: &str, name: &str) -> Result<Vec<Loaded>> {
@@ -269,10 +299,9 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
 
 /// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.
 fn run(path: &str, started_ns: Option<i64>) -> Run {
-    let stem = Path::new(path).file_stem().map(|stem| stem.to_string_lossy());
     Run {
         id: iodyno_store::new_id(),
-        name: stem.unwrap_or_default().chars().filter(|c| !c.is_control()).collect(),
+        name: name_of(Path::new(path)),
         command: String::new(),
         state: RunState::Done,
         started_ns: started_ns.unwrap_or_else(iodyno_campaign::now_ns),
@@ -286,6 +315,19 @@ fn run(path: &str, started_ns: Option<i64>) -> Run {
     }
 }
 
+/// A file's name without its ending, or a folder's.
+fn name_of(path: &Path) -> String {
+    // `.` and `..` are named otherwise.
+    let named = match path.file_name() {
+        Some(_) => None,
+        None => path.canonicalize().ok(),
+    };
+    let path = named.as_deref().unwrap_or(path);
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    let name = name.unwrap_or_default().to_string_lossy();
+    name.chars().filter(|c| !c.is_control()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Kind, kind};
@@ -296,6 +338,8 @@ mod tests {
         assert_eq!(kind("{\n  \"schema\": \"iodyno.run/1\""), Kind::Documents);
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
+        let page = "<html>\n<meta name=\"generator\" content=\"iodyno 0.1.0\">";
+        assert_eq!(kind(page), Kind::Page);
         for fio in ["{\n  \"fio version\" : \"fio-3.33\"", "", "3;fio-3.33;", "[global]\nrw=read"] {
             assert_eq!(kind(fio), Kind::Fio);
         }

@@ -1,12 +1,13 @@
 //! Standard output and standard error: the only place that prints.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
 use iodyno_fio::read::Problem;
-use iodyno_model::{Drive, Fact, Host};
-use iodyno_report::text::Style;
+use iodyno_model::{Bytes, Drive, Fact, Host};
+use iodyno_report::text::{self, Style};
 use iodyno_target::{TargetError, as_root};
 
 use crate::arguments::{Table, When};
@@ -29,6 +30,15 @@ pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
 }
 
+/// Says that a file was written, and how large it is.
+pub(crate) fn written(context: &Context, path: &Path, bytes: usize, what: &str) -> Result<()> {
+    if context.quiet {
+        return Ok(());
+    }
+    let size = Bytes(bytes as u64).decimal();
+    print(&clean(&format!("{} ({size}){what}\n", path.display())))
+}
+
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
@@ -40,8 +50,7 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
         return;
     }
     for problem in problems.iter().take(PROBLEMS) {
-        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-        note(&clean(&format!("{}{line}: {}", problem.file, problem.what)));
+        note(&text::clean(&problem.to_string()));
     }
     if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
@@ -109,9 +118,9 @@ fn next(step: &str) {
     }
 }
 
-/// Without control characters: a file's or a device's name may hold anything.
-fn clean(text: &str) -> String {
-    text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
+/// A file's or a device's name may hold anything; the line breaks are ours.
+fn clean(lines: &str) -> String {
+    lines.split('\n').map(text::clean).collect::<Vec<_>>().join("\n")
 }
 
 /// The reader of our output went away, which is its right.

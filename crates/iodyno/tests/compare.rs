@@ -229,3 +229,67 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
             && one["what"].as_array().unwrap().contains(&Value::from("host")))
     );
 }
+
+/// One run as fio 3 prints it in all formats at once, in files of their own.
+fn formats(world: &World) -> Vec<String> {
+    let fio = std::process::Command::new("fio")
+        .current_dir(world.directory("fio"))
+        .args(
+            "--name=job --filename=data --size=16m --bs=4k --rw=randrw --ioengine=psync".split(' '),
+        )
+        .args(["--output-format=normal,terse,json+", "--eta=never"])
+        .output()
+        .expect("these tests need fio: make deps");
+    status(&fio, 0);
+    let printed = text(&fio.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    let terse = lines.iter().position(|line| line.starts_with("3;fio-")).unwrap();
+    let begin = lines.iter().position(|line| *line == "{").unwrap();
+    let end = lines.iter().position(|line| *line == "}").unwrap();
+    let json_plus = lines[begin..=end].join("\n");
+    let mut without_bins = json(json_plus.as_bytes());
+    for latencies in ["slat_ns", "clat_ns", "lat_ns"] {
+        for direction in ["read", "write"] {
+            let of = &mut without_bins["jobs"][0][direction][latencies];
+            of.as_object_mut().unwrap().remove("bins");
+        }
+    }
+    // serde_json sorts members; fio begins with its version.
+    let without_bins = serde_json::to_string_pretty(&without_bins).unwrap();
+    let without_bins = without_bins.replacen("{\n", "{\n  \"fio version\" : \"fio-3\",\n", 1);
+    let normal = [&lines[..terse], &lines[end + 1..]].concat().join("\n");
+    let files = [
+        ("run.txt", normal),
+        ("run.terse", lines[terse].to_owned()),
+        ("run.json", without_bins),
+        ("run.json+", json_plus),
+    ];
+    let written = files.map(|(name, text)| {
+        let path = world.path(name);
+        std::fs::write(&path, text + "\n").unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    written.to_vec()
+}
+
+#[test]
+fn all_formats_of_one_run_agree_to_what_each_prints() {
+    let world = World::new();
+    let files = formats(&world);
+    let mut arguments = vec!["compare", "--json"];
+    arguments.extend(files.iter().map(String::as_str));
+    let compared = world.run(&arguments);
+    status(&compared, 0);
+    let document = json(&compared.stdout);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "reads and writes: {document:#}");
+    for figure in rows.iter().flat_map(|row| row["figures"].as_array().unwrap()) {
+        let known = figure["values"].as_array().unwrap().iter().filter(|value| !value.is_null());
+        let rates = ["bw", "iops", "lat"].contains(&figure["metric"].as_str().unwrap());
+        assert!(!rates || known.count() == 4, "{figure:#}");
+        for difference in figure["differences"].as_array().unwrap() {
+            let same = difference["percent"].as_f64().is_none_or(|percent| percent.abs() < 1e-9);
+            assert!(same || difference["real"] == "within_rounding", "{figure:#}");
+        }
+    }
+}

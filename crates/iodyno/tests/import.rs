@@ -213,3 +213,36 @@ fn a_folder_gives_every_run_of_ours_and_one_of_fios() {
     names.sort_unstable();
     assert_eq!(names, ["host", "wednesday"]);
 }
+
+#[test]
+fn what_fio_printed_is_shown_without_a_verdict_and_without_being_stored() {
+    let world = World::new();
+    let report = fio(&world, "database.json");
+    let shown = world.run(&["show", &report]);
+    status(&shown, 0);
+    let out = text(&shown.stdout);
+    assert!(out.contains("first") && out.contains("randread"), "{out}");
+    assert!(!out.contains("UNJUDGED") && !out.contains("Kept as"), "{out}");
+    assert!(!world.path("store.sqlite").exists());
+}
+
+#[test]
+fn a_page_of_ours_in_a_folder_is_no_result() {
+    let world = World::new();
+    fio(&world, "results.json");
+    let folder = world.directory("results");
+    std::fs::rename(world.path("results.json"), folder.join("results.json")).unwrap();
+    let (folder, page) = (folder.to_str().unwrap(), folder.join("report.html"));
+    let page = page.to_str().unwrap();
+    status(&world.run(&["report", folder, "-o", page]), 0);
+    let again = world.run(&["report", folder, "-o", page]);
+    status(&again, 0);
+    assert_eq!(text(&again.stderr), "");
+    let alone = world.run(&["import", page]);
+    status(&alone, 2);
+    assert!(text(&alone.stderr).contains("a page of iodyno report"), "{}", text(&alone.stderr));
+    // `.` is named after the folder.
+    let imported = world.command().current_dir(folder).args(["import", "."]).output().unwrap();
+    status(&imported, 0);
+    assert!(text(&imported.stdout).starts_with("Run results · "), "{}", text(&imported.stdout));
+}

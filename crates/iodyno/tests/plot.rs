@@ -80,6 +80,9 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
         (&["plot", "no-such-run", "-o", output], "neither a run"),
         (&["plot", "sweep", "--where", "bs=4k", "-o", output], "measured were 64k"),
         (&["plot", "sweep", "--where", "bs", "-o", output], "OPTION=VALUE"),
+        (&["plot", "sweep", "--where", "iodpeth=4", "-o", output], "did you mean `iodepth`?"),
+        (&["plot", "sweep", "--series", "numjbos", "-o", output], "did you mean `numjobs`?"),
+        (&["plot", "sweep", "--series", "rate_iops", "-o", output], "rate_iops is not known"),
         (&["plot", "sweep", "--metric", "speed", "-o", output], "p99.9"),
         (&["plot", "sweep", "--figure", "pie", "-o", output], "grid3d"),
         (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),
@@ -101,5 +104,5 @@ fn a_picture_that_cannot_be_written_is_an_error() {
     let nowhere = world.path("no/such/folder.svg");
     let refused = world.run(&["plot", "sweep", "-o", nowhere.to_str().unwrap()]);
     status(&refused, 2);
-    assert!(text(&refused.stderr).contains("folder.svg"));
+    assert!(text(&refused.stderr).contains("there is no folder"));
 }

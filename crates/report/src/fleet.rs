@@ -1,7 +1,11 @@
 //! Many hosts: drives with their verdicts, held against all of their kind.
 
+use std::collections::BTreeSet;
+
 use iodyno_judge::{Unlike, drive_under, unlike_median};
-use iodyno_model::{Bytes, Estimate, Metric, MetricJudgement, Severity, Validity, Verdict};
+use iodyno_model::{
+    Bytes, Estimate, Metric, MetricJudgement, RunRecord, Severity, Validity, Verdict,
+};
 
 use crate::judged::{Judged, Subject};
 
@@ -106,6 +110,12 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
         (class.kind.is_none(), std::cmp::Reverse(worst))
     });
     Fleet { classes, older_runs: runs.len() - newest.len() }
+}
+
+/// Whether runs of several hosts are among them, as far as hosts are known.
+pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
+    let hosts = records.iter().filter_map(|record| record.host()?.hostname.get());
+    hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
 /// Whether no other run of the same host is newer. A host without a name is
@@ -232,7 +242,7 @@ impl Fleet {
     /// How many hosts they are of.
     pub fn hosts(&self) -> usize {
         let hosts = self.drives().map(|drive| drive.host.as_str());
-        hosts.collect::<std::collections::BTreeSet<_>>().len()
+        hosts.collect::<BTreeSet<_>>().len()
     }
 
     /// How many have this verdict.

@@ -1,6 +1,6 @@
 //! A run with what it is judged to mean.
 
-use iodyno_judge::names;
+use iodyno_judge::{ExitStatus, names};
 use iodyno_model::{Assessment, Drive, JudgedMeasurement, Measurement, RunRecord, Verdict};
 
 /// A run with what it is judged to mean.
@@ -26,6 +26,11 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Judged<'a> {
+    /// What a command that shows it ends with.
+    pub fn exit_status(self) -> ExitStatus {
+        iodyno_judge::exit_status(self.record, self.assessment, false)
+    }
+
     /// Everything that has a verdict of its own, in the assessment's order.
     pub(crate) fn subjects(self) -> Vec<Subject<'a>> {
         let subject = |(name, verdict): &'a (String, Verdict)| {

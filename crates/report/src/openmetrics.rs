@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use iodyno_judge::{drive_under, exit_status};
+use iodyno_judge::drive_under;
 use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, Validity, Verdict};
 
 use crate::judged::Judged;
@@ -135,7 +135,7 @@ fn about_run(of: Judged<'_>) -> Vec<Family> {
         "",
         "0 fine, 1 a FAIL, 3 interrupted or a measurement failed, 4 something could not be judged.",
     );
-    let code = exit_status(of.record, of.assessment, false) as u8;
+    let code = of.exit_status() as u8;
     status.push(Vec::new(), code.into());
     let mut verdict =
         Family::new("iodyno_run_verdict", "", "The verdict on the whole: 1 where it holds.");

@@ -6,18 +6,26 @@ mod common;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use iodyno_judge::ClaimBook;
 use iodyno_model::{
-    Conditions, Direction, DirectionResult, EndReason, Estimate, Origin, RunRecord, Severity,
-    Spread,
+    Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Origin,
+    RunRecord, Severity, Spread,
 };
 use iodyno_report::page::{PageRun, is_page, page};
-use iodyno_report::run_document;
+use iodyno_report::{Judged, run_document};
 use sha2::{Digest, Sha256};
 
 fn of(record: &RunRecord) -> String {
     let assessment = common::assessment(record);
-    let run = PageRun { record, assessment: &assessment, exit_status: 1, unread: &[] };
-    page(&[run]).unwrap()
+    html(&[run(record, &assessment, &[])])
+}
+
+fn run<'a>(record: &'a RunRecord, assessment: &'a Assessment, unread: &'a [String]) -> PageRun<'a> {
+    PageRun { judged: Judged { record, assessment }, unread }
+}
+
+fn html(runs: &[PageRun<'_>]) -> String {
+    page(runs, &ClaimBook::default()).unwrap()
 }
 
 /// What stands between each `<name …>` and its `</name>`, with the opening tag.
@@ -111,7 +119,7 @@ fn names_of_devices_and_files_are_text() {
     record.run.command = hostile.into();
     record.run.plan = hostile.into();
     record.run.targets[0] = hostile.into();
-    record.snapshots[0].drives[0].model = iodyno_model::Fact::Read(hostile.into());
+    record.snapshots[0].drives[0].model = Fact::Read(hostile.into());
     record.snapshots[0].blocks[0].name = hostile.into();
     for measurement in &mut record.measurements {
         measurement.name = hostile.into();
@@ -127,8 +135,8 @@ fn names_of_devices_and_files_are_text() {
         finding.severity = Severity::Warn;
     }
     let unread = [hostile.to_string()];
-    let run = PageRun { record: &record, assessment: &assessment, exit_status: 1, unread: &unread };
-    let html = page(&[run, run]).unwrap();
+    let run = run(&record, &assessment, &unread);
+    let html = html(&[run, run]);
     let shown = without_scripts(&html);
     assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
     assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
@@ -156,11 +164,7 @@ fn several_runs_stand_in_a_table_and_in_sections() {
     }
     let assessment = common::assessment(&one);
     let unread = ["results/fio.txt:12: the line ends early".to_string()];
-    let runs = [
-        PageRun { record: &one, assessment: &assessment, exit_status: 1, unread: &unread },
-        PageRun { record: &other, assessment: &other_assessment, exit_status: 4, unread: &[] },
-    ];
-    let html = page(&runs).unwrap();
+    let html = html(&[run(&one, &assessment, &unread), run(&other, &other_assessment, &[])]);
     for word in [
         "<title>2 runs",
         "imported from results/fio.txt",
@@ -179,6 +183,36 @@ fn several_runs_stand_in_a_table_and_in_sections() {
 }
 
 #[test]
+fn runs_of_several_hosts_are_compared_and_their_drives_stand_together() {
+    let record = |name: &str| {
+        let mut record = common::record();
+        record.run.id = name.into();
+        record.run.name = name.into();
+        record.snapshots[0].hostname = Fact::Read(format!("host-of-{name}"));
+        record.snapshots[0].kernel.release = Fact::Read(format!("6.12.{}", name.len()));
+        record
+    };
+    let records = [record("before"), record("after-it")];
+    let assessments = records.each_ref().map(common::assessment);
+    let of = |n: usize| run(&records[n], &assessments[n], &[]);
+    let both = without_scripts(&html(&[of(0), of(1)]));
+    for word in [
+        "8 drives on 2 hosts",
+        "SAMSUNG MZQL23T8HCLS-00A07, GDC5902Q, 3.84 TB: 8 drives",
+        ">before</th>",
+        "difference</th>",
+        "unknown",
+        "run-to-run spread is not known",
+        "6.12.8",
+    ] {
+        assert!(both.contains(word), "{word} is missing");
+    }
+    assert!(!without_scripts(&html(&[of(0), of(0)])).contains("Drives of all hosts"));
+    let alone = without_scripts(&html(&[of(0)]));
+    assert!(!alone.contains("Compared") && !alone.contains("on 2 hosts"));
+}
+
+#[test]
 fn what_failed_or_is_unknown_is_no_zero() {
     let mut record = common::record();
     record.measurements.truncate(3);
@@ -192,9 +226,7 @@ fn what_failed_or_is_unknown_is_no_zero() {
     odd.conditions = Conditions::default();
     let mut assessment = common::assessment(&common::record());
     assessment.measurements.clear();
-    let html =
-        page(&[PageRun { record: &record, assessment: &assessment, exit_status: 3, unread: &[] }]);
-    let html = without_scripts(&html.unwrap());
+    let html = without_scripts(&html(&[run(&record, &assessment, &[])]));
     for word in ["FAILED", "no space left on device", "interrupted, or a measurement failed"] {
         assert!(html.contains(word), "{word} is missing");
     }

@@ -121,6 +121,8 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
             value["axisLabel"]["hideOverlap"] = json!(false);
             value["splitLine"]["show"] = json!(false);
             value["axisLabel"]["interval"] = json!(0);
+            // Of several lines; browsers guess it from a character that a font may lack.
+            value["axisLabel"]["lineHeight"] = json!(13);
             // Without a name they are read like a table, from the top.
             value["inverse"] = json!(way == Way::Upwards && axis.name.is_empty());
         }

@@ -116,11 +116,30 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     Ok(imported)
 }
 
+/// A name's words and numbers: `randread-16-1` stands behind `randread-2-1`.
+fn in_order(path: &Path) -> Vec<(String, u64)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut parts: Vec<(String, u64)> = Vec::new();
+    let mut rest = name.as_str();
+    while !rest.is_empty() {
+        let (word, behind) =
+            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        let number = match &behind[..digits] {
+            "" => 0,
+            digits => digits.parse().unwrap_or(u64::MAX),
+        };
+        parts.push((word.to_owned(), number));
+        rest = &behind[digits..];
+    }
+    parts
+}
+
 /// All files below `folder`, sorted by path. Links to folders are not followed.
 fn files(folder: &Path, problems: &mut Vec<Problem>) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    entries.sort();
+    entries.sort_by_cached_key(|path| (in_order(path), path.clone()));
     let mut found = Vec::new();
     for path in entries {
         let is_folder = path.symlink_metadata().is_ok_and(|entry| entry.is_dir());
@@ -150,5 +169,20 @@ pub(super) fn name_from_path(measurement: &mut Measurement, folder: &Path, stem:
         if measurement.targets.is_empty() {
             measurement.targets.extend(target);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_in_the_order_of_their_numbers() {
+        let names = ["1m", "4k", "16k", "randread-1-16", "randread-2-1", "randread-16-1", "x"];
+        let mut sorted = names;
+        sorted.sort_by_cached_key(|name| in_order(Path::new(name)));
+        assert_eq!(sorted, names);
+        let long = format!("a{}", "9".repeat(40));
+        assert!(in_order(Path::new("a1")) < in_order(Path::new(&long)));
     }
 }

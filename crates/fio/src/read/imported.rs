@@ -1,5 +1,6 @@
 //! What a text, a file or a folder holds.
 
+use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -43,6 +44,19 @@ pub struct Problem {
 impl Problem {
     pub(super) fn new(file: &str, line: Option<usize>, what: impl Into<String>) -> Self {
         Self { file: file.into(), line, what: what.into() }
+    }
+}
+
+/// A problem's words up to so many characters: they may quote a file.
+const LONGEST: usize = 300;
+
+/// `file:12: what is wrong`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let words: String = self.what.chars().take(LONGEST).collect();
+        let cut = if words.len() < self.what.len() { "…" } else { "" };
+        write!(f, "{}{line}: {words}{cut}", self.file)
     }
 }
 

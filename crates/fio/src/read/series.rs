@@ -131,7 +131,8 @@ impl Remarks {
         if let Some((line, rows)) = log.damage {
             let what = match rows {
                 1 => "not a row of a log: it is passed over".to_owned(),
-                _ => format!("not a row of a log: it is passed over, with {} more lines", rows - 1),
+                2 => "not a row of a log: it is passed over, and 1 more line".to_owned(),
+                _ => format!("not a row of a log: it is passed over, and {} more lines", rows - 1),
             };
             problems.push(Problem::new(&title, Some(line), what));
         }

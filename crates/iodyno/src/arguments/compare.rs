@@ -15,7 +15,8 @@ Examples:
   iodyno compare a1,a2,a3 b1,b2,b3 --fail-if 'iops < -5%' --fail-if 'p99 > 10%'
   iodyno compare before/ after/ --fail-if 'bw < -5%' --noise 3%")]
 pub(crate) struct Compare {
-    /// Runs, files or folders; RUN:NAME for the measurements of a name; A,B,C for repetitions
+    /// Runs (ids, names, `last`), files or folders; RUN:NAME for the measurements of a name;
+    /// A,B,C for repetitions
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) sides: Vec<String>,
     /// Exit status 1 if a difference is beyond it: `iops < -5%`, `p99 > 10%`; also several times.

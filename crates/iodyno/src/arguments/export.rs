@@ -5,9 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno runs export last > run.json
+  iodyno runs export before after --format parquet -o results.parquet
+
+docs/export.md has the columns.")]
 pub(crate) struct Export {
     /// Runs (ids, names, `last`), files or folders
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// What is written
     #[arg(long, value_enum, default_value = "json")]

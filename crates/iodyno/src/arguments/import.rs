@@ -4,6 +4,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  iodyno import fio-output.txt results/ *.json
+  iodyno import --name 'P4510 single' post.md
+  iodyno import hosts/ && iodyno runs fleet
+
 Exit status: 0 all was read, 2 a path of which nothing could be read, 3 a measurement in it
 failed, 4 something of it could not be read.")]
 pub(crate) struct Import {

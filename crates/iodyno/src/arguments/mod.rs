@@ -80,7 +80,7 @@ pub(crate) enum Command {
     List(List),
     /// List stored runs, export or remove some
     Runs(Runs),
-    /// Print a stored run again, judged anew
+    /// Print a run again, judged anew
     Show(Show),
     /// Read what fio printed, or what iodyno wrote elsewhere
     Import(Import),
@@ -237,15 +237,17 @@ pub(crate) enum RunsAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
-    /// Runs, files or folders [default: every run in the store]
+    /// Runs (ids, names, `last`), files or folders [default: every run in the store]
+    #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    #[command(flatten)]
-    pub(crate) table: Table,
+    /// Reasons in full, however wide
+    #[arg(long)]
+    pub(crate) wide: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Id, unique name, or `last`
+    /// A run (id, name, `last`), a file or a folder
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Compare with an earlier run

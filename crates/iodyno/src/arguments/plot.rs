@@ -6,6 +6,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use iodyno_figure::{Filter, Kind, Metric};
 
+/// What can be asked for beside fio's options.
+const OF_MEASUREMENTS: [&str; 4] = ["name", "target", "drives", "direction"];
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,8 +18,8 @@ Examples:
 
 docs/figures.md shows every kind.")]
 pub(crate) struct Plot {
-    /// Runs, files or folders
-    #[arg(default_value = "last")]
+    /// Runs (ids, names, `last`), files or folders
+    #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// What it shows [default: what suits the measurements]
     #[arg(long, value_name = "KIND", value_parser = kind())]
@@ -25,10 +28,10 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<Metric>,
     /// Only these measurements: rw=randread,bs=4k,iodepth=64
-    #[arg(long = "where", value_name = "OPTION=VALUE", value_delimiter = ',')]
+    #[arg(long = "where", value_name = "OPTION=VALUE", value_delimiter = ',', value_parser = filter)]
     pub(crate) filters: Vec<Filter>,
     /// The option whose values make the series: bs
-    #[arg(long, value_name = "OPTION")]
+    #[arg(long, value_name = "OPTION", value_parser = option)]
     pub(crate) series: Option<String>,
     /// The title, in place of one of ours
     #[arg(long, value_name = "TEXT")]
@@ -53,6 +56,23 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
         let found = Kind::ALL.into_iter().find(|(_, known)| *known == name);
         found.map(|(kind, _)| kind).ok_or("no such figure")
     })
+}
+
+/// `bs=4k`.
+fn filter(text: &str) -> Result<Filter, String> {
+    let filter: Filter = text.parse()?;
+    option(filter.option())?;
+    Ok(filter)
+}
+
+/// The name of an option, unless it looks like a mistaken one: a report may
+/// state options that we do not know.
+fn option(name: &str) -> Result<String, String> {
+    let is_ours = OF_MEASUREMENTS.contains(&name) || iodyno_job::find(name).is_some();
+    match iodyno_job::nearest(name).filter(|_| !is_ours) {
+        Some(nearest) => Err(format!("there is no option `{name}`; did you mean `{nearest}`?")),
+        None => Ok(name.to_owned()),
+    }
 }
 
 /// `1200x800`.

@@ -5,9 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno report
+  iodyno report before after -o tuning.html
+  iodyno report results/ fio.json -o ticket.html
+
+docs/report.md says what stands on it.")]
 pub(crate) struct Report {
-    /// Runs by id, name or `last`; or files and folders with what fio printed
-    #[arg(default_value = "last")]
+    /// Runs (ids, names, `last`), files or folders
+    #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// The page to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
@@ -15,7 +22,7 @@ pub(crate) struct Report {
     /// Overwrite a file that is not a report
     #[arg(long)]
     pub(crate) force: bool,
-    /// A data sheet of your own: a TOML file like those in datasheets/
+    /// More data sheets: a TOML file, also several times
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_model::RunRecord;
+use iodyno_report::fleet::are_of_several_hosts;
 use iodyno_report::text::workload_title;
 
 use crate::arguments::{Compare, Table};
@@ -27,7 +28,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     let claims = context.claims(&[])?;
     let comparison = compare(&sides, &claims);
     let records: Vec<&RunRecord> = loaded.iter().flatten().collect();
-    let of_fleet = fleet::are_many(&records);
+    let of_fleet = are_of_several_hosts(&records);
     if comparison.rows.is_empty() && !(of_fleet && arguments.fail_if.is_empty()) {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
@@ -81,7 +82,6 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
         }
         (whole, _) => (whole?, None),
     };
-    terminal::problems(context, &loaded.problems);
     let mut record = loaded.record;
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {

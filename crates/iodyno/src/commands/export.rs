@@ -1,16 +1,13 @@
 //! `iodyno runs export`: results for other programs.
 
-use std::io::Write;
-
-use anyhow::{Context as _, Result};
-use iodyno_judge::{ClaimBook, Question, assess, exit_status};
-use iodyno_model::{Assessment, RunRecord};
+use anyhow::Result;
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
 use iodyno_report::export::{write_csv, write_parquet};
 
 use crate::arguments::{Export, ExportFormat};
-use crate::context::{Context, Usage};
+use crate::commands::judged_anew;
+use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -23,7 +20,6 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let mut runs = Vec::new();
     for word in &arguments.runs {
         let loaded = sources::load(context, word)?;
-        terminal::problems(context, &loaded.problems);
         let assessment = judged_anew(&loaded.record, &claims);
         runs.push((loaded.record, assessment));
     }
@@ -37,24 +33,13 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     }
     match &arguments.output {
         None => terminal::write(&bytes),
-        Some(path) => std::fs::File::create(path)
-            .and_then(|mut file| file.write_all(&bytes))
-            .map_err(|error| Usage(format!("{}: {error}", path.display())))
-            .context("cannot be written"),
+        Some(path) => write(path, &bytes),
     }
-}
-
-/// What a run means by today's rules and these claims.
-pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
-    assess(&Question { record, claims, baseline: None, expect: None })
 }
 
 /// The public document of one run, or an array of those of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
-    let document = |of: &Judged<'_>| {
-        let status = exit_status(of.record, of.assessment, false);
-        run_document(of.record, of.assessment, status as u8)
-    };
+    let document = |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status() as u8);
     let text = match runs {
         [one] => serde_json::to_string_pretty(&document(one))?,
         all => serde_json::to_string_pretty(&all.iter().map(document).collect::<Vec<_>>())?,

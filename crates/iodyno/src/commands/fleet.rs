@@ -1,19 +1,22 @@
 //! `iodyno runs fleet`: drives of many hosts in one table.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
-use iodyno_judge::{ClaimBook, Question, assess};
+use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, RunRecord};
 use iodyno_report::Judged;
 use iodyno_report::fleet::fleet;
 use iodyno_report::text::{Style, fleet_text};
 
-use crate::arguments::Fleet;
-use crate::context::Context;
+use crate::arguments::{Fleet, Table};
+use crate::commands::judged_anew;
+use crate::context::{Context, Usage};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
+    if context.json {
+        let text = "runs fleet prints no JSON; iodyno runs export has each run's";
+        return Err(Usage(text.into()).into());
+    }
     let mut words = arguments.runs.clone();
     if words.is_empty() {
         let store = context.store_to_read()?;
@@ -22,27 +25,19 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     let mut records = Vec::with_capacity(words.len());
     for word in &words {
         let loaded = sources::load(context, word)?;
-        terminal::problems(context, &loaded.problems);
         records.push(loaded.record);
     }
     let records: Vec<&RunRecord> = records.iter().collect();
-    let style = terminal::style(context, &arguments.table);
+    let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
     terminal::print(&text(&records, &context.claims(&[])?, &style))
 }
 
 /// The table of all hosts' drives.
 pub(crate) fn text(records: &[&RunRecord], claims: &ClaimBook, style: &Style) -> String {
-    let judge =
-        |record: &&RunRecord| assess(&Question { record, claims, baseline: None, expect: None });
-    let assessments: Vec<Assessment> = records.iter().map(judge).collect();
+    let assessments: Vec<Assessment> =
+        records.iter().map(|record| judged_anew(record, claims)).collect();
     let judged = records.iter().zip(&assessments);
     let judged: Vec<Judged<'_>> =
         judged.map(|(record, assessment)| Judged { record, assessment }).collect();
     fleet_text(&fleet(&judged), style)
-}
-
-/// Whether runs of several hosts are among them.
-pub(crate) fn are_many(records: &[&RunRecord]) -> bool {
-    let hosts = records.iter().filter_map(|record| record.host()?.hostname.get());
-    hosts.collect::<BTreeSet<_>>().len() > 1
 }

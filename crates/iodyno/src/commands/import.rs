@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
-use iodyno_judge::exit_status;
 use iodyno_model::{Assessment, RunRecord};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{Import, Table};
-use crate::commands::export::{documents, judged_anew};
+use crate::commands::export::documents;
+use crate::commands::judged_anew;
 use crate::context::{Context, Usage};
 use crate::sources::{Loaded, read_all};
 use crate::terminal;
@@ -199,7 +199,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     }
     // Nobody asked whether what fio printed is as it should be.
     if record.host().is_some() {
-        let status = exit_status(record, assessment, false);
+        let status = Judged { record, assessment }.exit_status();
         out.push_str(&verdict_text(assessment, status as u8, style));
     }
     out

@@ -19,3 +19,11 @@ pub(crate) mod runs;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod sweep;
+
+use iodyno_judge::{ClaimBook, Question, assess};
+use iodyno_model::{Assessment, RunRecord};
+
+/// What a run means by today's rules and these claims.
+pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
+    assess(&Question { record, claims, baseline: None, expect: None })
+}

@@ -1,17 +1,17 @@
 //! `iodyno plot`.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use iodyno_figure::{Judged, Metric, Request, Source, figure, png, suggested, svg};
-use iodyno_fio::read::Problem;
-use iodyno_judge::{Question, assess};
 use iodyno_model::{MetricJudgement, RunRecord, Validity};
 
 use crate::arguments::Plot;
-use crate::context::{Context, Usage};
+use crate::commands::judged_anew;
+use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
-    let picture = match arguments.output.extension().and_then(|extension| extension.to_str()) {
+    let ending = arguments.output.extension().unwrap_or_default().to_ascii_lowercase();
+    let picture = match ending.to_str() {
         Some("svg") => Picture::Svg,
         Some("png") => Picture::Png,
         _ => {
@@ -22,10 +22,13 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let mut loaded: Vec<(String, RunRecord)> = Vec::new();
     for word in &arguments.runs {
         let one = sources::load(context, word)?;
-        for problem in &one.problems {
-            terminal::note(&told(problem));
-        }
         loaded.push((label(word, &one.record), one.record));
+    }
+    let names: Vec<String> = loaded.iter().map(|(label, _)| label.clone()).collect();
+    for (word, (label, _)) in arguments.runs.iter().zip(&mut loaded) {
+        if names.iter().filter(|name| *name == label).count() > 1 {
+            label.clone_from(word);
+        }
     }
     let sources: Vec<Source<'_>> =
         loaded.iter().map(|(label, record)| Source { label, record }).collect();
@@ -37,16 +40,9 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
         Picture::Png => png(&figure, width, height, arguments.dark),
     }
     .map_err(|error| Usage(error.to_string()))?;
-    std::fs::write(&arguments.output, bytes)
-        .with_context(|| arguments.output.display().to_string())?;
+    write(&arguments.output, &bytes)?;
+    terminal::written(context, &arguments.output, bytes.len(), "")?;
     Ok(0)
-}
-
-/// `file:12: what is wrong`.
-fn told(problem: &Problem) -> String {
-    let line = problem.line.map_or_else(String::new, |line| format!("{line}: "));
-    let told = format!("{}:{line} {}", problem.file, problem.what);
-    told.chars().filter(|c| !c.is_control()).collect()
 }
 
 enum Picture {
@@ -54,7 +50,8 @@ enum Picture {
     Png,
 }
 
-/// What the run is called in the legend: its name, else the word that was typed.
+/// What the run is called in the legend: its name, else the word that was typed,
+/// as where several have that name.
 fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
 }
@@ -64,8 +61,7 @@ fn request(context: &Context, arguments: &Plot, sources: &[Source<'_>]) -> Resul
     let claims = context.claims(&[])?;
     let mut judged = Vec::new();
     for (source, Source { record, .. }) in sources.iter().enumerate() {
-        let question = Question { record, claims: &claims, baseline: None, expect: None };
-        let assessed = assess(&question).measurements.into_iter();
+        let assessed = judged_anew(record, &claims).measurements.into_iter();
         judged.extend(assessed.map(|one| Judged {
             source,
             measurement: one.measurement,

@@ -6,13 +6,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use iodyno_fio::read::Problem;
-use iodyno_judge::{Question, assess, exit_status};
-use iodyno_model::Bytes;
+use iodyno_report::Judged;
 use iodyno_report::page::{PageRun, is_page, page};
-use iodyno_report::text::clean;
 
 use crate::arguments::Report;
-use crate::context::{Context, Usage};
+use crate::commands::judged_anew;
+use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
 /// The exit status is 0 where the page was written: it tells the verdicts itself.
@@ -24,37 +23,26 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     let claims = context.claims(&arguments.datasheet)?;
     let mut loaded = Vec::new();
     for word in &arguments.runs {
-        loaded.push(sources::load(context, word)?);
+        let one = sources::load(context, word)?;
+        let assessment = judged_anew(&one.record, &claims);
+        let unread = one.problems.iter().map(Problem::to_string).collect();
+        loaded.push((one.record, assessment, unread));
     }
-    let mut judged = Vec::new();
-    for (word, one) in arguments.runs.iter().zip(&loaded) {
-        let record = &one.record;
-        let question = Question { record, claims: &claims, baseline: None, expect: None };
-        let assessment = assess(&question);
-        let status = exit_status(record, &assessment, false) as u8;
-        let unread: Vec<String> = one.problems.iter().map(sentence).collect();
-        unread.iter().for_each(|line| terminal::note(line));
-        if record.measurements.is_empty() && !unread.is_empty() {
-            return Err(Usage(format!("{word}: nothing of it could be read")).into());
-        }
-        judged.push((record, assessment, status, unread));
-    }
-    let runs: Vec<PageRun<'_>> = judged
+    let runs: Vec<PageRun<'_>> = loaded
         .iter()
-        .map(|(record, assessment, exit_status, unread)| PageRun {
-            record,
-            assessment,
-            exit_status: *exit_status,
+        .map(|(record, assessment, unread): &(_, _, Vec<String>)| PageRun {
+            judged: Judged { record, assessment },
             unread,
         })
         .collect();
-    let text = page(&runs)?;
-    write(output, &text)?;
-    let size = Bytes(text.len() as u64).decimal();
-    terminal::print(&format!(
-        "{} ({size}): open it in a browser, attach it, or print it.\n",
-        output.display()
-    ))?;
+    let text = page(&runs, &claims)?;
+    write(output, text.as_bytes())?;
+    terminal::written(
+        context,
+        output,
+        text.len(),
+        ": open it in a browser, attach it, or print it.",
+    )?;
     Ok(0)
 }
 
@@ -79,16 +67,4 @@ fn refuse_to_overwrite(output: &Path) -> Result<()> {
     }
     Err(Usage(format!("{name} is there and is not a report; say another file with -o, or --force"))
         .into())
-}
-
-fn write(output: &Path, text: &str) -> Result<()> {
-    fs::write(output, text).map_err(|error| Usage(format!("{}: {error}", output.display())).into())
-}
-
-fn sentence(problem: &Problem) -> String {
-    let Problem { file, line, what } = problem;
-    clean(&match line {
-        Some(line) => format!("{file}:{line}: {what}"),
-        None => format!("{file}: {what}"),
-    })
 }

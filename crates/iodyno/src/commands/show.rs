@@ -1,4 +1,4 @@
-//! `iodyno show`: prints a stored run again, judged anew.
+//! `iodyno show`: prints a run again, judged anew.
 
 use std::fmt::Write as _;
 
@@ -12,14 +12,13 @@ use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_text,
+    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
 };
 use iodyno_store::Store;
 
 use crate::arguments::{Format, Show, Table};
-use crate::commands::check::load;
 use crate::context::Context;
-use crate::terminal;
+use crate::{sources, terminal};
 
 /// What a run is judged by and how it is shown.
 pub(crate) struct Judging<'a> {
@@ -53,9 +52,9 @@ impl Shape {
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let claims = context.claims(&arguments.datasheet)?;
-    let store = context.store_to_read()?;
-    let record = load(&store, &arguments.run)?;
-    let baseline = arguments.baseline.as_deref().map(|run| load(&store, run)).transpose()?;
+    let load = |word: &str| Ok::<_, anyhow::Error>(sources::load(context, word)?.record);
+    let record = load(&arguments.run)?;
+    let baseline = arguments.baseline.as_deref().map(load).transpose()?;
     print(
         context,
         &record,
@@ -138,7 +137,18 @@ fn assessed(
             };
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
-        Shape::Jobs => jobs_text(record, &assessment, &style),
+        Shape::Jobs => {
+            let jobs = jobs_text(record, &assessment, &style);
+            format!("{jobs}\nKept as {}: iodyno show last\n", record.run.id)
+        }
+        // Of fio's jobs there is nothing but what they did.
+        Shape::Text if record.host().is_none() => {
+            format!(
+                "{}\n{}",
+                run_heading(&record.run, &style),
+                jobs_text(record, &assessment, &style)
+            )
+        }
         Shape::Text => {
             let text = run_text(record, &assessment, status as u8, &style)?;
             match &study {

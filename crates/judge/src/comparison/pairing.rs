@@ -43,6 +43,7 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
         for (variant, of_variant) in parted(of_key, variant) {
             for (place, samples) in by_place(of_variant) {
                 let (key, variant) = (key.clone(), variant.clone());
+                let place = place.filter(|place| !place.is_empty());
                 groups.push(Group { key, variant, place, samples, rank: 0 });
             }
         }
@@ -83,7 +84,8 @@ fn parted<T, K: PartialEq>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T
 }
 
 /// Where a report does not say all of a workload, and just one workload of
-/// another side fits what it says, it is that one.
+/// each other side fits what it says, it is that one; if those of several sides
+/// contradict each other, it is none.
 fn settle(samples: &mut [Sample<'_>]) {
     let mut kinds: Vec<(usize, Key, &str)> = Vec::new();
     for sample in samples.iter() {
@@ -98,24 +100,27 @@ fn settle(samples: &mut [Sample<'_>]) {
             continue;
         }
         let has = |other: &Key| kinds.iter().any(|(own, key, _)| own == side && key == other);
-        let mut fits: Vec<(&Key, Key)> = Vec::new();
-        for (other_side, other, other_name) in &kinds {
-            let named = key.name.is_none() && other.name.is_none();
-            let may = other_side != side && (named || name == other_name);
-            let known = other == key || fits.iter().any(|(known, _)| *known == other);
-            // A workload that this side has as such is another one.
-            if let Some(joined) = key.joined(other).filter(|_| may && !known)
-                && !has(other)
-            {
-                fits.push((other, joined));
-            }
-        }
-        let [(theirs, joined)] = fits.as_slice() else { continue };
-        let (own, theirs, joined) = (key.clone(), (*theirs).clone(), joined.clone());
-        let is_one = |key: &Key| *key == own || *key == theirs;
+        let fits: Vec<&(usize, Key, &str)> = kinds
+            .iter()
+            .filter(|(other_side, other, other_name)| {
+                let named = key.name.is_none() && other.name.is_none();
+                let may = other_side != side && (named || name == other_name);
+                // A workload that this side has as such is another one.
+                may && !has(other) && key.joined(other).is_some()
+            })
+            .collect();
+        let several = fits.iter().any(|(side, one, _)| {
+            fits.iter().any(|(other_side, other, _)| side == other_side && one != other)
+        });
+        let joined =
+            fits.iter().try_fold(key.clone(), |joined, (_, other, _)| joined.joined(other));
+        let Some(joined) = joined.filter(|_| !several && !fits.is_empty()) else { continue };
+        let mut ones: Vec<Key> = fits.iter().map(|(_, other, _)| other.clone()).collect();
+        ones.push(key.clone());
+        let is_one = |key: &Key| ones.contains(key);
         kinds.iter_mut().filter(|(_, key, _)| is_one(key)).for_each(|kind| kind.1 = joined.clone());
-        let ones = samples.iter_mut().filter(|sample| is_one(&sample.key));
-        ones.for_each(|sample| sample.key = joined.clone());
+        let samples = samples.iter_mut().filter(|sample| is_one(&sample.key));
+        samples.for_each(|sample| sample.key = joined.clone());
     }
 }
 

@@ -9,7 +9,7 @@
 
 mod artifact;
 
-use iodyno_judge::{ExitStatus, drive_under, exit_status};
+use iodyno_judge::{ExitStatus, drive_under};
 use iodyno_model::{
     DirectionResult, Drive, Estimate, Finding, JudgedMeasurement, Measurement, Metric, RuleOutcome,
     Severity, Skipped, Spread, Verdict,
@@ -42,7 +42,7 @@ pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
         skipped(&mut lines, end_ns, skip)?;
     }
     rules(&mut lines, of, end_ns)?;
-    let (status, result) = match exit_status(of.record, of.assessment, false) {
+    let (status, result) = match of.exit_status() {
         ExitStatus::Fine => (Status::Complete, RunResult::Pass),
         ExitStatus::Failed => (Status::Complete, RunResult::Fail),
         ExitStatus::Unjudged => (Status::Complete, RunResult::NotApplicable),

@@ -13,7 +13,7 @@ use super::latency;
 use super::table::{Cell, Table};
 use crate::text::figure::{estimated, measured};
 use crate::text::ink::Ink;
-use crate::text::jobs::{besides, io};
+use crate::text::jobs::{self, besides};
 use crate::text::measurements::{default_metric, judgement_items, notes, parts, step_name, title};
 use crate::text::words::clean;
 
@@ -92,10 +92,14 @@ pub(super) fn iops(result: &DirectionResult) -> Cell {
     Cell::estimate(result.iops, |iops| estimated(Metric::Iops, iops).replace(" IOPS", ""))
 }
 
-/// The I/O in a few words, and on what: `randread · 4 KiB · depth 16 · io_uring on nvme0n1`.
+/// The I/O in a few words: `randread · 4 KiB · depth 16 · io_uring`.
+pub(super) fn io(of: &Measurement) -> String {
+    jobs::io(&of.workload).join(" · ")
+}
+
+/// The same, and on what: `randread · 4 KiB · depth 16 · io_uring on nvme0n1`.
 pub(super) fn io_on(of: &Measurement) -> String {
-    let io = io(&of.workload).join(" · ");
-    let words = [io, if of.targets.is_empty() { String::new() } else { title(of) }];
+    let words = [io(of), if of.targets.is_empty() { String::new() } else { title(of) }];
     words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" on ")
 }
 

@@ -12,15 +12,18 @@ mod policy;
 mod run;
 mod summary;
 mod table;
+mod together;
 
 use askama::Template;
-use iodyno_figure::{ECHARTS, Kind, Request, SCRIPT, Source, figure};
-use iodyno_model::{Assessment, RunRecord};
+use iodyno_figure::{ECHARTS, SCRIPT};
+use iodyno_judge::ClaimBook;
+use iodyno_model::Origin;
 
 use data::Data;
 use run::RunView;
-use table::Table;
+use together::Together;
 
+use crate::Judged;
 use crate::text::words::clean;
 
 pub use askama::Error as PageError;
@@ -28,12 +31,8 @@ pub use askama::Error as PageError;
 /// A run as the page shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRun<'a> {
-    /// The run.
-    pub record: &'a RunRecord,
-    /// What it is judged to mean.
-    pub assessment: &'a Assessment,
-    /// 0 passed … 4 something could not be judged, as commands end.
-    pub exit_status: u8,
+    /// The run with what it is judged to mean.
+    pub judged: Judged<'a>,
     /// What of its files could not be read, a sentence each.
     pub unread: &'a [String],
 }
@@ -50,14 +49,14 @@ pub fn is_page(head: &[u8]) -> bool {
     head.windows(MARK.len()).any(|window| window == MARK.as_bytes())
 }
 
-/// The page of `runs`, in their order; several stand side by side in a table first.
+/// The page of `runs`, in their order. What several are together stands first;
+/// they are compared by `claims`.
 ///
 /// # Errors
 ///
 /// A template cannot be filled, which would be a mistake in it.
-pub fn page(runs: &[PageRun<'_>]) -> Result<String, PageError> {
+pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageError> {
     let titles = titles(runs);
-    let several = titles.len() > 1;
     let views = runs
         .iter()
         .zip(&titles)
@@ -65,7 +64,10 @@ pub fn page(runs: &[PageRun<'_>]) -> Result<String, PageError> {
         .map(|(n, (run, title))| RunView::new(run, title, n + 1));
     let documents: Vec<_> = runs
         .iter()
-        .map(|run| crate::document::run_document(run.record, run.assessment, run.exit_status))
+        .map(|run| {
+            let Judged { record, assessment } = run.judged;
+            crate::document::run_document(record, assessment, run.judged.exit_status() as u8)
+        })
         .collect();
     let document = match documents.as_slice() {
         [one] => Data::new(one),
@@ -78,8 +80,7 @@ pub fn page(runs: &[PageRun<'_>]) -> Result<String, PageError> {
             [one] => one.clone(),
             titles => format!("{} runs", titles.len()),
         },
-        runs_table: several.then(|| summary::runs(runs, &titles)),
-        comparison: several.then(|| comparison(runs, &titles)).flatten(),
+        together: (runs.len() > 1).then(|| Together::new(runs, &titles, claims)),
         runs: views.collect(),
         document,
         style: STYLE,
@@ -97,33 +98,33 @@ struct Page {
     version: &'static str,
     policy: String,
     title: String,
-    runs_table: Option<Table>,
-    comparison: Option<data::FigureView>,
+    together: Option<Together>,
     runs: Vec<RunView>,
     document: Data,
     style: &'static str,
     scripts: [&'static str; 3],
 }
 
-/// What each run is called; two that are called alike, with their ids.
+/// Whether a run was read from there.
+fn is_of(run: &PageRun<'_>, from: &str) -> bool {
+    matches!(&run.judged.record.run.origin, Origin::Imported(file) if file == from)
+}
+
+/// What each run is called; two that are called alike, with where they are from,
+/// else with their ids.
 fn titles(runs: &[PageRun<'_>]) -> Vec<String> {
-    let own: Vec<String> = runs.iter().map(|run| run::title(run.record)).collect();
+    let own: Vec<String> = runs.iter().map(|run| run::title(run.judged.record)).collect();
+    let is_shared = |from: &str| runs.iter().filter(|run| is_of(run, from)).count() > 1;
     let title = |(title, run): (&String, &PageRun<'_>)| match own
         .iter()
         .filter(|other| *other == title)
         .count()
     {
         1 => title.clone(),
-        _ => format!("{title} ({})", clean(&run.record.run.id)),
+        _ => match &run.judged.record.run.origin {
+            Origin::Imported(from) if !is_shared(from) => clean(from),
+            _ => format!("{title} ({})", clean(&run.judged.record.run.id)),
+        },
     };
     own.iter().zip(runs).map(title).collect()
-}
-
-/// All runs in one figure, where they have something in common to draw.
-fn comparison(runs: &[PageRun<'_>], titles: &[String]) -> Option<data::FigureView> {
-    let sources: Vec<Source<'_>> =
-        titles.iter().zip(runs).map(|(label, run)| Source { label, record: run.record }).collect();
-    let judged: Vec<_> = runs.iter().flat_map(|run| &run.assessment.measurements).collect();
-    let figure = figure(&Request::new(Kind::Compare), &sources).ok()?;
-    Some(data::FigureView::new(&figure, measurement::not_valid(&judged)))
 }

@@ -1,21 +1,22 @@
 //! A run: what it was, what was found, and every measurement.
 
 use iodyno_figure::{Figure, figures_of_run};
-use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord, Verdict};
+use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord};
 
 use super::PageRun;
 use super::data::FigureView;
 use super::measurement::{MeasurementView, not_valid};
 use super::summary;
 use super::table::{Cell, Table};
-use crate::layers;
 use crate::text::drives::drives;
 use crate::text::findings::{headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
 use crate::text::runs::{origin, started, state, took};
+use crate::text::verdict_words;
 use crate::text::words::clean;
+use crate::{Judged, layers};
 
 /// A run as the template lays it out.
 #[derive(Debug)]
@@ -24,10 +25,8 @@ pub(super) struct RunView {
     pub(super) id: String,
     /// What it is called.
     pub(super) title: String,
-    /// The verdict on the whole.
-    pub(super) verdict: Cell,
-    /// The verdict in words.
-    pub(super) words: String,
+    /// The verdict on the whole, and in words; of what fio printed there is none.
+    pub(super) verdict: Option<(Cell, String)>,
     /// What the run was: (what, value).
     pub(super) facts: Vec<(&'static str, String)>,
     /// Drives, or what stands in for them.
@@ -88,9 +87,10 @@ pub(super) fn id(number: usize) -> String {
 
 impl RunView {
     pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize) -> Self {
-        let PageRun { record, assessment, exit_status, unread } = *run;
-        let (verdict, words) = crate::text::verdict_words(assessment, exit_status);
+        let PageRun { judged, unread } = *run;
+        let Judged { record, assessment } = judged;
         let host = record.host();
+        let verdict = host.map(|_| verdict_words(assessment, judged.exit_status() as u8));
         let table = host.map(|host| drives(host, Some((record, assessment)), None));
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);
@@ -111,17 +111,9 @@ impl RunView {
         Self {
             id: id(number),
             title: title.into(),
-            verdict: Cell::verdict(verdict),
-            words,
+            verdict: verdict.map(|(verdict, words)| (Cell::verdict(verdict), words)),
             facts: facts(record),
-            drives: table.map(|table| Table {
-                columns: table
-                    .headings
-                    .iter()
-                    .map(|c| (c.heading.to_lowercase(), c.right))
-                    .collect(),
-                rows: table.rows.into_iter().map(cells).collect(),
-            }),
+            drives: table.map(|table| Table::of_grid(&table.headings, table.rows)),
             drives_note: match host {
                 Some(host) if host.drives.is_empty() => "No NVMe drive on this machine.",
                 _ => "",
@@ -162,17 +154,6 @@ fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     ];
     let known = known.into_iter().map(|(what, value)| (what, clean(&value)));
     known.filter(|(_, value)| !value.is_empty()).collect()
-}
-
-fn cells(row: Vec<crate::text::grid::GridCell>) -> Vec<Cell> {
-    let cell = |cell: crate::text::grid::GridCell| {
-        let verdicts = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
-        match verdicts.into_iter().find(|verdict| verdict.label() == cell.text) {
-            Some(verdict) => Cell::verdict(verdict),
-            None => Cell::from(cell),
-        }
-    };
-    row.into_iter().map(cell).collect()
 }
 
 fn finding(of: &Finding) -> FindingView {

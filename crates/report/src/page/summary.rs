@@ -1,4 +1,4 @@
-//! Tables that say much in few words: runs, and the measurements of one.
+//! The measurements of a run in a table.
 
 use iodyno_model::{
     Assessment, DirectionResult, JudgedMeasurement, LatencyKind, Measurement, Metric, RunRecord,
@@ -6,35 +6,10 @@ use iodyno_model::{
 };
 
 use super::latency::{duration, percentile};
+use super::measurement::{self, io, io_on};
 use super::table::{Cell, Table};
-use super::{PageRun, measurement, run};
 use crate::text::figure::estimated;
 use crate::text::measurements::step_name;
-use crate::text::runs::{origin, started};
-use crate::text::words::clean;
-
-/// A row for each run.
-pub(super) fn runs(runs: &[PageRun<'_>], titles: &[String]) -> Table {
-    let row = |(n, one): (usize, &PageRun<'_>)| {
-        let record = one.record;
-        let host = record.host().and_then(|host| host.hostname.value());
-        let drives = record.host().map(|host| host.drives.len().to_string());
-        let (verdict, words) = crate::text::verdict_words(one.assessment, one.exit_status);
-        vec![
-            Cell::link(&titles[n], &run::id(n + 1)),
-            Cell::text(host.map(|name| clean(&name)).unwrap_or_default()),
-            Cell { class: "whole", ..Cell::text(started(&record.run)) },
-            Cell::text(origin(&record.run).unwrap_or_else(|| "measured".into())),
-            Cell::text(drives.unwrap_or_default()),
-            Cell::text(record.measurements.len().to_string()),
-            Cell::verdict(verdict),
-            Cell::text(words),
-        ]
-    };
-    let columns =
-        ["run", "host", "started (UTC)", "from", ">drives", ">measurements", "verdict", ""];
-    Table::of(&columns, runs.iter().enumerate().map(row).collect()).without_empty(1)
-}
 
 /// A row for each direction of each measurement; `id` gives a measurement's element.
 pub(super) fn measurements(
@@ -42,14 +17,20 @@ pub(super) fn measurements(
     assessment: &Assessment,
     id: impl Fn(usize) -> String,
 ) -> Table {
+    // Where all were made on the same, that stands above.
+    let one_place = record.measurements.windows(2).all(|two| two[0].targets == two[1].targets);
     let mut rows = Vec::new();
     for (n, of) in record.measurements.iter().enumerate() {
         let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
         let mut lead = vec![
             Cell::link(step_name(&of.name), &id(n)),
-            Cell { class: "words", ..Cell::text(measurement::io_on(of)) },
+            Cell { class: "words", ..Cell::text(if one_place { io(of) } else { io_on(of) }) },
         ];
-        let tail = [validity(of, judged), verdict(judged)];
+        let verdict = match record.host() {
+            Some(_) => verdict(judged),
+            None => Cell::default(),
+        };
+        let tail = [validity(of, judged), verdict];
         if of.total.is_empty() {
             rows.push([&lead[..], &vec![Cell::text(""); FIGURES], &tail].concat());
         }

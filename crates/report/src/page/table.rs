@@ -2,7 +2,7 @@
 
 use iodyno_model::{Estimate, Spread, Validity, Verdict};
 
-use crate::text::grid::GridCell;
+use crate::text::grid::{GridCell, GridColumn};
 use crate::text::ink::Ink;
 
 /// A table.
@@ -35,6 +35,13 @@ impl Table {
             None => (name.to_string(), false),
         };
         Self { columns: columns.iter().map(column).collect(), rows }
+    }
+
+    /// A table of the terminal's.
+    pub(super) fn of_grid(columns: &[GridColumn<'_>], rows: Vec<Vec<GridCell>>) -> Self {
+        let columns = columns.iter().map(|of| (of.heading.to_lowercase(), of.right));
+        let row = |row: Vec<GridCell>| row.into_iter().map(Cell::from).collect();
+        Self { columns: columns.collect(), rows: rows.into_iter().map(row).collect() }
     }
 
     /// What its cells hint at, each once: on paper nobody points.
@@ -123,6 +130,10 @@ impl Cell {
 
 impl From<GridCell> for Cell {
     fn from(cell: GridCell) -> Self {
+        let verdicts = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
+        if let Some(verdict) = verdicts.into_iter().find(|one| one.label() == cell.text) {
+            return Self::verdict(verdict);
+        }
         let class = match cell.ink {
             Ink::Plain | Ink::Bold => "",
             Ink::Dim => "dim",

@@ -100,15 +100,7 @@ pub(crate) fn drives(
 }
 
 fn paragraph(text: &str, style: &Style) -> String {
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: " ",
-        ink: Ink::Dim,
-        color: style.color,
-    };
+    let hanging = Hanging { separator: " ", ink: Ink::Dim, ..Hanging::of(style) };
     hanging.lines(&[text.to_string()])
 }
 

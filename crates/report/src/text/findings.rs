@@ -39,10 +39,9 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
         lead: Ink::of_severity(finding.severity).paint(label, style.color),
         lead_width: label.len(),
         indent: INDENT,
-        width: style.width,
         separator: " ",
         ink: Ink::Bold,
-        color: style.color,
+        ..Hanging::of(style)
     };
     let mut out = first.lines(&[headline(finding)]);
     let evidence: Vec<String> = finding
@@ -79,10 +78,9 @@ pub(super) fn labelled(style: &Style, indent: usize, label: &str, text: &str) ->
         lead,
         lead_width: indent + label.len(),
         indent: indent + 6,
-        width: style.width,
         separator: " ",
         ink: if label == "rule" { Ink::Dim } else { Ink::Plain },
-        color: style.color,
+        ..Hanging::of(style)
     };
     hanging.lines(&[clean(text)])
 }
@@ -98,10 +96,7 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
         lead: Ink::Bold.paint(&lead, style.color),
         lead_width: lead.len(),
         indent: lead.len() + 2,
-        width: style.width,
-        separator: " · ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     };
     let mut out = summary.lines(&items);
     for (missing, rules) in missing(assessment) {

@@ -10,6 +10,9 @@ use super::ink::Ink;
 use super::words::{Hanging, clean, cut, display_width};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
+/// Heading of the reasons.
+const WHY: &str = "WHY";
+
 /// Columns that a reason gets at least.
 const LEAST_WHY: usize = 24;
 
@@ -20,6 +23,17 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
     if fleet.is_empty() {
         return "No drives and no targets in these runs.\n".into();
     }
+    let mut out = line(style, Ink::Bold, &counts(fleet));
+    for class in &fleet.classes {
+        out.push('\n');
+        out.push_str(&line(style, Ink::Bold, &[heading(class)]));
+        out.push_str(&table(class, style));
+    }
+    out
+}
+
+/// `16 drives on 4 hosts`, how many of each verdict, and what was left out.
+pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
     let mut items: Vec<String> = [Verdict::Fail, Verdict::Warn, Verdict::Unjudged, Verdict::Pass]
         .into_iter()
         .filter(|verdict| fleet.count(*verdict) > 0)
@@ -39,30 +53,16 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
         (n, false) => format!("{n} drives and targets"),
     };
     items.insert(0, format!("{what} on {}", counted(fleet.hosts(), "host")));
-    let mut out = line(style, Ink::Bold, &items);
-    for class in &fleet.classes {
-        out.push('\n');
-        out.push_str(&line(style, Ink::Bold, &[heading(class)]));
-        out.push_str(&table(class, style));
-    }
-    out
+    items
 }
 
 fn line(style: &Style, ink: Ink, items: &[String]) -> String {
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: " · ",
-        ink,
-        color: style.color,
-    };
+    let hanging = Hanging { ink, ..Hanging::of(style) };
     hanging.lines(items)
 }
 
 /// `SAMSUNG MZQL23T8HCLS-00A07, GDC5602Q, 3.84 TB: 8 drives`.
-fn heading(class: &FleetClass) -> String {
+pub(crate) fn heading(class: &FleetClass) -> String {
     let Some(DriveKind { model, firmware, capacity }) = &class.kind else {
         return format!("Other targets: {}", class.drives.len());
     };
@@ -75,6 +75,18 @@ fn heading(class: &FleetClass) -> String {
 }
 
 fn table(class: &FleetClass, style: &Style) -> String {
+    let (columns, mut rows) = cells(class);
+    if columns.last().is_some_and(|last| last.heading == WHY) && !style.wide {
+        let room = room(&rows, style.width);
+        for why in rows.iter_mut().filter_map(|row| row.last_mut()) {
+            why.text = cut(&why.text, room);
+        }
+    }
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// A row for each drive; where there are reasons, they stand in the last column.
+pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = |heading, priority| GridColumn { heading, priority, right: false };
     let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
     let mut columns = vec![column("HOST", 0), column(name, 0), column("VERDICT", 0)];
@@ -84,7 +96,7 @@ fn table(class: &FleetClass, style: &Style) -> String {
     }
     let reasons = class.drives.iter().any(|drive| why(drive).is_some());
     if reasons {
-        columns.push(column("WHY", 0));
+        columns.push(column(WHY, 0));
     }
     let row = |drive: &FleetDrive| {
         let verdict =
@@ -97,20 +109,18 @@ fn table(class: &FleetClass, style: &Style) -> String {
     };
     let mut rows: Vec<Vec<GridCell>> = class.drives.iter().map(row).collect();
     if reasons {
-        let room = if style.wide { usize::MAX } else { room(&rows, style.width) };
         for (drive, cells) in class.drives.iter().zip(&mut rows) {
             let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
             let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
-            let why = why(drive).map(|why| cut(&why, room)).unwrap_or_default();
-            cells.push(GridCell { ink, ..plain(why) });
+            cells.push(GridCell { ink, ..plain(why(drive).unwrap_or_default()) });
         }
     }
-    grid(&columns, &rows, style, style.wide).text
+    (columns, rows)
 }
 
-/// Columns that are left beside `rows`.
+/// Columns of the terminal that are left for the last one of `rows`.
 fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
-    let columns = rows.first().map_or(0, Vec::len);
+    let columns = rows.first().map_or(0, Vec::len).saturating_sub(1);
     let widest = |at: usize| rows.iter().map(|row| display_width(&row[at].text) + 2).max();
     let taken: usize = (0..columns).filter_map(widest).sum();
     width.saturating_sub(taken).max(LEAST_WHY)

@@ -19,10 +19,7 @@ pub fn host_text(host: &Host, style: &Style) -> String {
             lead: Ink::Bold.paint(label, style.color),
             lead_width: label.len(),
             indent: 9,
-            width: style.width,
-            separator: " · ",
-            ink: Ink::Plain,
-            color: style.color,
+            ..Hanging::of(style)
         };
         hanging.lines(&items)
     };

@@ -16,21 +16,20 @@ const PERCENTS: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 99.999];
 /// Column at which figures start.
 const INDENT: usize = 10;
 
-/// What `run` prints of a run: its jobs, warnings and failures that were
-/// found, and where all of it is kept.
+/// What `run` prints of a run: its jobs, and warnings and failures that were found.
 pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     for (n, measurement) in record.measurements.iter().enumerate() {
         let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+        if n > 0 {
+            out.push('\n');
+        }
         out.push_str(&job_text(measurement, judged, style));
-        out.push('\n');
     }
     for finding in assessment.findings.iter().filter(|one| one.severity != Severity::Info) {
-        out.push_str(&finding_text(finding, style));
         out.push('\n');
+        out.push_str(&finding_text(finding, style));
     }
-    let id = &record.run.id;
-    out.push_str(&line("", &[format!("Kept as {id}: iodyno show last")], Ink::Dim, style));
     out
 }
 
@@ -40,10 +39,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
         lead_width: display_width(&name),
         indent: (display_width(&name) + 2).max(INDENT),
         lead: Ink::Bold.paint(&name, style.color),
-        width: style.width,
-        separator: " · ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     }
     .lines(&heading(of));
     match &of.end {
@@ -195,10 +191,8 @@ fn line(name: &str, words: &[String], ink: Ink, style: &Style) -> String {
         lead_width: lead.len(),
         lead,
         indent: if name.is_empty() { 0 } else { INDENT },
-        width: style.width,
-        separator: " · ",
         ink,
-        color: style.color,
+        ..Hanging::of(style)
     }
     .lines(words)
 }

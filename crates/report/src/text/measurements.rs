@@ -85,20 +85,13 @@ fn own_notes(measurement: &Measurement) -> Vec<String> {
 }
 
 fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
-    Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent,
-        width: style.width,
-        separator: " · ",
-        ink,
-        color: style.color,
-    }
+    Hanging { indent, ink, ..Hanging::of(style) }
 }
 
 pub(crate) fn title(measurement: &Measurement) -> String {
     let targets: Vec<String> = measurement.targets.iter().map(|target| clean(target)).collect();
     match targets.as_slice() {
+        [] => "target not known".into(),
         [target] => match &measurement.conditions.device {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),

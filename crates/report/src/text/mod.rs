@@ -5,11 +5,11 @@
 //! longer than the terminal is wide.
 
 mod columns;
-mod comparison;
+pub(crate) mod comparison;
 pub(crate) mod drives;
 pub(crate) mod figure;
 pub(crate) mod findings;
-mod fleet;
+pub(crate) mod fleet;
 pub(crate) mod grid;
 pub(crate) mod host;
 pub(crate) mod ink;
@@ -111,10 +111,8 @@ pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> 
         lead: Ink::of_verdict(verdict).paint(label, style.color),
         lead_width: label.len(),
         indent: label.len() + 2,
-        width: style.width,
         separator: " ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     };
     hanging.lines(&[words, format!("(exit status {exit_status})")])
 }

@@ -20,10 +20,9 @@ pub fn rules_text<'a>(
             lead: Ink::of_severity(severity).paint(label, style.color),
             lead_width: label.len(),
             indent: 6,
-            width: style.width,
             separator: " ",
             ink: Ink::Bold,
-            color: style.color,
+            ..Hanging::of(style)
         };
         out.push_str(&first.lines(&[id]));
         let text =

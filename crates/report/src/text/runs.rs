@@ -70,15 +70,7 @@ pub fn run_heading(run: &Run, style: &Style) -> String {
     items.push(format!("iodyno {}", clean(&run.writer)));
     items.push(clean(&run.command));
     items.insert(0, lead);
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: " · ",
-        ink: Ink::Bold,
-        color: style.color,
-    };
+    let hanging = Hanging { ink: Ink::Bold, ..Hanging::of(style) };
     hanging.lines(&items)
 }
 

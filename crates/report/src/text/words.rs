@@ -1,5 +1,6 @@
 //! Untrusted strings made safe for a terminal, and lines filled to its width.
 
+use super::Style;
 use super::ink::Ink;
 
 /// `text` without what could move a terminal's cursor, change its state or
@@ -125,6 +126,19 @@ pub(super) struct Hanging<'a> {
 }
 
 impl Hanging<'_> {
+    /// Plain text from the first column on, its items parted by dots.
+    pub(super) fn of(style: &Style) -> Self {
+        Self {
+            lead: String::new(),
+            lead_width: 0,
+            indent: 0,
+            width: style.width,
+            separator: " · ",
+            ink: Ink::Plain,
+            color: style.color,
+        }
+    }
+
     /// Fills `items`; every line ends with a line break.
     pub(super) fn lines(&self, items: &[String]) -> String {
         let room = self.width.saturating_sub(self.indent).max(8);

@@ -157,8 +157,12 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
     let usual = ios.as_ref().map_or(0.0, |grid| {
         grid.cells.iter().map(|cell| cell.ios).sum::<f64>() / grid.cells.len().max(1) as f64
     });
-    // A log may end one window before the others do.
-    let cell = |grid: &Option<Rates>, n: usize| grid.as_ref().and_then(|grid| grid.cell(n));
+    // A log may end one window before the others do, or a few ms behind that.
+    let cell = |grid: &Option<Rates>, n: usize| {
+        let half_ns = (n as u64).saturating_mul(rates.width_ns).saturating_add(rates.width_ns / 2);
+        let reached = |grid: &&Rates| grid.end_ns >= half_ns || rates.end_ns < half_ns;
+        grid.as_ref().filter(reached).and_then(|grid| grid.cell(n))
+    };
     rates.cells = (0..length)
         .map(|n| {
             let latency = cell(latency, n).unwrap_or_default();

@@ -161,6 +161,30 @@ fn what_a_report_does_not_say_may_be_what_the_other_says() {
     assert!(comparison.rows.is_empty());
 }
 
+/// As fio's JSON, terse and normal output say the same run.
+#[test]
+fn of_many_sides_each_says_what_it_knows() {
+    let all = run([job(1000.0)]);
+    let without_jobs = run([with(job(990.0), |of| of.workload.numjobs = None)]);
+    let name_alone = run([with(job(900.0), |of| {
+        of.workload = Workload::default();
+        of.targets.clear();
+    })]);
+    let sides = [&name_alone, &without_jobs, &all];
+    for turn in 0..sides.len() {
+        let mut sides = sides;
+        sides.rotate_left(turn);
+        let comparison = compared(&sides);
+        assert_eq!(comparison.rows.len(), 1, "{:#?}", comparison.alone);
+        assert!(comparison.rows[0].cells.iter().all(Option::is_some));
+    }
+    // Two sides that contradict each other: it fits neither.
+    let four = run([with(job(4000.0), |of| of.workload.numjobs = Some(4))]);
+    let comparison = compared(&[&without_jobs, &all, &four]);
+    assert!(comparison.rows.is_empty());
+    assert_eq!(comparison.alone.len(), 3);
+}
+
 #[test]
 fn jobs_at_the_same_time_are_one_repetition_and_add_up() {
     let mut a = run([job(1000.0), with(job(3000.0), |of| of.total[0].ios = Some(3000))]);

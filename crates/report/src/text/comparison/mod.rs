@@ -6,6 +6,8 @@ mod table;
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Ruling};
 use iodyno_model::{Bytes, Direction, RunState};
 
+pub(crate) use table::{Cells, cells};
+
 use super::Style;
 use super::host::counted;
 use super::ink::Ink;
@@ -39,15 +41,28 @@ pub fn comparison_text(
     sections.join("\n")
 }
 
+/// What the letters in the table mean, what has to be known of it, and what
+/// differs: a sentence each.
+pub(crate) fn notes_of(comparison: &Comparison) -> Vec<String> {
+    let style = Style { width: usize::MAX, color: false, wide: true, columns: None };
+    let names = names(comparison);
+    let are_letters =
+        comparison.sides.iter().zip(&names).any(|(of, name)| clean(&of.label) != *name);
+    let sections = [
+        if are_letters { sides(comparison, &names, &style) } else { String::new() },
+        notes::notes(comparison, &names, &style),
+        notes::differing(comparison, &names, &style),
+    ];
+    sections.iter().flat_map(|text| text.lines()).map(|line| line.trim().to_owned()).collect()
+}
+
 fn hanging(lead: &str, indent: usize, ink: Ink, style: &Style) -> Hanging<'static> {
     Hanging {
         lead: lead.to_owned(),
         lead_width: display_width(lead),
         indent,
-        width: style.width,
-        separator: " · ",
         ink,
-        color: style.color,
+        ..Hanging::of(style)
     }
 }
 

@@ -31,6 +31,9 @@ enum Detail {
     Values,
 }
 
+/// Lines of cells.
+pub(crate) type Lines = Vec<Vec<GridCell>>;
+
 /// The table; where not all sides fit beside each other, several, each of
 /// which starts with the first side. On a narrow terminal ratios are left out,
 /// then the values' intervals.
@@ -60,7 +63,16 @@ fn lines<'n>(
     names: &'n [String],
     others: &[usize],
     detail: Detail,
-) -> (Vec<GridColumn<'n>>, Vec<Vec<GridCell>>) {
+) -> (Vec<GridColumn<'n>>, Lines) {
+    let lines = comparison.rows.iter().flat_map(|row| lines_of(row, others, detail));
+    let indented = lines.map(|mut line| {
+        line[0].text.insert_str(0, "  ");
+        line
+    });
+    (columns(names, others, detail), indented.collect())
+}
+
+fn columns<'n>(names: &'n [String], others: &[usize], detail: Detail) -> Vec<GridColumn<'n>> {
     let column = |heading, right| GridColumn { heading, priority: 0, right };
     let mut columns = vec![column("", false), column(names[0].as_str(), true)];
     for other in others {
@@ -70,20 +82,42 @@ fn lines<'n>(
         }
         columns.extend([column("DIFFERENCE", true), column("REAL?", false)]);
     }
-    let mut lines = Vec::new();
-    for row in &comparison.rows {
-        for figure in shown(row) {
-            let name = GridCell { text: format!("  {}", quantity(figure)), ink: Ink::Plain };
-            let mut line = vec![name, value(row, figure, 0, detail)];
-            for other in others {
-                line.push(value(row, figure, *other, detail));
-                let difference = figure.differences[*other].as_ref();
-                line.extend(against(figure.quantity, difference, detail));
-            }
-            lines.push(line);
+    columns
+}
+
+/// A line for each figure of a row.
+fn lines_of(row: &Row, others: &[usize], detail: Detail) -> Lines {
+    let line = |figure: &Figure| {
+        let name = GridCell { text: quantity(figure), ink: Ink::Plain };
+        let mut line = vec![name, value(row, figure, 0, detail)];
+        for other in others {
+            line.push(value(row, figure, *other, detail));
+            let difference = figure.differences[*other].as_ref();
+            line.extend(against(figure.quantity, difference, detail));
         }
-    }
-    (columns, lines)
+        line
+    };
+    shown(row).map(line).collect()
+}
+
+/// All of the table, for where there is room.
+pub(crate) struct Cells {
+    /// The columns: heading, numbers stand to the right.
+    pub(crate) columns: Vec<(String, bool)>,
+    /// The lines of each workload, with its title.
+    pub(crate) rows: Vec<(String, Lines)>,
+}
+
+/// The table with everything that it can show.
+pub(crate) fn cells(comparison: &Comparison) -> Cells {
+    let others: Vec<usize> = (1..comparison.sides.len()).collect();
+    let names = super::names(comparison);
+    let columns = columns(&names, &others, Detail::Ratios).into_iter().map(|of| {
+        let is_ours = !names.iter().any(|name| name == of.heading);
+        (if is_ours { of.heading.to_lowercase() } else { of.heading.to_owned() }, of.right)
+    });
+    let row = |row: &Row| (workload_title(&row.point), lines_of(row, &others, Detail::Ratios));
+    Cells { columns: columns.collect(), rows: comparison.rows.iter().map(row).collect() }
 }
 
 pub(super) fn shown(row: &Row) -> impl Iterator<Item = &Figure> {
@@ -139,11 +173,15 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
         };
         return GridCell { text: text.into(), ink };
     };
-    let text = match estimate.spread {
+    let mut text = match estimate.spread {
         Spread::Rounding { .. } => printed(metric(figure.quantity), estimate),
         _ if detail == Detail::Values => bare(metric(figure.quantity), estimate),
         _ => estimated(metric(figure.quantity), estimate),
     };
+    // The line says so in front.
+    if detail == Detail::Values {
+        text = text.replace(" IOPS", "");
+    }
     match is_marked(cell) {
         true => GridCell { text: format!("{text} *"), ink: Ink::Doubt },
         false => GridCell { text, ink: Ink::Plain },

@@ -1,0 +1,125 @@
+//! What several runs are together: their table, the drives of many hosts, and
+//! what differs between them.
+
+use iodyno_figure::{Kind, Request, Source, figure};
+use iodyno_judge::ClaimBook;
+use iodyno_judge::comparison::{Comparison, Side, compare};
+use iodyno_model::RunRecord;
+
+use super::data::FigureView;
+use super::table::{Cell, Table};
+use super::{PageRun, measurement, run};
+use crate::Judged;
+use crate::fleet::{are_of_several_hosts, fleet};
+use crate::text::comparison::{Cells, cells, notes_of};
+use crate::text::fleet::{cells as drives_of, counts, heading};
+use crate::text::runs::{origin, started};
+use crate::text::verdict_words;
+use crate::text::words::clean;
+
+/// Workloads up to which the table of differences is unfolded.
+const UNFOLDED: usize = 12;
+
+/// Several runs as the template lays them out.
+#[derive(Debug)]
+pub(super) struct Together {
+    /// A row for each run.
+    pub(super) runs: Table,
+    /// How many drives on how many hosts; empty: of one host.
+    pub(super) fleet: String,
+    /// Drives by class: (what they are, the drives).
+    pub(super) classes: Vec<(String, Table)>,
+    /// A line for each figure of each workload that they have in common.
+    pub(super) differences: Option<Table>,
+    /// How many workloads those are.
+    pub(super) workloads: usize,
+    /// Whether they are few.
+    pub(super) unfolded: bool,
+    /// What has to be known of the differences, and which conditions differ.
+    pub(super) notes: Vec<String>,
+    /// All runs in one figure.
+    pub(super) figure: Option<FigureView>,
+}
+
+impl Together {
+    pub(super) fn new(runs: &[PageRun<'_>], titles: &[String], claims: &ClaimBook) -> Self {
+        let records: Vec<&RunRecord> = runs.iter().map(|run| run.judged.record).collect();
+        let judged: Vec<Judged<'_>> = runs.iter().map(|run| run.judged).collect();
+        let hosts = are_of_several_hosts(&records).then(|| fleet(&judged));
+        let classes = hosts.iter().flat_map(|fleet| &fleet.classes).map(|class| {
+            let (columns, rows) = drives_of(class);
+            (heading(class), Table::of_grid(&columns, rows))
+        });
+        let sides = titles.iter().zip(&records);
+        let sides: Vec<Side<'_>> = sides
+            .map(|(title, record)| Side { label: title.clone(), records: vec![*record] })
+            .collect();
+        let comparison = compare(&sides, claims);
+        let workloads = comparison.rows.len();
+        let common = (workloads > 0).then_some(&comparison);
+        Self {
+            runs: runs_table(runs, titles),
+            fleet: hosts.as_ref().map(|fleet| counts(fleet).join(" · ")).unwrap_or_default(),
+            classes: classes.collect(),
+            differences: common.map(differences),
+            workloads,
+            unfolded: workloads <= UNFOLDED,
+            notes: common.map(notes_of).unwrap_or_default(),
+            figure: in_one_figure(&judged, titles),
+        }
+    }
+}
+
+/// A row for each run.
+fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
+    let row = |(n, one): (usize, &PageRun<'_>)| {
+        let Judged { record, assessment } = one.judged;
+        let host = record.host().and_then(|host| host.hostname.value());
+        let drives = record.host().map(|host| host.drives.len().to_string());
+        // What fio printed is not judged.
+        let verdict =
+            record.host().map(|_| verdict_words(assessment, one.judged.exit_status() as u8));
+        let (verdict, words) = match verdict {
+            Some((verdict, words)) => (Cell::verdict(verdict), words),
+            None => (Cell::text(""), String::new()),
+        };
+        vec![
+            Cell::link(&titles[n], &run::id(n + 1)),
+            Cell::text(host.map(|name| clean(&name)).unwrap_or_default()),
+            Cell { class: "whole", ..Cell::text(started(&record.run)) },
+            Cell::text(origin(&record.run).unwrap_or_else(|| "measured".into())),
+            Cell::text(drives.unwrap_or_default()),
+            Cell::text(record.measurements.len().to_string()),
+            verdict,
+            Cell::text(words),
+        ]
+    };
+    let columns =
+        ["run", "host", "started (UTC)", "from", ">drives", ">measurements", "verdict", ""];
+    Table::of(&columns, runs.iter().enumerate().map(row).collect()).without_empty(1)
+}
+
+/// What `iodyno compare` shows, with the workload in front of its first line.
+fn differences(comparison: &Comparison) -> Table {
+    let Cells { mut columns, rows } = cells(comparison);
+    columns.insert(0, ("workload".into(), false));
+    let line = |(title, n, line): (&String, usize, Vec<_>)| {
+        let lead = Cell { class: "words", ..Cell::default() };
+        let lead = if n == 0 { Cell { text: title.clone(), ..lead } } else { lead };
+        std::iter::once(lead).chain(line.into_iter().map(Cell::from)).collect()
+    };
+    let mut all = Vec::new();
+    for (title, lines) in rows {
+        all.extend(lines.into_iter().enumerate().map(|(n, of)| line((&title, n, of))));
+    }
+    Table { columns, rows: all }
+}
+
+/// All runs in one figure, where they have something in common to draw.
+fn in_one_figure(runs: &[Judged<'_>], titles: &[String]) -> Option<FigureView> {
+    let sources: Vec<Source<'_>> =
+        titles.iter().zip(runs).map(|(label, run)| Source { label, record: run.record }).collect();
+    let judged: Vec<_> = runs.iter().flat_map(|run| &run.assessment.measurements).collect();
+    let figure = figure(&Request::new(Kind::Compare), &sources).ok()?;
+    Some(FigureView::new(&figure, measurement::not_valid(&judged)))
+}
