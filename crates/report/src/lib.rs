@@ -4,6 +4,7 @@
 //! Everything here is a pure function of a run and what it was judged to mean;
 //! the binary prints.
 
+mod compared;
 pub mod document;
 pub mod export;
 pub mod fleet;
@@ -16,6 +17,7 @@ pub mod page;
 mod percentiles;
 pub mod text;
 
+pub use compared::Compared;
 pub use document::{compare_document, list_document, rules_document, run_document, runs_document};
 pub use judged::Judged;
 pub use text::{

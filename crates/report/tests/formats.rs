@@ -6,12 +6,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use iodyno_judge::ClaimBook;
+use iodyno_judge::comparison::{Limit, Side, compare, rulings};
 use iodyno_model::{Assessment, EndReason, Estimate, Fact, RunRecord, RunState, Validity, Verdict};
-use iodyno_report::Judged;
 use iodyno_report::export::{column_names, write_csv, write_parquet};
-use iodyno_report::junit::junit;
-use iodyno_report::ocp::ocp;
-use iodyno_report::openmetrics::openmetrics;
+use iodyno_report::junit::{compared_junit, junit};
+use iodyno_report::ocp::{compared_ocp, ocp};
+use iodyno_report::openmetrics::{compared_openmetrics, openmetrics};
+use iodyno_report::{Compared, Judged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
@@ -168,21 +170,58 @@ fn validators() -> Vec<jsonschema::Validator> {
     all
 }
 
-#[test]
-fn ocp_holds_to_the_schema() {
+fn assert_ocp(text: &str) {
     let validators = validators();
-    for run in runs() {
-        let text = ocp(judged(&run)).expect("memory");
-        for (number, line) in text.lines().enumerate() {
-            let line: Value = serde_json::from_str(line).expect("JSON");
-            assert_eq!(line["sequenceNumber"], number);
-            for validator in &validators {
-                let errors: Vec<String> =
-                    validator.iter_errors(&line).map(|error| error.to_string()).collect();
-                assert!(errors.is_empty(), "{line}: {errors:#?}");
-            }
+    for (number, line) in text.lines().enumerate() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["sequenceNumber"], number);
+        for validator in &validators {
+            let errors: Vec<String> =
+                validator.iter_errors(&line).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{line}: {errors:#?}");
         }
     }
+}
+
+#[test]
+fn ocp_holds_to_the_schema() {
+    for run in runs() {
+        assert_ocp(&ocp(judged(&run)).expect("memory"));
+    }
+}
+
+#[test]
+fn a_comparison_holds_to_the_same_forms() {
+    let before = common::record();
+    let mut after = before.clone();
+    after.run.id = "after".into();
+    for of in &mut after.measurements {
+        for result in &mut of.total {
+            result.iops = result.iops.map(|iops| iops.scaled(0.8));
+        }
+    }
+    let side = |label: &str, record| Side { label: label.into(), records: vec![record] };
+    let sides = [side("before", &before), side("after \"<&", &after)];
+    let comparison = compare(&sides, &ClaimBook::builtin());
+    let limits: Vec<Limit> =
+        ["iops < -5%", "lat > 5%"].map(|limit| limit.parse().expect("a limit")).into();
+    let rulings = rulings(&comparison, &limits, Some(0.01));
+    let status = comparison.exit_status(&rulings);
+    let of = Compared { comparison: &comparison, rulings: &rulings, status };
+    let xml = compared_junit(of).expect("memory");
+    assert_junit(&xml);
+    let xml = String::from_utf8(xml).expect("UTF-8");
+    assert!(xml.contains("message=\"iops &lt; -5% holds\""), "{xml}");
+    assert!(xml.contains("lat &gt; +5% does not hold"), "{xml}");
+    assert!(xml.contains("-20.0 %, run-to-run spread unknown"), "{xml}");
+    assert_ocp(&compared_ocp(of, 1_700_000_000_000_000_000).expect("memory"));
+    let metrics = compared_openmetrics(of);
+    let lines = metrics.lines().map(|line| Ok(line.to_owned()));
+    let scrape = prometheus_parse::Scrape::parse(lines).expect("the text format");
+    let broken = scrape.samples.iter().filter(|sample| {
+        sample.metric == "iodyno_compare_limit" && sample.labels.get("outcome") == Some("broken")
+    });
+    assert!(broken.count() > 0, "{metrics}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use clap::Args;
 use iodyno_judge::comparison::Limit;
 
+use super::Format;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each argument is a side; the first is what the others are compared with. A side of several,
@@ -26,6 +28,9 @@ pub(crate) struct Compare {
     /// How much runs differ by chance, where they were not repeated: a limit is broken beyond that
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) noise: Option<f64>,
+    /// Print what other tools read instead of text
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(crate) format: Option<Format>,
     /// All sides beside each other, however wide
     #[arg(long)]
     pub(crate) wide: bool,

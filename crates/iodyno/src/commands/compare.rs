@@ -5,10 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_model::RunRecord;
+use iodyno_report::Compared;
 use iodyno_report::fleet::are_of_several_hosts;
+use iodyno_report::junit::compared_junit;
+use iodyno_report::ocp::compared_ocp;
+use iodyno_report::openmetrics::compared_openmetrics;
 use iodyno_report::text::workload_title;
 
-use crate::arguments::{Compare, Table};
+use crate::arguments::{Compare, Format, Table};
 use crate::commands::fleet;
 use crate::context::{Context, Usage};
 use crate::{sources, terminal};
@@ -41,8 +45,19 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         .into());
     }
     let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
-    let status = comparison.exit_status(&rulings) as u8;
-    let text = if context.json {
+    let compared = Compared {
+        comparison: &comparison,
+        rulings: &rulings,
+        status: comparison.exit_status(&rulings),
+    };
+    let status = compared.status as u8;
+    let text = if let Some(format) = arguments.format {
+        match format {
+            Format::Junit => String::from_utf8(compared_junit(compared)?)?,
+            Format::Ocp => compared_ocp(compared, iodyno_campaign::now_ns())?,
+            Format::Openmetrics => compared_openmetrics(compared),
+        }
+    } else if context.json {
         let document = iodyno_report::compare_document(&comparison, &rulings, status);
         format!("{}\n", serde_json::to_string_pretty(&document)?)
     } else {

@@ -6,6 +6,7 @@
 //! what could not be judged is skipped, and a WARN passes with its words in
 //! `system-out`: JUnit has nothing between.
 
+mod compared;
 mod xml;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ use crate::document::estimate::rfc3339;
 use crate::judged::{Judged, Subject};
 use crate::text::{measured, severity_label};
 use xml::{Case, Status, Suite};
+
+pub use compared::compared_junit;
 
 /// Name of the suite of what is about no drive or target alone.
 const MACHINE: &str = "machine";

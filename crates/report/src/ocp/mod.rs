@@ -8,6 +8,7 @@
 //! judged is UNKNOWN.
 
 mod artifact;
+mod compared;
 
 use iodyno_judge::{ExitStatus, drive_under};
 use iodyno_model::{
@@ -24,12 +25,14 @@ use artifact::{
     StepEnd, StepStart,
 };
 
+pub use compared::compared_ocp;
+
 /// The run as lines of JSON, each an artifact.
 ///
 /// # Errors
 /// None that is known: it is written to memory.
 pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
-    let mut lines = Lines { text: String::new(), sequence: 0, step: 0, latest_ns: i64::MIN };
+    let mut lines = Lines::default();
     let run = &of.record.run;
     let start_ns = run.started_ns;
     let end_ns = run.ended_ns.unwrap_or(start_ns);
@@ -42,18 +45,23 @@ pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
         skipped(&mut lines, end_ns, skip)?;
     }
     rules(&mut lines, of, end_ns)?;
-    let (status, result) = match of.exit_status() {
-        ExitStatus::Fine => (Status::Complete, RunResult::Pass),
-        ExitStatus::Failed => (Status::Complete, RunResult::Fail),
-        ExitStatus::Unjudged => (Status::Complete, RunResult::NotApplicable),
-        ExitStatus::Usage | ExitStatus::Interrupted => (Status::Error, RunResult::NotApplicable),
-    };
+    let (status, result) = run_result(of.exit_status());
     let end = RunEnd { status, result };
     lines.add(end_ns, Artifact::Run(RunArtifact::TestRunEnd(end)))?;
     Ok(lines.text)
 }
 
+fn run_result(status: ExitStatus) -> (Status, RunResult) {
+    match status {
+        ExitStatus::Fine => (Status::Complete, RunResult::Pass),
+        ExitStatus::Failed => (Status::Complete, RunResult::Fail),
+        ExitStatus::Unjudged => (Status::Complete, RunResult::NotApplicable),
+        ExitStatus::Usage | ExitStatus::Interrupted => (Status::Error, RunResult::NotApplicable),
+    }
+}
+
 /// The lines so far.
+#[derive(Default)]
 struct Lines {
     text: String,
     sequence: u64,

@@ -6,6 +6,8 @@
 //! for a comment). The figures of an INVALID measurement are left out: a graph
 //! has no footnotes. `iodyno_measurement_validity` says why they are missing.
 
+mod compared;
+
 use std::fmt::Write as _;
 
 use iodyno_judge::drive_under;
@@ -14,6 +16,8 @@ use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, V
 use crate::judged::Judged;
 use crate::percentiles;
 use crate::text::severity_label;
+
+pub use compared::compared_openmetrics;
 
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
 const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validity::Invalid];
@@ -37,6 +41,10 @@ pub fn openmetrics(of: Judged<'_>) -> String {
     let mut families = about_run(of);
     families.extend(about_subjects(of));
     families.extend(about_measurements(of));
+    written(&families)
+}
+
+fn written(families: &[Family]) -> String {
     let mut out = String::new();
     for family in families.iter().filter(|family| !family.samples.is_empty()) {
         family.write(&mut out);

@@ -1,0 +1,50 @@
+//! A comparison: a suite for each side that is held against another one.
+
+use std::io;
+
+use iodyno_judge::comparison::Outcome;
+
+use super::case;
+use super::xml::{self, Case, Status, Suite};
+use crate::compared::{Compared, ruled, words};
+use crate::text::workload_title;
+
+/// The comparison as Jenkins, GitLab and others read it: a case for each figure
+/// that was compared, which passes, and one for each limit, which fails where
+/// it is broken. Where a measurement failed, that is an error.
+///
+/// # Errors
+/// None that is known: it is written to memory.
+pub fn compared_junit(of: Compared<'_>) -> io::Result<Vec<u8>> {
+    let sides = &of.comparison.sides;
+    let named = |label: &String| Suite { name: label.clone(), ..Suite::default() };
+    let mut suites: Vec<Suite> = sides.iter().map(|side| named(&side.label)).collect();
+    for entry in of.entries() {
+        let Some(difference) = entry.difference else { continue };
+        let passed = case(of.label(entry.side), &entry.name(), Status::Passed);
+        suites[entry.side].cases.push(Case { out: words(difference), ..passed });
+    }
+    for row in &of.comparison.rows {
+        for (side, cell) in row.cells.iter().enumerate() {
+            if let Some(how) = cell.as_ref().and_then(|cell| cell.failure.clone()) {
+                let name = workload_title(&row.point);
+                suites[side].cases.push(case(of.label(side), &name, Status::Error(how)));
+            }
+        }
+    }
+    for ruling in of.rulings {
+        let name = format!("{}: --fail-if {}", of.workload(ruling), ruling.limit);
+        let (_, sentence) = ruled(ruling);
+        let (status, out) = match &ruling.outcome {
+            Outcome::Broken => {
+                (Status::Failure("limit".into(), sentence, String::new()), String::new())
+            }
+            Outcome::CannotTell(_) => (Status::Skipped(sentence), String::new()),
+            Outcome::Kept | Outcome::NotShown => (Status::Passed, sentence),
+        };
+        let of_limit = case(of.label(ruling.side), &name, status);
+        suites[ruling.side].cases.push(Case { out, ..of_limit });
+    }
+    suites.retain(|suite| !suite.cases.is_empty());
+    xml::document("iodyno compare", &suites)
+}

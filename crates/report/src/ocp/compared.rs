@@ -1,0 +1,88 @@
+//! A comparison: a step for each workload.
+
+use iodyno_judge::comparison::{Outcome, Quantity};
+use serde_json::json;
+
+use super::artifact::{
+    self, Artifact, Diagnosis, DiagnosisType, DutInfo, RunArtifact, RunEnd, RunStart, Status,
+    StepArtifact,
+};
+use super::{Lines, run_result};
+use crate::compared::{Compared, ruled};
+use crate::text::workload_title;
+
+/// The comparison as lines of JSON, each an artifact; it took place at `at_ns`
+/// (ns since 1970 UTC).
+///
+/// # Errors
+/// None that is known: it is written to memory.
+pub fn compared_ocp(of: Compared<'_>, at_ns: i64) -> serde_json::Result<String> {
+    let mut lines = Lines::default();
+    lines.add(at_ns, Artifact::SchemaVersion { major: 2, minor: 0 })?;
+    let start = RunArtifact::TestRunStart(Box::new(run_start(of)));
+    lines.add(at_ns, Artifact::Run(start))?;
+    for (index, row) in of.comparison.rows.iter().enumerate() {
+        lines.begin(at_ns, workload_title(&row.point))?;
+        for entry in of.entries().filter(|entry| std::ptr::eq(entry.row, row)) {
+            let metadata = json!({
+                "side": of.label(entry.side),
+                "ratio": entry.difference.map(|difference| difference.ratio.value),
+                "difference": entry.difference.map(crate::compared::words),
+            });
+            let figure = artifact::Measurement {
+                name: entry.figure.quantity.name(),
+                value: entry.value.value,
+                unit: unit(entry.figure.quantity),
+                hardware_info_id: None,
+                metadata,
+            };
+            if figure.value.is_finite() {
+                lines.in_step(at_ns, StepArtifact::Measurement(figure))?;
+            }
+        }
+        for ruling in of.rulings.iter().filter(|ruling| ruling.row == index) {
+            let (word, sentence) = ruled(ruling);
+            let kind = match ruling.outcome {
+                Outcome::Broken => DiagnosisType::Fail,
+                Outcome::Kept => DiagnosisType::Pass,
+                Outcome::NotShown | Outcome::CannotTell(_) => DiagnosisType::Unknown,
+            };
+            let diagnosis = Diagnosis {
+                verdict: format!("limit-{word}"),
+                kind,
+                message: Some(format!("{}: {sentence}", of.label(ruling.side))),
+                hardware_info_id: None,
+            };
+            lines.in_step(at_ns, StepArtifact::Diagnosis(diagnosis))?;
+        }
+        lines.end(at_ns, Status::Complete)?;
+    }
+    let (status, result) = run_result(of.status);
+    lines.add(at_ns, Artifact::Run(RunArtifact::TestRunEnd(RunEnd { status, result })))?;
+    Ok(lines.text)
+}
+
+const fn unit(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Bandwidth => "B/s",
+        Quantity::Iops => "1/s",
+        Quantity::Latency | Quantity::Percentile(_) => "ns",
+    }
+}
+
+fn run_start(of: Compared<'_>) -> RunStart {
+    let labels: Vec<&str> = of.comparison.sides.iter().map(|side| side.label.as_str()).collect();
+    RunStart {
+        name: "iodyno compare".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command_line: format!("iodyno compare {}", labels.join(" ")),
+        parameters: json!({ "sides": labels }),
+        dut_info: DutInfo {
+            dut_info_id: "comparison".into(),
+            name: None,
+            platform_infos: Vec::new(),
+            software_infos: Vec::new(),
+            hardware_infos: Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,54 @@
+//! A comparison as gauges.
+
+use super::{Family, Labels, written};
+use crate::compared::{Compared, ruled};
+use crate::text::workload_title;
+
+/// Ratios of all figures to the first side's, whether they are real, and
+/// whether limits are broken.
+pub fn compared_openmetrics(of: Compared<'_>) -> String {
+    let mut ratios = Family::new(
+        "iodyno_compare_ratio",
+        "",
+        "A figure over that of the first side that has the workload.",
+    );
+    let mut real = Family::new(
+        "iodyno_compare_real",
+        "",
+        "1 where a difference is more than repetitions differ by chance; absent: not known.",
+    );
+    for entry in of.entries() {
+        let Some(difference) = entry.difference else { continue };
+        let labels: Labels = vec![
+            ("workload", workload_title(&entry.row.point)),
+            ("figure", entry.figure.quantity.name()),
+            ("side", of.label(entry.side).to_owned()),
+        ];
+        ratios.push(labels.clone(), difference.ratio.value);
+        // Known of repetitions alone.
+        if let Some(p) = difference.adjusted {
+            real.push(labels, f64::from(u8::from(p < 1.0 - iodyno_judge::comparison::LEVEL)));
+        }
+    }
+    let mut limits = Family::new(
+        "iodyno_compare_limit",
+        "",
+        "What a limit says: 1 for the outcome that holds (broken, kept, open, cannot-tell).",
+    );
+    for ruling in of.rulings {
+        let labels = vec![
+            ("workload", of.workload(ruling)),
+            ("limit", ruling.limit.to_string()),
+            ("side", of.label(ruling.side).to_owned()),
+            ("outcome", ruled(ruling).0.to_owned()),
+        ];
+        limits.push(labels, 1.0);
+    }
+    let mut status = Family::new(
+        "iodyno_compare_exit_status",
+        "",
+        "0 fine, 1 a limit is broken, 3 and 4 as of runs.",
+    );
+    status.push(Vec::new(), (of.status as u8).into());
+    written(&[ratios, real, limits, status])
+}
