@@ -30,7 +30,6 @@ pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f
     Measurement {
         round: None,
         name: format!("{rw}-{bs}-{iodepth}-{numjobs}"),
-        round: None,
         phase: 0,
         group: 0,
         targets: vec!["nvme0n1".into()],
