@@ -274,7 +274,7 @@ impl Context {
     ) -> io::Result<usize> {
         let (room, to) = (events.len(), events.as_mut_ptr().expose_provenance());
         let most = most.map(|most| libc::timespec {
-            tv_sec: most.as_secs() as libc::time_t,
+            tv_sec: most.as_secs() as _,
             tv_nsec: most.subsec_nanos().into(),
         });
         let most = most.as_ref().map_or(0, |most| ptr::from_ref(most).expose_provenance());
