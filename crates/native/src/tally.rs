@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use iodyno_model::{Direction, Each, Histogram};
 
+/// How often a reader tries to find bins and sums that belong together.
+const LOOKS: u32 = 8;
+
 /// Counts of one worker, all of them only ever growing but for the extremes.
 ///
 /// The worker alone writes (plain loads and stores, no locked instruction:
-/// 1.5 ns an I/O), the reporter reads whenever it likes. Its bins and sums may
-/// be apart by what completes while it reads (some µs); nothing is lost, since
-/// both are taken as differences and the last reading is made after the worker.
+/// 1.5 ns an I/O), the reporter reads whenever it likes. Nothing is lost: counts
+/// are taken as differences and the last reading is made after the worker.
 #[derive(Debug)]
 #[repr(align(128))] // No two threads' counts in one (pair of) cache line(s).
 pub(crate) struct Tally {
@@ -59,6 +61,14 @@ impl Tally {
         }
         if ns > self.max_ns.load(Relaxed) {
             self.max_ns.store(ns, Relaxed);
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        Sums {
+            bytes: self.bytes.load(Relaxed),
+            ns: self.sum_ns.load(Relaxed),
+            squares: f64::from_bits(self.sum_squares.load(Relaxed)),
         }
     }
 
@@ -137,62 +147,79 @@ pub(crate) struct Counts {
 #[derive(Debug)]
 pub(crate) struct Reading {
     bins: Box<[u64]>,
-    sum_ns: u64,
-    sum_squares: f64,
-    bytes: u64,
+    sums: Sums,
     errors: u64,
     short: u64,
 }
 
+/// What goes with the bins.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct Sums {
+    bytes: u64,
+    ns: u64,
+    squares: f64,
+}
+
 impl Default for Reading {
     fn default() -> Self {
-        Self {
-            bins: vec![0; Histogram::BINS].into(),
-            sum_ns: 0,
-            sum_squares: 0.0,
-            bytes: 0,
-            errors: 0,
-            short: 0,
-        }
+        let bins = vec![0; Histogram::BINS].into();
+        Self { bins, sums: Sums::default(), errors: 0, short: 0 }
     }
 }
 
 impl Reading {
     /// Adds what was counted since the last call to `sum`.
     pub(crate) fn take(&mut self, tally: &Tally, sum: &mut Counts) {
-        let mut counts = Vec::new();
-        for (index, (seen, bin)) in self.bins.iter_mut().zip(&tally.bins).enumerate() {
-            let now = bin.load(Relaxed);
-            if now != *seen {
-                counts.push((index, now - *seen));
-                *seen = now;
-            }
-        }
+        let (counts, sums) = self.new_counts(tally);
         // Without a new count the sums wait for the next call, so that none is lost.
         if let (Some(&(lowest, _)), Some(&(highest, _))) = (counts.first(), counts.last()) {
-            let sum_ns = tally.sum_ns.load(Relaxed);
-            let sum_squares = f64::from_bits(tally.sum_squares.load(Relaxed));
+            for &(bin, count) in &counts {
+                self.bins[bin] += count;
+            }
             // The worker may have been between a comparison and its store
             // while the extremes were taken: the bins know them to 1.6 %.
             let within = |ns: u64, bin| {
                 let (low, high) = Histogram::bounds(bin);
                 ns.clamp(low, high)
             };
-            let bytes = tally.bytes.load(Relaxed);
-            sum.bytes += bytes.wrapping_sub(std::mem::replace(&mut self.bytes, bytes));
+            let before = std::mem::replace(&mut self.sums, sums);
+            sum.bytes += sums.bytes.wrapping_sub(before.bytes);
             sum.latency.add_counts(
-                counts.iter().copied(),
-                sum_ns.wrapping_sub(self.sum_ns) as f64,
-                sum_squares - self.sum_squares,
+                counts,
+                sums.ns.wrapping_sub(before.ns) as f64,
+                sums.squares - before.squares,
                 within(tally.min_ns.swap(u64::MAX, Relaxed), lowest),
                 within(tally.max_ns.swap(0, Relaxed), highest),
             );
-            (self.sum_ns, self.sum_squares) = (sum_ns, sum_squares);
         }
         let errors = tally.errors.load(Relaxed);
         sum.errors += errors - std::mem::replace(&mut self.errors, errors);
         let short = tally.short.load(Relaxed);
         sum.short += short - std::mem::replace(&mut self.short, short);
+    }
+
+    /// The bins that grew, by how much, and the sums that go with them.
+    ///
+    /// Bins and sums belong together where no I/O was counted in between, so a
+    /// reader that was interrupted looks again; one that never finds a gap (a
+    /// million I/Os a second leave none) is apart by one or two.
+    fn new_counts(&self, tally: &Tally) -> (Vec<(usize, u64)>, Sums) {
+        let mut counts = Vec::new();
+        let mut sums = tally.sums();
+        for _ in 0..LOOKS {
+            counts.clear();
+            for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
+                let now = now.load(Relaxed);
+                if now != *seen {
+                    counts.push((bin, now - *seen));
+                }
+            }
+            let before = std::mem::replace(&mut sums, tally.sums());
+            if before == sums {
+                break;
+            }
+        }
+        (counts, sums)
     }
 }
 
