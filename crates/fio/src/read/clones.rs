@@ -64,8 +64,7 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
 }
 
 fn accounts(clones: Vec<&Account>) -> Account {
-    let mut all =
-        Account { cpu: CpuUse::default(), latency_ranges: Vec::new(), ..clones[0].clone() };
+    let mut all = Account { latency_ranges: Vec::new(), ..clones[0].clone() };
     for clone in &clones[1..] {
         all.started_ns = all.started_ns.min(clone.started_ns);
         all.elapsed_ns = all.elapsed_ns.max(clone.elapsed_ns);
@@ -79,11 +78,14 @@ fn accounts(clones: Vec<&Account>) -> Account {
     }
     // Shares of a clone's time, which are those of all where all ran as long.
     let ran_ns = all.elapsed_ns.max(1) as f64;
-    for clone in clones {
+    all.cpu = clones.iter().fold(CpuUse::default(), |cpu, clone| {
         let share = clone.elapsed_ns as f64 / ran_ns;
-        all.cpu.user += clone.cpu.user * share;
-        all.cpu.system += clone.cpu.system * share;
-    }
+        CpuUse {
+            user: cpu.user + clone.cpu.user * share,
+            system: cpu.system + clone.cpu.system * share,
+            busiest_thread: cpu.busiest_thread.max(clone.cpu.busiest_thread * share),
+        }
+    });
     all
 }
 
@@ -157,5 +159,28 @@ fn summary(clones: &[&DirectionResult], kind: LatencyKind) -> LatencySummary {
         mean_ns: mean,
         max_ns: extreme(|one| one.max_ns, 1.0),
         ..LatencySummary::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Each clone's share of its own time counts once, as a share of the longest.
+    #[test]
+    fn cpu_time_of_clones_adds_up() {
+        let clone = |user, system, ms| {
+            format!(
+                r#"{{ "jobname": "a", "groupid": 0, "error": 0, "job_runtime": {ms},
+                "job options": {{ "numjobs": "2" }}, "usr_cpu": {user}, "sys_cpu": {system},
+                "read": {{ "total_ios": 1, "io_bytes": 4096, "runtime": {ms} }} }}"#
+            )
+        };
+        let (first, second) = (clone(40.0, 10.0, 2000), clone(20.0, 30.0, 1000));
+        let json = format!(r#"{{ "fio version": "fio-3.33", "jobs": [ {first}, {second} ] }}"#);
+        let found = crate::read::text("", &json).measurements;
+        let [one] = &found[..] else { panic!("{found:?}") };
+        let cpu = one.cpu.unwrap();
+        for (ours, expected) in [(cpu.user, 0.5), (cpu.system, 0.25), (cpu.busiest_thread, 0.5)] {
+            assert!((ours - expected).abs() < 1e-9, "{cpu:?}");
+        }
     }
 }
