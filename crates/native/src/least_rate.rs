@@ -71,7 +71,7 @@ impl LeastRate {
             least.iter().find_map(|(direction, least)| {
                 let (least, rate) = ((*least)?, *done.of(direction) as f64 / seconds);
                 (rate < least as f64).then(|| {
-                    let name = format!("{direction:?}").to_lowercase();
+                    let name = direction.name();
                     format!("{option}={least} was not met: {name} made {rate:.0} {unit}")
                 })
             })

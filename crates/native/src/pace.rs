@@ -97,12 +97,11 @@ impl Pacer {
 
     /// When `request` is due; 0: at once.
     pub(crate) fn due(&self, request: &Request) -> u64 {
-        self.gait(request)
-            .map_or(0, |gait| gait.due as u64)
-            .max(self.pause.map_or(0, |pause| pause.until))
+        let due = request.operation.direction().map_or(0, |direction| self.due_in(direction));
+        due.max(self.pause.map_or(0, |pause| pause.until))
     }
 
-    /// As [`Self::due`], of whatever request of `direction`.
+    /// When `direction` has its next turn by its rate alone; 0: at once.
     pub(crate) fn due_in(&self, direction: Direction) -> u64 {
         self.rates.of(direction).map_or(0, |gait| gait.due as u64)
     }

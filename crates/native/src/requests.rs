@@ -47,7 +47,7 @@ impl Requests {
     /// made ahead, or not: what is made has its direction. They keep their order.
     pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
         self.at_once = if ahead { AHEAD } else { 1 };
-        let mut room = self.ahead.to_vec();
+        let mut room = std::mem::take(&mut self.ahead).into_vec();
         room.resize(room.len().max(most).max(self.at_once), Request::default());
         self.ahead = room.into();
     }

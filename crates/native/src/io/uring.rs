@@ -102,8 +102,7 @@ impl Io for Uring {
     }
 
     #[inline(always)]
-    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
-        let mut batch = batch;
+    fn queue(&mut self, mut batch: impl Iterator<Item = Descriptor> + Clone) {
         while let Some(other) = self.queue_plain(&mut batch) {
             self.queue_other(other);
         }
