@@ -305,24 +305,15 @@ pub(crate) fn not_measured(
     why: String,
 ) -> Measurement {
     Measurement {
-        name: name.to_owned(),
         phase,
         group: job.threads.group,
-        round: None,
         targets: jobs.iter().map(ClearedJob::target).collect(),
         workload: job.workload(None),
-        source: String::new(),
         started_ns: Some(started_ns),
         duration_ns: Some(0),
-        warmup_ns: 0,
-        total: Vec::new(),
-        parts: Vec::new(),
         conditions,
-        cpu: None,
-        account: None,
         end: EndReason::Failed(why),
         before: Some(0),
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(name)
     }
 }

@@ -6,36 +6,10 @@ mod common;
 
 use std::sync::LazyLock;
 
-use common::{alone, fio, parts};
+use common::{JOBS, alone, fio, parts};
 use iodyno_fio::read::{Document, documents, normal};
 use iodyno_model::{Direction, LatencyKind, Measurement};
 use serde_json::Value;
-
-const JOBS: &str = "\
-[global]
-filename=data
-size=2m
-lat_percentiles=1
-clat_percentiles=1
-slat_percentiles=1
-[mix]
-rw=randrw
-ioengine=libaio
-direct=1
-iodepth=4
-numjobs=2
-[apart]
-stonewall
-rw=write
-bs=8k
-fsync=16
-[together]
-stonewall
-rw=randread
-numjobs=3
-group_reporting
-bs=16k
-";
 
 fn cases() -> Vec<(&'static str, String)> {
     let null = "[global]\nioengine=null\nsize=8m\n";

@@ -4,31 +4,8 @@
 
 mod common;
 
-use common::{alone, fio};
+use common::{JOBS, alone, fio};
 use iodyno_fio::read::normal;
-
-const JOBS: &str = "\
-[global]
-filename=data
-size=2m
-[mix]
-rw=randrw
-ioengine=libaio
-direct=1
-iodepth=4
-numjobs=2
-[apart]
-stonewall
-rw=write
-bs=8k
-fsync=16
-[together]
-stonewall
-rw=randread
-numjobs=3
-group_reporting
-bs=16k
-";
 
 type Suffer = fn(&str) -> String;
 

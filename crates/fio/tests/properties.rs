@@ -13,8 +13,8 @@ use iodyno_fio::out::{
 };
 use iodyno_fio::read;
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, Histogram,
-    Measurement, Part, RateSeries, Window, Workload,
+    Account, CpuUse, Direction, DirectionResult, Estimate, Histogram, Measurement, Part,
+    RateSeries, Window, Workload,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -67,25 +67,13 @@ fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Mea
         account: Some(account.clone()),
     });
     Measurement {
-        name: name.into(),
-        phase: 0,
-        group: 0,
-        round: None,
         targets: vec!["/dev/null".into()],
         workload: Workload { iodepth: Some(1), ..Workload::default() },
         source: "native 0.0.0".into(),
         started_ns: Some(0),
         duration_ns: Some(seconds * 1_000_000_000),
-        warmup_ns: 0,
-        total: Vec::new(),
         parts: parts.collect(),
-        conditions: Conditions::default(),
-        cpu: None,
-        account: None,
-        end: EndReason::Time,
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(name)
     }
 }
 

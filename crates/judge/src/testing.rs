@@ -317,11 +317,7 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
     let count = targets.len();
     let depth = depth * count as u32;
     Measurement {
-        name: step.into(),
         phase,
-
-        group: 0,
-        round: None,
         targets: targets.to_vec(),
         workload: Workload {
             rw: Some(rw.into()),
@@ -333,7 +329,6 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
         source: "simulated".into(),
         started_ns: Some(0),
         duration_ns: Some(5_000_000_000),
-        warmup_ns: 0,
         total: vec![result(count)],
         parts: if count > 1 { targets.iter().map(parts).collect() } else { Vec::new() },
         conditions: Conditions {
@@ -357,12 +352,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             ..Conditions::default()
         },
         cpu: Some(CpuUse { user: 0.2, system: 0.3, busiest_thread: 0.5 }),
-
-        account: None,
         end: EndReason::Precision,
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(step)
     }
 }
 

@@ -390,6 +390,31 @@ impl Account {
 }
 
 impl Measurement {
+    /// A measurement of this name of which nothing else is known; it ended at its time.
+    pub fn unknown(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            phase: 0,
+            group: 0,
+            round: None,
+            targets: Vec::new(),
+            workload: Workload::default(),
+            source: String::new(),
+            started_ns: None,
+            duration_ns: None,
+            warmup_ns: 0,
+            total: Vec::new(),
+            parts: Vec::new(),
+            conditions: Conditions::default(),
+            cpu: None,
+            account: None,
+            end: EndReason::Time,
+            before: None,
+            under_load: None,
+            after: None,
+        }
+    }
+
     /// The result of a direction.
     pub fn result(&self, direction: Direction) -> Option<&DirectionResult> {
         self.total.iter().find(|result| result.direction == direction)

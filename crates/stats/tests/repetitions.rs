@@ -1,26 +1,12 @@
 //! How often Welch's test on logarithms is wrong, and how often it sees what is there, for the
 //! few repetitions that people make.
 
+#[path = "noise/random.rs"]
+mod random;
+
 use iodyno_stats::holm;
 use iodyno_stats::two_sample::welch;
-
-/// Values without order, in 0 to 1 (SplitMix64; Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
+use random::Random;
 
 /// A repetition's logarithm: noise of a relative standard deviation.
 type Noise = fn(&mut Random, f64) -> f64;
@@ -35,7 +21,7 @@ const OUTLIERS: Noise =
 /// Share of 2000 comparisons whose p-value is below 5 %, of sides of `n` repetitions of which the
 /// second is `ratio` times the first.
 fn found(noise: Noise, n: usize, (sd_a, sd_b): (f64, f64), ratio: f64) -> f64 {
-    let mut random = Random(n as u64);
+    let mut random = Random::new(n as u64);
     let real = (0..2000).filter(|_| {
         let a: Vec<f64> = (0..n).map(|_| noise(&mut random, sd_a)).collect();
         let b: Vec<f64> = (0..n).map(|_| ratio.ln() + noise(&mut random, sd_b)).collect();
@@ -65,7 +51,7 @@ fn five_percent_stand_out_of_one_percent_of_noise() {
 
 #[test]
 fn of_many_rows_without_a_difference_rarely_any_stands_out() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let wrong = (0..2000).filter(|_| {
         let p: Vec<f64> = (0..8)
             .map(|_| {

@@ -4,8 +4,8 @@
 
 use iodyno_figure::{Figure, FigureError, Request, Source};
 use iodyno_model::{
-    Conditions, Direction, DirectionResult, EndReason, Estimate, Histogram, Measurement, Origin,
-    Run, RunRecord, RunState, Window, Workload,
+    Direction, DirectionResult, Estimate, Histogram, Measurement, Origin, Run, RunRecord, RunState,
+    Window, Workload,
 };
 
 /// A result with rates, and latencies that spread around `1e9 / iops` ns.
@@ -28,10 +28,6 @@ pub(crate) fn result(direction: Direction, iops: f64, bs: u64) -> DirectionResul
 /// A measurement of reads.
 pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
     Measurement {
-        round: None,
-        name: format!("{rw}-{bs}-{iodepth}-{numjobs}"),
-        phase: 0,
-        group: 0,
         targets: vec!["nvme0n1".into()],
         workload: Workload {
             rw: Some(rw.into()),
@@ -41,18 +37,9 @@ pub(crate) fn measurement(rw: &str, bs: u64, iodepth: u32, numjobs: u32, iops: f
             ..Workload::default()
         },
         source: "native 0.1.0".into(),
-        started_ns: None,
         duration_ns: Some(10_000_000_000),
-        warmup_ns: 0,
         total: vec![result(Direction::Read, iops, bs)],
-        parts: Vec::new(),
-        conditions: Conditions::default(),
-        cpu: None,
-        account: None,
-        end: EndReason::Time,
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(format!("{rw}-{bs}-{iodepth}-{numjobs}"))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate,
-    LatencyKind, Measurement, SplitLatency, Spread, StatedLatencies,
+    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate, LatencyKind,
+    Measurement, SplitLatency, Spread, StatedLatencies,
 };
 use serde_json::Value;
 
@@ -112,26 +112,19 @@ impl Run {
         workload.iodepth = workload.iodepth.or(depth.filter(|_| !searched));
         let group = integer(job, "groupid").and_then(|group| u32::try_from(group).ok());
         Measurement {
-            name: text(job, "jobname").unwrap_or_default(),
             // fio counts a group at each stonewall, and at new_group, which is rare.
             phase: group.unwrap_or(0),
             group: group.unwrap_or(0),
-            round: None,
             targets,
             workload,
             source: source(&self.version),
             started_ns,
             duration_ns: counted_ns,
-            warmup_ns: 0,
             total,
-            parts: Vec::new(),
-            conditions: Conditions::default(),
             cpu: Some(account.cpu),
             account: Some(account),
             end,
-            before: None,
-            under_load: None,
-            after: None,
+            ..Measurement::unknown(text(job, "jobname").unwrap_or_default())
         }
     }
 

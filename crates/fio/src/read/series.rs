@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iodyno_model::{Conditions, Direction, EndReason, LatencyKind, Measurement, Workload};
+use iodyno_model::{Direction, EndReason, LatencyKind, Measurement};
 
 use super::folder::{Log, name_from_path, open};
 use super::imported::{Imported, Problem};
@@ -45,25 +45,11 @@ impl Imported {
             return;
         }
         let mut measurement = Measurement {
-            round: None,
-            name: stem.to_owned(),
-            phase: 0,
-            group: 0,
-            targets: Vec::new(),
-            workload: Workload::default(),
             source: source(""),
-            started_ns: None,
             duration_ns: Some(series.duration_ns),
-            warmup_ns: 0,
             total: series.results,
-            parts: Vec::new(),
-            conditions: Conditions::default(),
-            cpu: None,
-            account: None,
             end: EndReason::Done,
-            before: None,
-            under_load: None,
-            after: None,
+            ..Measurement::unknown(stem)
         };
         name_from_path(&mut measurement, folder, stem);
         self.measurements.push(measurement);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, LatencySummary,
-    Measurement, Spread, StatedLatencies, Workload,
+    Account, CpuUse, Direction, DirectionResult, EndReason, Estimate, LatencySummary, Measurement,
+    Spread, StatedLatencies,
 };
 
 use crate::read::json::{source, version_of, without_sum};
@@ -124,19 +124,11 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
     let failure = (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string());
     let group = fields[group].trim().parse().unwrap_or(0);
     let measurement = Measurement {
-        round: None,
-        name: fields.get(name..first - 2).unwrap_or_default().join(";"),
         phase: group,
         group,
-        targets: Vec::new(),
-        workload: Workload::default(),
         source: source(program),
-        started_ns: None,
         duration_ns: runtime_ns,
-        warmup_ns: 0,
         total,
-        parts: Vec::new(),
-        conditions: Conditions::default(),
         cpu: account.as_ref().map(|account| account.cpu),
         account: account.map(|account| Account {
             error: errno,
@@ -144,9 +136,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
             ..account
         }),
         end: failure.map_or(EndReason::Done, EndReason::Failed),
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(fields.get(name..first - 2).unwrap_or_default().join(";"))
     };
     Some((measurement, in_line && !cut))
 }

@@ -10,6 +10,33 @@ use iodyno_fio::out::{Report, ReportJob, Reporting};
 use iodyno_fio::read::Document;
 use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
 
+/// Clones, groups and syncs.
+pub const JOBS: &str = "\
+[global]
+filename=data
+size=2m
+lat_percentiles=1
+clat_percentiles=1
+slat_percentiles=1
+[mix]
+rw=randrw
+ioengine=libaio
+direct=1
+iodepth=4
+numjobs=2
+[apart]
+stonewall
+rw=write
+bs=8k
+fsync=16
+[together]
+stonewall
+rw=randread
+numjobs=3
+group_reporting
+bs=16k
+";
+
 /// What fio prints for `job` in `directory`, in all formats at once: terse
 /// lines, the JSON+ document, normal text.
 pub fn fio(directory: &Path, job: &str) -> String {

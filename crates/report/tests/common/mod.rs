@@ -79,11 +79,7 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
             .collect(),
     };
     Measurement {
-        name: name.into(),
         phase,
-
-        group: 0,
-        round: None,
         targets: targets.iter().map(ToString::to_string).collect(),
         workload: Workload {
             rw: Some(rw.into()),
@@ -118,12 +114,10 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
             ..Conditions::default()
         },
         cpu: Some(CpuUse { user: 0.2, system: 0.5, busiest_thread: 0.7 }),
-
-        account: None,
         end: EndReason::Precision,
         before: Some(0),
-        under_load: None,
         after: Some(0),
+        ..Measurement::unknown(name)
     }
 }
 

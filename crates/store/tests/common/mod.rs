@@ -1,8 +1,8 @@
 //! Runs, hosts and measurements to be stored.
 
 use iodyno_model::{
-    Conditions, Cpus, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host,
-    Kernel, Limits, Measurement, Origin, Run, RunState, Skipped, System, Workload,
+    Cpus, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host, Kernel, Limits,
+    Measurement, Origin, Run, RunState, Skipped, System, Workload,
 };
 
 pub(crate) fn run(name: &str, started_ns: i64) -> Run {
@@ -54,11 +54,6 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
         latency.record(ns);
     }
     Measurement {
-        name: name.into(),
-        phase: 0,
-
-        group: 0,
-        round: None,
         targets: vec!["nvme0n1".into()],
         workload: Workload { rw: Some("randread".into()), bs: Some(4096), ..Workload::default() },
         source: "simulated".into(),
@@ -79,14 +74,9 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
             steady: Some(true),
             ..DirectionResult::unknown(Direction::Read)
         }],
-        parts: Vec::new(),
-        conditions: Conditions::default(),
-        cpu: None,
-
-        account: None,
         end: EndReason::Precision,
         before: Some(0),
-        under_load: None,
         after: Some(1),
+        ..Measurement::unknown(name)
     }
 }

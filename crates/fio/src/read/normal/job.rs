@@ -1,8 +1,8 @@
 //! The results of one job, as they are gathered from its statements.
 
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, LatencyRange,
-    Measurement, Workload,
+    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, LatencyRange, Measurement,
+    Workload,
 };
 
 use super::direction::{Issued, Side};
@@ -160,26 +160,18 @@ impl Job {
         // fio counts a group at each stonewall, and at new_group, which is rare.
         let group = self.head.group.unwrap_or(0);
         Measurement {
-            round: None,
-            name: self.head.name,
             phase: group,
             group,
             targets: surroundings.targets,
             workload,
             source: surroundings.source,
             // The head's date is of a zone that nobody knows.
-            started_ns: None,
             duration_ns: runtime_ns,
-            warmup_ns: 0,
             total,
-            parts: Vec::new(),
-            conditions: Conditions::default(),
             cpu: self.cpu.map(|cpu| cpu.usage),
             account,
             end,
-            before: None,
-            under_load: None,
-            after: None,
+            ..Measurement::unknown(self.head.name)
         }
     }
 

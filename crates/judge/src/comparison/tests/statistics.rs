@@ -4,33 +4,21 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Values without order, in 0 to 1 (SplitMix64; Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// `iops` with 1 % of normal noise (Box and Muller).
-    fn noisy(&mut self, iops: f64) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        iops * (0.01 * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()
-    }
+/// `iops` with 1 % of normal noise (Box and Muller).
+fn noisy(random: &mut fastrand::Rng, iops: f64) -> f64 {
+    let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+    iops * (0.01 * radius * (std::f64::consts::TAU * random.f64()).cos()).exp()
 }
 
 /// How many of `rounds` comparisons of three runs a side, each of `rows`
 /// workloads, call any difference of the IOPS real.
 fn real(rounds: u64, rows: u32, ratio: f64) -> usize {
     let any_real = |seed: &u64| {
-        let mut random = Random(*seed);
+        let mut random = fastrand::Rng::with_seed(*seed);
         let mut side = |ratio: f64| -> Vec<RunRecord> {
             let run = |_| {
                 run((0..rows).map(|depth| {
-                    let of = job(random.noisy(1000.0 * ratio));
+                    let of = job(noisy(&mut random, 1000.0 * ratio));
                     with(of, |of| of.workload.iodepth = Some(depth + 1))
                 }))
             };
