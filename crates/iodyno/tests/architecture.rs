@@ -14,6 +14,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("job", &["model"]),
     ("host", &["model"]),
     ("target", &["host", "model"]),
+    ("layout", &["model"]),
     ("load", &["job", "target", "model"]),
     ("native", &["load", "job", "target", "model"]),
     ("fio", &["load", "job", "target", "model"]),

@@ -6,6 +6,7 @@
 //! what others read is `iodyno-report`'s public document.
 
 mod assessment;
+mod built;
 mod claim;
 mod drive;
 mod drive_state;
@@ -26,6 +27,7 @@ mod units;
 mod workload;
 
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
+pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,

@@ -1,0 +1,397 @@
+//! The commands that build a layout, and those that take it down. Nothing of
+//! a drive's is asked again here: who runs them has cleared the drives.
+
+use iodyno_model::Built;
+use thiserror::Error;
+
+use crate::command::Command;
+use crate::geometry::{stripe, told};
+use crate::layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md};
+
+/// Data of a volume begins here at least, bytes (LVM's own default).
+const LEAST_ALIGNMENT_BYTES: u64 = 1 << 20;
+
+/// Names that nothing on the machine has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// What all names hold: letters and digits.
+    pub tag: String,
+    /// A free md device: `/dev/md127`.
+    pub array: String,
+    /// Where a file system is mounted, an empty directory.
+    pub directory: String,
+}
+
+/// A command with what it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// In a few words.
+    pub what: String,
+    /// The command.
+    pub command: Command,
+    /// Devices that it opens for itself, by path: nobody may hold them.
+    pub opens: Vec<String>,
+    /// What has to be taken down once it was tried; `None`: it makes nothing.
+    pub makes: Option<Built>,
+    /// Exit statuses that are no failure.
+    pub fine: &'static [i32],
+}
+
+/// Where I/O goes on a layout that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Top {
+    /// A block device, by path.
+    Device(String),
+    /// A mounted file system, by its directory.
+    Directory(String),
+}
+
+/// Why a layout cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BuildError {
+    /// Too few drives.
+    #[error("{layout} takes {least} drives or more, {given} are named")]
+    TooFew {
+        /// The layout.
+        layout: String,
+        /// So many it takes.
+        least: usize,
+        /// So many there are.
+        given: usize,
+    },
+}
+
+/// The steps that build `layout` on `drives` (paths; one that joins nothing
+/// takes the first), and where I/O goes then.
+///
+/// # Errors
+/// There are too few drives.
+pub fn build(
+    layout: &Layout,
+    drives: &[String],
+    names: &Names,
+) -> Result<(Vec<Step>, Top), BuildError> {
+    let needs = |layer: &Layer| match layer {
+        Layer::Md(md) => md.level.least_drives(),
+        Layer::Lvm(Lvm::Striped { .. }) => 2,
+        _ => 1,
+    };
+    let least = layout.layers.iter().map(needs).max().unwrap_or(1);
+    if drives.len() < least {
+        let (layout, given) = (layout.to_string(), drives.len());
+        return Err(BuildError::TooFew { layout, least, given });
+    }
+    let mut below = drives[..layout.drives(drives.len())].to_vec();
+    let mut steps = Vec::new();
+    let mut mounted = None;
+    for layer in &layout.layers {
+        let device = match layer {
+            Layer::Md(md) => array(md, &below, names, &mut steps),
+            Layer::Lvm(lvm) => {
+                let alignment_bytes = data_alignment_bytes(layout, drives.len());
+                volume(lvm, &below, alignment_bytes, names, &mut steps)
+            }
+            Layer::Crypt(crypt) => mapping(crypt, &below[0], names, &mut steps),
+            Layer::FileSystem(of) => {
+                let geometry = told(of, stripe(layout, drives.len()));
+                steps.extend(file_system(of, &geometry, &below[0], names));
+                mounted = Some(Top::Directory(names.directory.clone()));
+                continue;
+            }
+        };
+        below = vec![device];
+    }
+    let top = mounted.unwrap_or_else(|| Top::Device(below.swap_remove(0)));
+    Ok((steps, top))
+}
+
+/// Where a volume's data begins, bytes: at a whole stripe of the array below.
+pub(crate) fn data_alignment_bytes(layout: &Layout, drives: usize) -> u64 {
+    let array = layout.layers.first().filter(|layer| matches!(layer, Layer::Md(_)));
+    let array = array.map(|layer| Layout { layers: vec![layer.clone()] });
+    let full_bytes = array.and_then(|array| stripe(&array, drives)).map_or(0, |s| s.full_bytes());
+    full_bytes.max(1) * LEAST_ALIGNMENT_BYTES.div_ceil(full_bytes.max(1))
+}
+
+fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> String {
+    let (device, name) = (names.array.clone(), format!("iodyno-{}", names.tag));
+    let mut words = vec![
+        "--create".into(),
+        device.clone(),
+        // Nothing is asked.
+        "--run".into(),
+        "--metadata=1.2".into(),
+        "--homehost=any".into(),
+        format!("--name={name}"),
+        format!("--level={}", md.level.number()),
+        format!("--raid-devices={}", members.len()),
+    ];
+    words.extend(md.chunk_bytes.map(|bytes| format!("--chunk={}", bytes >> 10)));
+    if md.level.is_redundant() {
+        // What mdadm does by itself with drives of any size that people have.
+        words.push("--bitmap=internal".into());
+    }
+    steps.push(Step {
+        what: format!("md RAID {} of {} drives", md.level.number(), members.len()),
+        command: Command::new("mdadm", words).with(members.iter().cloned()),
+        opens: members.to_vec(),
+        makes: Some(Built::Array { device: device.clone(), name, members: members.to_vec() }),
+        fine: &[0],
+    });
+    if md.level.is_redundant() {
+        steps.push(Step {
+            what: "wait until its drives agree".into(),
+            command: Command::new("mdadm", ["--wait", &device]),
+            opens: Vec::new(),
+            makes: None,
+            // 1: there was nothing to wait for.
+            fine: &[0, 1],
+        });
+    }
+    device
+}
+
+/// Looks at these devices alone, whatever the machine's own configuration says.
+fn lvm_configuration(devices: &[String]) -> [String; 2] {
+    let accept = devices.iter().map(|device| format!("\"a|^{device}$|\","));
+    let filter: String = accept.collect();
+    let text = format!(
+        "devices {{ use_devicesfile=0 filter=[{filter}\"r|.*|\"] global_filter=[\"a|.*|\"] }} \
+         backup {{ backup=0 archive=0 }}"
+    );
+    ["--config".into(), text]
+}
+
+fn volume(
+    lvm: &Lvm,
+    devices: &[String],
+    alignment_bytes: u64,
+    names: &Names,
+    steps: &mut Vec<Step>,
+) -> String {
+    let group = format!("iodyno_{}", names.tag);
+    let command = |program| Command::new(program, lvm_configuration(devices)).with(["--yes"]);
+    let alignment = format!("{}k", alignment_bytes >> 10);
+    steps.push(Step {
+        what: "marks of LVM".into(),
+        command: command("pvcreate")
+            .with(["--dataalignment".to_owned(), alignment])
+            .with(devices.iter().cloned()),
+        opens: devices.to_vec(),
+        makes: Some(Built::PhysicalVolumes { devices: devices.to_vec() }),
+        fine: &[0],
+    });
+    steps.push(Step {
+        what: format!("a volume group of {} devices", devices.len()),
+        command: command("vgcreate")
+            .with(["--physicalextentsize", "4m", group.as_str()])
+            .with(devices.iter().cloned()),
+        opens: devices.to_vec(),
+        makes: Some(Built::VolumeGroup { name: group.clone(), devices: devices.to_vec() }),
+        fine: &[0],
+    });
+    let (kind, how): (_, Vec<String>) = match lvm {
+        Lvm::Linear => ("linear", Vec::new()),
+        Lvm::Striped { stripe_bytes } => {
+            let stripes = devices.len().to_string();
+            let stripe = format!("{}k", stripe_bytes >> 10);
+            ("striped", ["--stripes".into(), stripes, "--stripesize".into(), stripe].into())
+        }
+    };
+    steps.push(Step {
+        what: format!("a {kind} volume over all of it"),
+        command: command("lvcreate")
+            .with(["--wipesignatures", "y", "--name", "data", "--extents", "100%FREE"])
+            .with(["--type", kind])
+            .with(how)
+            .with([group.as_str()]),
+        opens: devices.to_vec(),
+        // It goes with its group.
+        makes: None,
+        fine: &[0],
+    });
+    format!("/dev/mapper/{group}-data")
+}
+
+fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) -> String {
+    let name = format!("iodyno-{}-crypt", names.tag);
+    let mut command = Command::new(
+        "cryptsetup",
+        ["open", "--type", "plain", "--batch-mode", "--cipher", "aes-xts-plain64"],
+    )
+    .with(["--key-size", "512", "--key-file", "/dev/urandom"]);
+    if crypt.inline {
+        command = command.with(["--perf-no_read_workqueue", "--perf-no_write_workqueue"]);
+    }
+    steps.push(Step {
+        what: "dm-crypt with a key that nobody keeps".into(),
+        command: command.with([device, &name]),
+        opens: vec![device.into()],
+        makes: Some(Built::Mapping { name: name.clone() }),
+        fine: &[0],
+    });
+    format!("/dev/mapper/{name}")
+}
+
+fn file_system(
+    of: &FileSystem,
+    geometry: &[(&str, u64)],
+    device: &str,
+    names: &Names,
+) -> [Step; 2] {
+    let pairs = |separator: char| -> Vec<String> {
+        let written = geometry
+            .iter()
+            .map(|(name, value)| format!("{}={value}", name.replace('-', &separator.to_string())));
+        written.collect()
+    };
+    // No discard: the drive's state is the preparation's to make. Nothing is
+    // left to be initialised while it is measured.
+    let (program, words): (_, Vec<String>) = match of.kind {
+        FileSystemKind::Ext4 => {
+            let extended = ["lazy_itable_init=0", "lazy_journal_init=0", "nodiscard"];
+            let extended = extended.into_iter().map(String::from).chain(pairs('_'));
+            let extended = extended.collect::<Vec<_>>().join(",");
+            ("mkfs.ext4", vec!["-q".into(), "-F".into(), "-E".into(), extended])
+        }
+        FileSystemKind::Xfs => {
+            let mut words = vec!["-q".into(), "-f".into(), "-K".into()];
+            if !geometry.is_empty() {
+                words.extend(["-d".into(), pairs('-').join(",")]);
+            }
+            ("mkfs.xfs", words)
+        }
+        FileSystemKind::Btrfs => ("mkfs.btrfs", ["-q", "-f", "-K"].map(String::from).into()),
+    };
+    let (name, at) = (of.kind.name(), names.directory.clone());
+    [
+        Step {
+            what: name.into(),
+            command: Command::new(program, words).with([device]),
+            opens: vec![device.into()],
+            makes: Some(Built::FileSystem { device: device.into() }),
+            fine: &[0],
+        },
+        Step {
+            what: "mounted".into(),
+            command: Command::new("mount", ["-t", name, device, &at]),
+            opens: vec![device.into()],
+            makes: Some(Built::Mount { device: device.into(), at }),
+            fine: &[0],
+        },
+    ]
+}
+
+/// The commands that take something down, in order. Each is harmless where it
+/// is done already.
+pub fn take_down(built: &Built) -> Vec<Command> {
+    let wiped = |devices: &[String]| {
+        Command::new("wipefs", ["--all", "--quiet"]).with(devices.iter().cloned())
+    };
+    match built {
+        Built::Array { device, members, .. } => {
+            vec![Command::new("mdadm", ["--stop", device]), wiped(members)]
+        }
+        Built::PhysicalVolumes { devices } => vec![
+            Command::new("pvremove", lvm_configuration(devices))
+                .with(["--yes", "--force"])
+                .with(devices.iter().cloned()),
+        ],
+        Built::VolumeGroup { name, devices } => {
+            vec![Command::new("vgremove", lvm_configuration(devices)).with([
+                "--yes",
+                "--force",
+                name.as_str(),
+            ])]
+        }
+        Built::Mapping { name } => vec![Command::new("cryptsetup", ["close", name])],
+        Built::FileSystem { device } => vec![wiped(std::slice::from_ref(device))],
+        Built::Mount { at, .. } => vec![Command::new("umount", [at])],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::script;
+    use crate::notation::parse;
+
+    fn names() -> Names {
+        Names {
+            tag: "3f9a".into(),
+            array: "/dev/md127".into(),
+            directory: "/run/iodyno/3f9a".into(),
+        }
+    }
+
+    fn built(text: &str, drives: usize) -> (String, Top) {
+        let drives: Vec<String> = (0..drives).map(|n| format!("/dev/nvme{n}n1")).collect();
+        let (steps, top) = build(&parse(text).unwrap(), &drives, &names()).unwrap();
+        (script(&steps), top)
+    }
+
+    #[test]
+    fn nothing_is_done_to_a_raw_drive() {
+        assert_eq!(built("raw", 2), (String::new(), Top::Device("/dev/nvme0n1".into())));
+    }
+
+    #[test]
+    fn an_array_with_a_file_system_is_built_and_mounted() {
+        let (text, top) = built("md5:128k+xfs", 3);
+        assert_eq!(
+            text,
+            "# md RAID 5 of 3 drives\n\
+             mdadm --create /dev/md127 --run --metadata=1.2 --homehost=any --name=iodyno-3f9a \
+             --level=5 --raid-devices=3 --chunk=128 --bitmap=internal \
+             /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1\n\
+             # wait until its drives agree\n\
+             mdadm --wait /dev/md127\n\
+             # xfs\n\
+             mkfs.xfs -q -f -K -d su=131072,sw=2 /dev/md127\n\
+             # mounted\n\
+             mount -t xfs /dev/md127 /run/iodyno/3f9a\n"
+        );
+        assert_eq!(top, Top::Directory("/run/iodyno/3f9a".into()));
+    }
+
+    #[test]
+    fn a_striped_volume_is_encrypted_and_formatted() {
+        let (text, _) = built("lvm-stripe:64k+crypt:inline+ext4", 2);
+        for part in [
+            "pvcreate --config",
+            "--dataalignment 1024k /dev/nvme0n1 /dev/nvme1n1\n",
+            "--type striped --stripes 2 --stripesize 64k iodyno_3f9a\n",
+            "--perf-no_write_workqueue /dev/mapper/iodyno_3f9a-data iodyno-3f9a-crypt\n",
+            "stride=16,stripe_width=32 /dev/mapper/iodyno-3f9a-crypt\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn one_drive_is_enough_where_nothing_is_joined() {
+        let (text, _) = built("ext4", 2);
+        assert!(text.contains("nodiscard /dev/nvme0n1\n") && !text.contains("nvme1n1"), "{text}");
+        let error = build(&parse("md5").unwrap(), &["/dev/a".into(), "/dev/b".into()], &names());
+        assert_eq!(error.unwrap_err().to_string(), "md5:512k takes 3 drives or more, 2 are named");
+    }
+
+    #[test]
+    fn a_volume_on_an_array_begins_at_a_whole_stripe() {
+        let of = |text: &str, drives| data_alignment_bytes(&parse(text).unwrap(), drives);
+        assert_eq!(of("lvm-stripe", 2), 1 << 20);
+        assert_eq!(of("md5+lvm", 4), 1536 << 10);
+        assert_eq!(of("md0:64k+lvm", 3), 1152 << 10);
+    }
+
+    #[test]
+    fn what_is_made_is_taken_down_from_the_top() {
+        let drives: Vec<String> = ["/dev/a", "/dev/b"].map(String::from).into();
+        let (steps, _) = build(&parse("md0+lvm+crypt+xfs").unwrap(), &drives, &names()).unwrap();
+        let made = steps.iter().rev().filter_map(|step| step.makes.as_ref());
+        let programs: Vec<_> = made.flat_map(take_down).map(|command| command.program).collect();
+        let expected =
+            ["umount", "wipefs", "cryptsetup", "vgremove", "pvremove", "mdadm", "wipefs"];
+        assert_eq!(programs, expected);
+    }
+}

@@ -1,0 +1,225 @@
+//! Layers, from the drives up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use iodyno_model::Bytes;
+
+/// What is built on drives; without a layer it is one drive as it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Layout {
+    /// From the drives up.
+    pub layers: Vec<Layer>,
+}
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// A software RAID of the kernel.
+    Md(Md),
+    /// A logical volume.
+    Lvm(Lvm),
+    /// dm-crypt in plain mode, with a key that nobody keeps.
+    Crypt(Crypt),
+    /// A file system.
+    FileSystem(FileSystem),
+}
+
+/// An md array over all drives.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Md {
+    /// Level.
+    pub level: MdLevel,
+    /// Chunk, bytes; `None` where the level has none (RAID 1).
+    pub chunk_bytes: Option<u64>,
+}
+
+/// An md level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MdLevel {
+    /// Striped.
+    Raid0,
+    /// Mirrored.
+    Raid1,
+    /// Striped with one parity block in each stripe.
+    Raid5,
+    /// Striped with two.
+    Raid6,
+    /// Striped mirrors: two copies, near layout.
+    Raid10,
+}
+
+/// A logical volume over all that lies below.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lvm {
+    /// One drive after the other.
+    Linear,
+    /// Striped over all drives.
+    Striped {
+        /// Stripe, bytes.
+        stripe_bytes: u64,
+    },
+}
+
+/// dm-crypt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Crypt {
+    /// Encrypted by whoever submits, without the kernel's work queues
+    /// (dm-crypt's no_read_workqueue and no_write_workqueue).
+    pub inline: bool,
+}
+
+/// A file system with what is asked of its geometry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileSystem {
+    /// Which.
+    pub kind: FileSystemKind,
+    /// `su`, `sw` of XFS, `stride`, `stripe-width` of ext4, as they are typed;
+    /// what is not here follows from the layers below.
+    pub options: BTreeMap<String, u64>,
+}
+
+/// Which file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileSystemKind {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// Btrfs, on one device.
+    Btrfs,
+}
+
+impl MdLevel {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Raid0, Self::Raid1, Self::Raid5, Self::Raid6, Self::Raid10];
+
+    /// Its number, as mdadm has it.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Raid0 => 0,
+            Self::Raid1 => 1,
+            Self::Raid5 => 5,
+            Self::Raid6 => 6,
+            Self::Raid10 => 10,
+        }
+    }
+
+    /// How many drives it takes at least.
+    pub const fn least_drives(self) -> usize {
+        match self {
+            Self::Raid0 | Self::Raid1 | Self::Raid10 => 2,
+            Self::Raid5 => 3,
+            Self::Raid6 => 4,
+        }
+    }
+
+    /// Of `drives` drives, how many hold data of a stripe (md(4)).
+    pub const fn data_drives(self, drives: usize) -> usize {
+        match self {
+            Self::Raid0 => drives,
+            Self::Raid1 => 1,
+            Self::Raid5 => drives.saturating_sub(1),
+            Self::Raid6 => drives.saturating_sub(2),
+            Self::Raid10 => drives / 2,
+        }
+    }
+
+    /// It is built in the background, which has to end before it is measured.
+    pub const fn is_redundant(self) -> bool {
+        !matches!(self, Self::Raid0)
+    }
+}
+
+impl FileSystemKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ext4, Self::Xfs, Self::Btrfs];
+
+    /// Its name, as mount has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The options that it takes, each with whether it is a size in bytes or a number.
+    pub(crate) const fn options(self) -> &'static [(&'static str, bool)] {
+        match self {
+            Self::Ext4 => &[("stride", false), ("stripe-width", false)],
+            Self::Xfs => &[("su", true), ("sw", false)],
+            Self::Btrfs => &[],
+        }
+    }
+}
+
+impl Layout {
+    /// How many of `drives` drives it stands on: all where it joins them, else one.
+    pub fn drives(&self, drives: usize) -> usize {
+        let joins = |layer: &Layer| matches!(layer, Layer::Md(_) | Layer::Lvm(_));
+        if self.layers.iter().any(joins) { drives } else { 1 }
+    }
+
+    /// Its file system.
+    pub fn file_system(&self) -> Option<&FileSystem> {
+        match self.layers.last() {
+            Some(Layer::FileSystem(file_system)) => Some(file_system),
+            _ => None,
+        }
+    }
+}
+
+/// As it is typed: `md0:512k+xfs:su=64k`.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.layers.is_empty() {
+            return f.write_str("raw");
+        }
+        for (n, layer) in self.layers.iter().enumerate() {
+            write!(f, "{}{layer}", if n > 0 { "+" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Md(md) => {
+                write!(f, "md{}", md.level.number())?;
+                md.chunk_bytes.map_or(Ok(()), |bytes| write!(f, ":{}", typed(bytes)))
+            }
+            Self::Lvm(Lvm::Linear) => f.write_str("lvm"),
+            Self::Lvm(Lvm::Striped { stripe_bytes }) => {
+                write!(f, "lvm-stripe:{}", typed(*stripe_bytes))
+            }
+            Self::Crypt(Crypt { inline }) => {
+                f.write_str(if *inline { "crypt:inline" } else { "crypt" })
+            }
+            Self::FileSystem(of) => {
+                f.write_str(of.kind.name())?;
+                for (n, (option, value)) in of.options.iter().enumerate() {
+                    let is_size = of.kind.options().iter().any(|known| *known == (option, true));
+                    let value = if is_size { typed(*value) } else { value.to_string() };
+                    write!(f, "{}{option}={value}", if n > 0 { "," } else { ":" })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A size as it is typed: `64k`, `1m`.
+pub(crate) fn typed(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
+        _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{}k", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+/// A size for people: `64 KiB`.
+pub(crate) fn shown(bytes: u64) -> String {
+    Bytes(bytes).binary()
+}

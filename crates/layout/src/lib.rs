@@ -1,0 +1,16 @@
+//! Layouts: what is built on drives, as notation (`md0:512k+xfs`) and as the
+//! commands that build it and take it down. Pure: nothing is run here.
+
+mod build;
+mod command;
+mod geometry;
+mod layer;
+mod notation;
+mod tools;
+
+pub use build::{BuildError, Names, Step, Top, build, take_down};
+pub use command::{Command, script};
+pub use geometry::{Advice, Stripe, advice, stripe};
+pub use layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel};
+pub use notation::{LayoutError, PRESETS, expand, parse};
+pub use tools::{Tool, tools};

@@ -1,0 +1,47 @@
+//! What was built on drives and has to be taken down again.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that was built, with what taking it down needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Built {
+    /// An md array.
+    Array {
+        /// `/dev/md127`.
+        device: String,
+        /// Its name, which no other has.
+        name: String,
+        /// Paths of its members.
+        members: Vec<String>,
+    },
+    /// Marks of LVM on devices.
+    PhysicalVolumes {
+        /// Their paths.
+        devices: Vec<String>,
+    },
+    /// A volume group with all that is in it.
+    VolumeGroup {
+        /// Its name, which no other has.
+        name: String,
+        /// Paths of its devices.
+        devices: Vec<String>,
+    },
+    /// A mapping of dm-crypt.
+    Mapping {
+        /// Its name, which no other has.
+        name: String,
+    },
+    /// A file system, which leaves its marks on a device.
+    FileSystem {
+        /// The device's path.
+        device: String,
+    },
+    /// A mount.
+    Mount {
+        /// What is mounted.
+        device: String,
+        /// Where.
+        at: String,
+    },
+}
