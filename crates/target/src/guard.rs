@@ -154,7 +154,7 @@ impl Guard<'_> {
 
     /// Everything that a device has to be for being written, at this moment.
     /// The words that name it.
-    fn verified(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
+    pub(crate) fn verified(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
         let name = target.name.as_str();
         let changed = || TargetError::Changed { name: name.into() };
         let now = snapshot(self.source, Depth::Quick);

@@ -10,6 +10,8 @@
 //! uses and the user named for writing ([`Permission`]); [`lay_out`] makes the
 //! files of jobs. A generator takes either clearance as an [`Access`].
 //!
+//! [`lend`] lets one command claim cleared devices for itself.
+//!
 //! [`clear_for_purge`] clears all that a destructive command of a drive
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
@@ -24,6 +26,9 @@ mod guard_tests;
 mod identity;
 mod in_use;
 mod layout;
+mod lend;
+#[cfg(test)]
+mod lend_tests;
 #[cfg(test)]
 mod loop_devices;
 #[cfg(test)]
@@ -47,6 +52,7 @@ pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use layout::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
+pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
 pub use resolve::{every_drive, resolve, resolve_all};
