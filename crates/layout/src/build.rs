@@ -14,12 +14,20 @@ const LEAST_ALIGNMENT_BYTES: u64 = 1 << 20;
 /// Names that nothing on the machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// What all names hold: letters and digits.
+    /// What all names hold: five letters or digits, so that a label of XFS (12
+    /// characters) holds them.
     pub tag: String,
     /// A free md device: `/dev/md127`.
     pub array: String,
     /// Where a file system is mounted, an empty directory.
     pub directory: String,
+}
+
+impl Names {
+    /// The name of what is built, which nothing else has.
+    pub fn name(&self) -> String {
+        format!("iodyno-{}", self.tag)
+    }
 }
 
 /// A command with what it is for.
@@ -114,7 +122,7 @@ pub(crate) fn data_alignment_bytes(layout: &Layout, drives: usize) -> u64 {
 }
 
 fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> String {
-    let (device, name) = (names.array.clone(), format!("iodyno-{}", names.tag));
+    let (device, name) = (names.array.clone(), names.name());
     let mut words = vec![
         "--create".into(),
         device.clone(),
@@ -214,7 +222,7 @@ fn volume(
 }
 
 fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) -> String {
-    let name = format!("iodyno-{}-crypt", names.tag);
+    let name = format!("{}-crypt", names.name());
     let mut command = Command::new(
         "cryptsetup",
         ["open", "--type", "plain", "--batch-mode", "--cipher", "aes-xts-plain64"],
@@ -263,13 +271,13 @@ fn file_system(
         }
         FileSystemKind::Btrfs => ("mkfs.btrfs", ["-q", "-f", "-K"].map(String::from).into()),
     };
-    let (name, at) = (of.kind.name(), names.directory.clone());
+    let (name, at, label) = (of.kind.name(), names.directory.clone(), names.name());
     [
         Step {
             what: name.into(),
-            command: Command::new(program, words).with([device]),
+            command: Command::new(program, words).with(["-L", &label, device]),
             opens: vec![device.into()],
-            makes: Some(Built::FileSystem { device: device.into() }),
+            makes: Some(Built::FileSystem { device: device.into(), label }),
             fine: &[0],
         },
         Step {
@@ -305,7 +313,7 @@ pub fn take_down(built: &Built) -> Vec<Command> {
             ])]
         }
         Built::Mapping { name } => vec![Command::new("cryptsetup", ["close", name])],
-        Built::FileSystem { device } => vec![wiped(std::slice::from_ref(device))],
+        Built::FileSystem { device, .. } => vec![wiped(std::slice::from_ref(device))],
         Built::Mount { at, .. } => vec![Command::new("umount", [at])],
     }
 }
@@ -318,9 +326,9 @@ mod tests {
 
     fn names() -> Names {
         Names {
-            tag: "3f9a".into(),
+            tag: "3f9ab".into(),
             array: "/dev/md127".into(),
-            directory: "/run/iodyno/3f9a".into(),
+            directory: "/run/iodyno/3f9ab".into(),
         }
     }
 
@@ -341,17 +349,17 @@ mod tests {
         assert_eq!(
             text,
             "# md RAID 5 of 3 drives\n\
-             mdadm --create /dev/md127 --run --metadata=1.2 --homehost=any --name=iodyno-3f9a \
+             mdadm --create /dev/md127 --run --metadata=1.2 --homehost=any --name=iodyno-3f9ab \
              --level=5 --raid-devices=3 --chunk=128 --bitmap=internal \
              /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1\n\
              # wait until its drives agree\n\
              mdadm --wait /dev/md127\n\
              # xfs\n\
-             mkfs.xfs -q -f -K -d su=131072,sw=2 /dev/md127\n\
+             mkfs.xfs -q -f -K -d su=131072,sw=2 -L iodyno-3f9ab /dev/md127\n\
              # mounted\n\
-             mount -t xfs /dev/md127 /run/iodyno/3f9a\n"
+             mount -t xfs /dev/md127 /run/iodyno/3f9ab\n"
         );
-        assert_eq!(top, Top::Directory("/run/iodyno/3f9a".into()));
+        assert_eq!(top, Top::Directory("/run/iodyno/3f9ab".into()));
     }
 
     #[test]
@@ -360,9 +368,9 @@ mod tests {
         for part in [
             "pvcreate --config",
             "--dataalignment 1024k /dev/nvme0n1 /dev/nvme1n1\n",
-            "--type striped --stripes 2 --stripesize 64k iodyno_3f9a\n",
-            "--perf-no_write_workqueue /dev/mapper/iodyno_3f9a-data iodyno-3f9a-crypt\n",
-            "stride=16,stripe_width=32 /dev/mapper/iodyno-3f9a-crypt\n",
+            "--type striped --stripes 2 --stripesize 64k iodyno_3f9ab\n",
+            "--perf-no_write_workqueue /dev/mapper/iodyno_3f9ab-data iodyno-3f9ab-crypt\n",
+            "stride=16,stripe_width=32 -L iodyno-3f9ab /dev/mapper/iodyno-3f9ab-crypt\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -371,7 +379,10 @@ mod tests {
     #[test]
     fn one_drive_is_enough_where_nothing_is_joined() {
         let (text, _) = built("ext4", 2);
-        assert!(text.contains("nodiscard /dev/nvme0n1\n") && !text.contains("nvme1n1"), "{text}");
+        assert!(
+            text.contains("nodiscard -L iodyno-3f9ab /dev/nvme0n1\n") && !text.contains("nvme1n1"),
+            "{text}"
+        );
         let error = build(&parse("md5").unwrap(), &["/dev/a".into(), "/dev/b".into()], &names());
         assert_eq!(error.unwrap_err().to_string(), "md5:512k takes 3 drives or more, 2 are named");
     }

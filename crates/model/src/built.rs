@@ -36,6 +36,8 @@ pub enum Built {
     FileSystem {
         /// The device's path.
         device: String,
+        /// Its label, which no other has.
+        label: String,
     },
     /// A mount.
     Mount {
