@@ -63,6 +63,25 @@ pub enum CampaignError {
         "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
     )]
     UnusedAllowance(String),
+    /// One of the system's programs failed.
+    #[error("{line}: {why}")]
+    Program {
+        /// The command.
+        line: String,
+        /// What it said.
+        why: String,
+    },
+    /// A layout that cannot be built.
+    #[error(transparent)]
+    Layout(#[from] iodyno_layout::BuildError),
+    /// What was built could not be taken down.
+    #[error("what was built still stands: {why}")]
+    Standing {
+        /// The run that built it.
+        run_id: String,
+        /// Why.
+        why: String,
+    },
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,
@@ -101,6 +120,7 @@ impl CampaignError {
             Self::TooShort { word, .. } => format!(
                 "read less of it (size, filesize), or, if it may be overwritten: --allow-write {word}"
             ),
+            Self::Standing { run_id, .. } => format!("iodyno clean-up {run_id}"),
             _ => String::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iodyno_host::Source;
+use iodyno_host::{Depth, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
@@ -15,6 +15,7 @@ use iodyno_target::{Permission, Target};
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
+use crate::layouts::{LayoutPlan, Stack};
 use crate::look::{Issued, other_io};
 use crate::plan::Plan;
 use crate::resume::Resumed;
@@ -128,11 +129,94 @@ pub fn carry_out(
             run
         }
     };
-    let first_snapshot = tools.store.add_snapshot(&run.id, host)?;
+    let outcome = match &plan.layout {
+        Some(layout) => on_layout(tools, &mut run, &plan, layout, targets, options, budget),
+        None => measured(tools, &mut run, &plan, host, targets, options, budget),
+    };
+    let Outcome { result, failed, touched } = outcome;
+    run.state = match &result {
+        _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
+        Ok(()) if !failed => RunState::Done,
+        _ => RunState::Failed,
+    };
+    run.ended_ns = Some(now_ns());
+    tools.store.update_run(&run)?;
+    // A job that was refused is no run: a mistyped word is not the last one.
+    if result.is_err()
+        && !touched
+        && plan.script.is_some()
+        && tools.store.load(&run.id)?.measurements.is_empty()
+    {
+        tools.store.remove(&run.id)?;
+    }
+    result.map(|()| run.id)
+}
+
+/// What came of a plan.
+struct Outcome {
+    result: Result<(), CampaignError>,
+    /// A step failed.
+    failed: bool,
+    /// What was on its targets is lost.
+    touched: bool,
+}
+
+impl Outcome {
+    fn refused(error: CampaignError, touched: bool) -> Self {
+        Self { result: Err(error), failed: true, touched }
+    }
+}
+
+/// Builds a layout, measures on it, and takes it down whatever came of that.
+fn on_layout(
+    tools: &mut Tools<'_>,
+    run: &mut Run,
+    plan: &Plan,
+    layout: &LayoutPlan,
+    targets: &[Target],
+    options: &Options,
+    budget: Budget,
+) -> Outcome {
+    let stack = match Stack::build(tools, &run.id, layout, &options.permission) {
+        Ok(stack) => stack,
+        // What could not be taken down stands in the journal of this run.
+        Err(error) => {
+            let touched = matches!(error, CampaignError::Standing { .. });
+            return Outcome::refused(error, touched);
+        }
+    };
+    let host = iodyno_host::snapshot(tools.source, Depth::Full);
+    let outcome = match stack.top_permission(&host) {
+        Ok(permission) => {
+            let options = Options { permission, ..options.clone() };
+            measured(tools, run, plan, &host, targets, &options, budget)
+        }
+        Err(error) => Outcome::refused(error, true),
+    };
+    match stack.take_down(tools) {
+        Ok(()) => Outcome { touched: true, ..outcome },
+        Err(error) => Outcome::refused(error, true),
+    }
+}
+
+/// Carries a plan out on what is there.
+fn measured(
+    tools: &mut Tools<'_>,
+    run: &mut Run,
+    plan: &Plan,
+    host: &Host,
+    targets: &[Target],
+    options: &Options,
+    budget: Budget,
+) -> Outcome {
+    let first_snapshot = match tools.store.add_snapshot(&run.id, host) {
+        Ok(index) => index,
+        Err(error) => return Outcome::refused(error.into(), false),
+    };
     tools.watcher.event(&Event::Host(host));
     let mut campaign = Campaign {
         tools,
-        plan: &plan,
+        plan,
         host,
         options,
         budget,
@@ -147,7 +231,7 @@ pub fn carry_out(
         round: None,
         steady_in: BTreeMap::new(),
     };
-    let result = match &campaign.plan.script {
+    let result = match &plan.script {
         _ if options.no_load => Ok(()),
         Some(script) => match plan.preparation {
             Some(preparation) => campaign.prepare(preparation, targets, script),
@@ -155,30 +239,13 @@ pub fn carry_out(
         },
         None => campaign.measure(targets),
     };
-    let (skipped, failed) = (std::mem::take(&mut campaign.skipped), campaign.failed);
-    let touched = campaign.touched;
-    for played in std::mem::take(&mut campaign.played) {
+    for played in campaign.played {
         if !run.targets.contains(&played) {
             run.targets.push(played);
         }
     }
-    run.state = match &result {
-        _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
-        Ok(()) if !failed => RunState::Done,
-        _ => RunState::Failed,
-    };
-    run.ended_ns = Some(now_ns());
-    run.skipped = skipped;
-    tools.store.update_run(&run)?;
-    // A job that was refused is no run: a mistyped word is not the last one.
-    if result.is_err()
-        && !touched
-        && plan.script.is_some()
-        && tools.store.load(&run.id)?.measurements.is_empty()
-    {
-        tools.store.remove(&run.id)?;
-    }
-    result.map(|()| run.id)
+    run.skipped = campaign.skipped;
+    Outcome { result, failed: campaign.failed, touched: campaign.touched }
 }
 
 /// A campaign under way.

@@ -7,6 +7,7 @@ use iodyno_job::{Job, parse_seconds};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::layouts::LayoutPlan;
 use crate::preparation::Preparation;
 use crate::rounds::InRounds;
 
@@ -34,6 +35,8 @@ pub struct Plan {
     pub preparation: Option<Preparation>,
     /// Its phases are measured in rounds.
     pub rounds: Option<InRounds>,
+    /// It is measured on a layout, which is built before and taken down after.
+    pub layout: Option<LayoutPlan>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -218,6 +221,7 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            layout: None,
             text,
         }
     }
@@ -274,6 +278,7 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            layout: None,
             text: text.into(),
         })
     }

@@ -11,6 +11,7 @@ use iodyno_target::{
 
 use crate::error::CampaignError;
 use crate::execute::Tools;
+use crate::layouts::undo;
 use crate::watch::Event;
 
 /// The scratch files of a run, with their entries in the journal.
@@ -93,18 +94,27 @@ pub struct Undone {
 pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, CampaignError> {
     let mut undone = Vec::new();
     for pending in store.journal_pending(run_id)? {
-        let JournalEntry::ScratchFile { path, identity } = &pending.entry;
-        let identity = identity.map(|(device, inode)| FileIdentity { device, inode });
-        let outcome = match iodyno_target::remove_if_ours(Path::new(path), identity) {
-            Ok(Removed::Yes) => Ok("removed".to_owned()),
-            Ok(Removed::AlreadyGone) => Ok("was gone already".to_owned()),
-            Ok(Removed::NotOurs) => Ok("left alone: something else has its name now".to_owned()),
-            Err(error) => Err(error.to_string()),
+        let (what, outcome) = match &pending.entry {
+            JournalEntry::ScratchFile { path, identity } => {
+                (path.clone(), removed(path, *identity))
+            }
+            JournalEntry::Built(built) => (built.title(), undo(built)),
         };
         if outcome.is_ok() {
             store.journal_done(&pending.run_id, pending.ordinal)?;
         }
-        undone.push(Undone { what: path.clone(), outcome });
+        undone.push(Undone { what, outcome });
     }
     Ok(undone)
+}
+
+fn removed(path: &str, identity: Option<(u64, u64)>) -> Result<String, String> {
+    let identity = identity.map(|(device, inode)| FileIdentity { device, inode });
+    let removed = iodyno_target::remove_if_ours(Path::new(path), identity);
+    let words = match removed.map_err(|error| error.to_string())? {
+        Removed::Yes => "removed",
+        Removed::AlreadyGone => "was gone already",
+        Removed::NotOurs => "left alone: something else has its name now",
+    };
+    Ok(words.to_owned())
 }

@@ -20,7 +20,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("fio", &["load", "job", "target", "model"]),
     ("store", &["model"]),
     ("judge", &["stats", "model"]),
-    ("campaign", &["load", "judge", "stats", "job", "target", "host", "store", "model"]),
+    ("campaign", &["layout", "load", "judge", "stats", "job", "target", "host", "store", "model"]),
     ("figure", &["model"]),
     ("report", &["figure", "judge", "stats", "model"]),
 ];

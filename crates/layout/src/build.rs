@@ -37,8 +37,6 @@ pub struct Step {
     pub what: String,
     /// The command.
     pub command: Command,
-    /// Devices that it opens for itself, by path: nobody may hold them.
-    pub opens: Vec<String>,
     /// What has to be taken down once it was tried; `None`: it makes nothing.
     pub makes: Option<Built>,
     /// Exit statuses that are no failure.
@@ -70,7 +68,8 @@ pub enum BuildError {
 }
 
 /// The steps that build `layout` on `drives` (paths; one that joins nothing
-/// takes the first), and where I/O goes then.
+/// takes the first), and where I/O goes then. The first step takes the drives,
+/// which nobody may hold; what the others work on was made by those before.
 ///
 /// # Errors
 /// There are too few drives.
@@ -142,7 +141,6 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     steps.push(Step {
         what: format!("md RAID {} of {} drives", md.level.number(), members.len()),
         command: Command::new("mdadm", words).with(members.iter().cloned()),
-        opens: members.to_vec(),
         makes: Some(Built::Array { device: device.clone(), name, members: members.to_vec() }),
         fine: &[0],
     });
@@ -150,7 +148,6 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
         steps.push(Step {
             what: "wait until its drives agree".into(),
             command: Command::new("mdadm", ["--wait", &device]),
-            opens: Vec::new(),
             makes: None,
             // 1: there was nothing to wait for.
             fine: &[0, 1],
@@ -159,7 +156,12 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     device
 }
 
-/// Looks at these devices alone, whatever the machine's own configuration says.
+/// A program of LVM that looks at these devices alone, whatever the machine's
+/// own configuration says.
+pub fn lvm_command(program: &'static str, devices: &[String]) -> Command {
+    Command::new(program, lvm_configuration(devices))
+}
+
 fn lvm_configuration(devices: &[String]) -> [String; 2] {
     let accept = devices.iter().map(|device| format!("\"a|^{device}$|\","));
     let filter: String = accept.collect();
@@ -178,14 +180,13 @@ fn volume(
     steps: &mut Vec<Step>,
 ) -> String {
     let group = format!("iodyno_{}", names.tag);
-    let command = |program| Command::new(program, lvm_configuration(devices)).with(["--yes"]);
+    let command = |program| lvm_command(program, devices).with(["--yes"]);
     let alignment = format!("{}k", alignment_bytes >> 10);
     steps.push(Step {
         what: "marks of LVM".into(),
         command: command("pvcreate")
             .with(["--dataalignment".to_owned(), alignment])
             .with(devices.iter().cloned()),
-        opens: devices.to_vec(),
         makes: Some(Built::PhysicalVolumes { devices: devices.to_vec() }),
         fine: &[0],
     });
@@ -194,7 +195,6 @@ fn volume(
         command: command("vgcreate")
             .with(["--physicalextentsize", "4m", group.as_str()])
             .with(devices.iter().cloned()),
-        opens: devices.to_vec(),
         makes: Some(Built::VolumeGroup { name: group.clone(), devices: devices.to_vec() }),
         fine: &[0],
     });
@@ -213,7 +213,6 @@ fn volume(
             .with(["--type", kind])
             .with(how)
             .with([group.as_str()]),
-        opens: devices.to_vec(),
         // It goes with its group.
         makes: None,
         fine: &[0],
@@ -234,7 +233,6 @@ fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) ->
     steps.push(Step {
         what: "dm-crypt with a key that nobody keeps".into(),
         command: command.with([device, &name]),
-        opens: vec![device.into()],
         makes: Some(Built::Mapping { name: name.clone() }),
         fine: &[0],
     });
@@ -276,14 +274,12 @@ fn file_system(
         Step {
             what: name.into(),
             command: Command::new(program, words).with(["-L", &label, device]),
-            opens: vec![device.into()],
             makes: Some(Built::FileSystem { device: device.into(), label }),
             fine: &[0],
         },
         Step {
             what: "mounted".into(),
             command: Command::new("mount", ["-t", name, device, &at]),
-            opens: vec![device.into()],
             makes: Some(Built::Mount { device: device.into(), at }),
             fine: &[0],
         },
@@ -301,16 +297,12 @@ pub fn take_down(built: &Built) -> Vec<Command> {
             vec![Command::new("mdadm", ["--stop", device]), wiped(members)]
         }
         Built::PhysicalVolumes { devices } => vec![
-            Command::new("pvremove", lvm_configuration(devices))
+            lvm_command("pvremove", devices)
                 .with(["--yes", "--force"])
                 .with(devices.iter().cloned()),
         ],
         Built::VolumeGroup { name, devices } => {
-            vec![Command::new("vgremove", lvm_configuration(devices)).with([
-                "--yes",
-                "--force",
-                name.as_str(),
-            ])]
+            vec![lvm_command("vgremove", devices).with(["--yes", "--force", name.as_str()])]
         }
         Built::Mapping { name } => vec![Command::new("cryptsetup", ["close", name])],
         Built::FileSystem { device, .. } => vec![wiped(std::slice::from_ref(device))],

@@ -34,12 +34,12 @@ pub fn tools<'a>(layouts: impl IntoIterator<Item = &'a Layout>) -> BTreeSet<Tool
                 all.extend([tool("mount", "mount"), tool("umount", "mount")]);
             }
         }
-        all.extend([tool("wipefs", "util-linux")]);
+        all.extend(["wipefs", "blkid"].map(|program| tool(program, "util-linux")));
     }
     all
 }
 
-const LVM: [&str; 5] = ["pvcreate", "vgcreate", "lvcreate", "vgremove", "pvremove"];
+const LVM: [&str; 7] = ["pvcreate", "vgcreate", "lvcreate", "vgremove", "pvremove", "pvs", "vgs"];
 
 #[cfg(test)]
 mod tests {
@@ -51,8 +51,8 @@ mod tests {
         let layouts = ["md0+xfs", "lvm-stripe", "raw"].map(|text| parse(text).unwrap());
         let names: Vec<_> = tools(&layouts).into_iter().map(|tool| tool.program).collect();
         let expected = [
-            "lvcreate", "mdadm", "mkfs.xfs", "mount", "pvcreate", "pvremove", "umount", "vgcreate",
-            "vgremove", "wipefs",
+            "blkid", "lvcreate", "mdadm", "mkfs.xfs", "mount", "pvcreate", "pvremove", "pvs",
+            "umount", "vgcreate", "vgremove", "vgs", "wipefs",
         ];
         assert_eq!(names, expected);
         assert!(tools(&layouts[2..]).is_empty());

@@ -47,3 +47,17 @@ pub enum Built {
         at: String,
     },
 }
+
+impl Built {
+    /// In a few words: `md array /dev/md127`.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Array { device, .. } => format!("md array {device}"),
+            Self::PhysicalVolumes { devices } => format!("LVM's marks on {}", devices.join(", ")),
+            Self::VolumeGroup { name, .. } => format!("volume group {name}"),
+            Self::Mapping { name } => format!("mapping {name}"),
+            Self::FileSystem { device, .. } => format!("file system on {device}"),
+            Self::Mount { at, .. } => format!("mount at {at}"),
+        }
+    }
+}

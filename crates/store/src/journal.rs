@@ -1,6 +1,7 @@
 //! The journal of undo: every change to the machine stands here before it is
 //! made.
 
+use iodyno_model::Built;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ pub enum JournalEntry {
         /// Device and inode number, once it is there.
         identity: Option<(u64, u64)>,
     },
+    /// Something of a layout.
+    Built(Built),
 }
 
 /// An entry that is not undone.

@@ -61,6 +61,13 @@ impl Target {
         }
     }
 
+    /// The word that names a block device for writing ([`Permission`]), where it has one.
+    pub fn word_for_writing(&self, host: &Host) -> Option<String> {
+        let Self::Block(block) = self else { return None };
+        let source = Live::new();
+        Identity::of(&source, host, host.block(&block.name)?).best().map(str::to_owned)
+    }
+
     /// What writing it would destroy that nobody uses, a line each:
     /// signatures of partition tables, file systems, arrays and volumes, of a
     /// device and its partitions; a file that iodyno did not make. What cannot

@@ -1,0 +1,20 @@
+//! Layouts: built on cleared drives, measured, and taken down by the journal.
+
+mod program;
+mod stack;
+mod undo;
+
+use std::collections::BTreeSet;
+
+use iodyno_layout::{Layout, Tool};
+
+pub(crate) use stack::Stack;
+pub use stack::{LayoutPlan, new_names};
+pub(crate) use undo::undo;
+
+/// The programs that building these layouts needs and that are not installed.
+pub fn missing_tools(layouts: &[Layout]) -> BTreeSet<Tool> {
+    let mut tools = iodyno_layout::tools(layouts);
+    tools.retain(|tool| program::find(tool.program).is_none());
+    tools
+}

@@ -1,0 +1,143 @@
+//! The system's own programs, run by argument vector.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::error::CampaignError;
+
+/// An ordinary user's PATH may lack what administrators use.
+const ADMINISTRATORS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+/// Where udev listens; without it nobody answers LVM's and mdadm's waiting.
+const UDEV: &str = "/run/udev/control";
+/// So often it is looked whether the user wants it to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Where a program is; `None`: it is not installed.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = std::env::split_paths(ADMINISTRATORS);
+    let mut folders = std::env::split_paths(&path).chain(more);
+    folders.find_map(|folder| Some(folder.join(program)).filter(|path| path.is_file()))
+}
+
+/// Runs a command to its end; what it printed, standard output first. An exit
+/// status that is not among `fine` is an error. When the user wants it to end,
+/// so does the program.
+///
+/// # Errors
+/// It is not installed, failed, or was interrupted.
+pub(crate) fn run(
+    command: &iodyno_layout::Command,
+    fine: &[i32],
+    interrupted: &AtomicBool,
+) -> Result<String, CampaignError> {
+    let failed = |why: String| CampaignError::Program { line: command.line(), why };
+    let program =
+        find(command.program).ok_or_else(|| failed(format!("{} is not there", command.program)))?;
+    let mut child = start(&program, &command.arguments)
+        .map_err(|error| failed(format!("it cannot be started: {error}")))?;
+    let (output, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let was_interrupted = wait(&child, interrupted).map_err(|error| failed(error.to_string()))?;
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    let said = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
+    let (output, errors) = (said(output), said(errors));
+    match status.code() {
+        Some(code) if fine.contains(&code) => Ok(output),
+        _ if was_interrupted => Err(CampaignError::Interrupted),
+        code => {
+            let how = match (code, status.signal()) {
+                (Some(code), _) => format!("exit status {code}"),
+                (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
+            };
+            let said = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
+            Err(failed(said.map_or(how.clone(), |said| format!("{how}: {said}"))))
+        }
+    }
+}
+
+fn start(program: &Path, arguments: &[String]) -> std::io::Result<Child> {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .env("LVM_SUPPRESS_FD_WARNINGS", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A terminal's Ctrl-C is ours: half an array is worse than a whole one.
+        .process_group(0);
+    if !Path::new(UDEV).exists() {
+        command.env("DM_DISABLE_UDEV", "1").env("MDADM_NO_UDEV", "1");
+    }
+    command.spawn()
+}
+
+fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // What cannot be read is not there.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits until the program has ended; whether it was told to, by the user.
+fn wait(child: &Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
+    let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return Ok(false) };
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+    let mut told = false;
+    loop {
+        let mut ended = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
+        match poll(&mut ended, Some(&timeout)) {
+            Ok(0) if !told && interrupted.load(Ordering::Relaxed) => {
+                told = true;
+                // It may have ended just now.
+                let _ = kill_process_group(pid, Signal::TERM);
+            }
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(told),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(program: &'static str, arguments: &[&str]) -> iodyno_layout::Command {
+        iodyno_layout::Command {
+            program,
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_is_kept() {
+        let go_on = AtomicBool::new(false);
+        assert_eq!(run(&command("echo", &["a  b"]), &[0], &go_on).unwrap(), "a  b\n");
+        let error = run(&command("ls", &["/no such file"]), &[0], &go_on).unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("ls '/no such file': exit status 2: "), "{text}");
+        run(&command("false", &[]), &[0, 1], &go_on).unwrap();
+        let error = run(&command("no-such-program", &[]), &[0], &go_on).unwrap_err();
+        assert!(error.to_string().ends_with("no-such-program is not there"), "{error}");
+    }
+
+    #[test]
+    fn it_ends_when_the_user_says_so() {
+        let error = run(&command("sleep", &["1000"]), &[0], &AtomicBool::new(true)).unwrap_err();
+        assert!(matches!(error, CampaignError::Interrupted), "{error}");
+    }
+}
