@@ -22,6 +22,7 @@ mod expectation;
 mod facts;
 mod figures;
 mod file_error;
+pub mod layouts;
 mod limiter;
 mod links;
 mod place;

@@ -1,0 +1,206 @@
+//! Layouts held against one drive and against all drives at once: what each
+//! layer gains, and what it costs.
+
+use iodyno_model::{Direction, Measurement, Metric, RunRecord};
+
+/// From this block on people ask for the bandwidth, below it for the IOPS, bytes.
+const LARGE_BYTES: u64 = 64 << 10;
+
+/// The runs that are held against each other.
+#[derive(Debug, Clone)]
+pub struct Layouts<'a> {
+    /// One drive as it is.
+    pub one: Option<&'a RunRecord>,
+    /// All drives as they are, at the same time.
+    pub all: Option<&'a RunRecord>,
+    /// Each layout's notation with its run.
+    pub built: Vec<(&'a str, &'a RunRecord)>,
+}
+
+/// A workload on all layouts, the fastest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayoutWorkload {
+    /// The measurement's name.
+    pub name: String,
+    /// What its rates are: bandwidth where blocks are large, else IOPS.
+    pub metric: Metric,
+    /// By layout.
+    pub results: Vec<LayoutResult>,
+}
+
+/// A workload on a layout. Ratios are of one run each: what differs from run
+/// to run is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayoutResult {
+    /// The layout's notation.
+    pub layout: String,
+    /// Index of the measurement in its run.
+    pub measurement: usize,
+    /// In the metric's unit, over all directions; `None`: it failed.
+    pub rate: Option<f64>,
+    /// Over the rate of one drive.
+    pub of_one: Option<f64>,
+    /// Over the rate of all drives at once: the efficiency of what was built.
+    pub of_all: Option<f64>,
+    /// Mean latency, ns, weighted by I/Os where there are several directions.
+    pub latency_ns: Option<f64>,
+    /// More than on one drive, ns.
+    pub added_ns: Option<f64>,
+    /// CPU time of the submitting threads for each I/O, ns; what the kernel
+    /// does in threads of its own (parity, encryption) is not in it.
+    pub cpu_ns: Option<f64>,
+}
+
+impl Layouts<'_> {
+    /// Every workload that any layout has, in the order of their first run.
+    pub fn workloads(&self) -> Vec<LayoutWorkload> {
+        let mut workloads: Vec<LayoutWorkload> = Vec::new();
+        for (layout, record) in &self.built {
+            for (index, of) in record.measurements.iter().enumerate() {
+                if of.name == FILL {
+                    continue;
+                }
+                let known = workloads.iter_mut().find(|workload| workload.name == of.name);
+                match known {
+                    Some(workload) => {
+                        let result = self.result(layout, index, of, workload.metric);
+                        workload.results.push(result);
+                    }
+                    None => {
+                        let metric = metric(of);
+                        let results = vec![self.result(layout, index, of, metric)];
+                        workloads.push(LayoutWorkload { name: of.name.clone(), metric, results });
+                    }
+                }
+            }
+        }
+        for workload in &mut workloads {
+            let rate = |result: &LayoutResult| result.rate.unwrap_or(-1.0);
+            workload.results.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        }
+        workloads
+    }
+
+    fn result(
+        &self,
+        layout: &str,
+        measurement: usize,
+        of: &Measurement,
+        metric: Metric,
+    ) -> LayoutResult {
+        let beside = |record: Option<&RunRecord>| {
+            let same = record?.measurements.iter().find(|other| other.name == of.name)?;
+            Some((rate(same, metric), latency_ns(same)))
+        };
+        let (one, all) = (beside(self.one), beside(self.all));
+        let (rate, latency_ns) = (rate(of, metric), latency_ns(of));
+        let over = |other: Option<(Option<f64>, _)>| {
+            let other = other?.0.filter(|other| *other > 0.0)?;
+            Some(rate? / other)
+        };
+        LayoutResult {
+            layout: layout.to_owned(),
+            measurement,
+            rate,
+            of_one: over(one),
+            of_all: over(all),
+            latency_ns,
+            added_ns: latency_ns.zip(one.and_then(|one| one.1)).map(|(ours, one)| ours - one),
+            cpu_ns: cpu_ns(of),
+        }
+    }
+}
+
+/// The name of the measurement that lays out what is read.
+pub const FILL: &str = "fill";
+
+fn metric(of: &Measurement) -> Metric {
+    match of.workload.bs.is_some_and(|bytes| bytes >= LARGE_BYTES) {
+        true => Metric::Bandwidth,
+        false => Metric::Iops,
+    }
+}
+
+/// Over all directions; a result of all of them together stands alone.
+fn rate(of: &Measurement, metric: Metric) -> Option<f64> {
+    let mixed = of.result(Direction::Mixed);
+    let results = mixed.map_or(of.total.as_slice(), std::slice::from_ref);
+    if of.failure().is_some() || results.is_empty() {
+        return None;
+    }
+    let rates = results.iter().map(|result| match metric {
+        Metric::Bandwidth => result.bandwidth.map(|rate| rate.value),
+        _ => result.iops.map(|rate| rate.value),
+    });
+    rates.sum()
+}
+
+fn latency_ns(of: &Measurement) -> Option<f64> {
+    if of.failure().is_some() {
+        return None;
+    }
+    let (mut sum, mut ios) = (0.0, 0.0);
+    for result in &of.total {
+        let (count, (_, mean)) = (result.ios? as f64, result.mean_latency()?);
+        sum += mean.value * count;
+        ios += count;
+    }
+    (ios > 0.0).then(|| sum / ios)
+}
+
+fn cpu_ns(of: &Measurement) -> Option<f64> {
+    let cpu = of.cpu?;
+    let ios: u64 = of.total.iter().map(|result| result.ios).sum::<Option<u64>>()?;
+    (ios > 0).then(|| (cpu.user + cpu.system) * of.duration_ns.unwrap_or(0) as f64 / ios as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn layouts_are_ranked_and_held_against_one_drive() {
+        let one = Bench::new(1).measured().record();
+        let (mut fast, mut slow) = (one.clone(), one.clone());
+        let of = |record: &mut RunRecord, factor: f64| {
+            for result in record.measurements.iter_mut().flat_map(|of| &mut of.total) {
+                for rate in [&mut result.iops, &mut result.bandwidth].into_iter().flatten() {
+                    rate.value *= factor;
+                }
+                if let Some(mean) = &mut result.latency_mean {
+                    mean.value /= factor;
+                }
+            }
+        };
+        of(&mut fast, 1.9);
+        of(&mut slow, 0.5);
+        let layouts =
+            Layouts { one: Some(&one), all: None, built: vec![("md5", &slow), ("md0", &fast)] };
+        let workloads = layouts.workloads();
+        assert_eq!(workloads.len(), one.measurements.len());
+        assert_eq!(workloads[0].metric, Metric::Bandwidth);
+        assert_eq!(workloads[1].metric, Metric::Iops);
+        for workload in &workloads {
+            let [first, second] = workload.results.as_slice() else { panic!("{workload:?}") };
+            assert_eq!((first.layout.as_str(), second.layout.as_str()), ("md0", "md5"));
+            assert!((first.of_one.unwrap() - 1.9).abs() < 1e-9);
+            assert!((second.of_one.unwrap() - 0.5).abs() < 1e-9);
+            assert_eq!((first.of_all, second.of_all), (None, None));
+            assert!(first.added_ns.unwrap() < 0.0 && second.added_ns.unwrap() > 0.0);
+            assert!(first.cpu_ns.unwrap() > 0.0);
+        }
+    }
+
+    #[test]
+    fn what_failed_has_no_rate_and_stands_last() {
+        let one = Bench::new(1).measured().record();
+        let mut failed = one.clone();
+        failed.measurements[0].end = iodyno_model::EndReason::Failed("gone".into());
+        let built = vec![("ext4", &failed), ("raw", &one)];
+        let workloads = Layouts { one: None, all: Some(&one), built }.workloads();
+        let results = &workloads[0].results;
+        assert_eq!((results[0].of_all, results[1].rate), (Some(1.0), None));
+        assert_eq!(results[1].layout, "ext4");
+    }
+}
