@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iodyno_host::Source;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
+use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Setting, Skipped};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
@@ -16,9 +16,13 @@ use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::look::{Issued, other_io};
+use crate::places::device_of;
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
+use crate::settings::{Applied, Sysfs};
+use crate::study::Point;
+use crate::undo::clean_up;
 use crate::watch::{Event, Watcher};
 use crate::written;
 
@@ -121,13 +125,28 @@ pub fn carry_out(
         skipped: Vec::new(),
     };
     let mut run = match &options.resumed {
-        Some(resumed) => tools.store.reopen_run(&resumed.run_id)?,
+        Some(resumed) => {
+            // What it set before it was killed is not what the machine had.
+            clean_up(tools.store, Some(&resumed.run_id))?;
+            tools.store.reopen_run(&resumed.run_id)?
+        }
         None => {
             let run = new();
             tools.store.create_run(&run)?;
             run
         }
     };
+    let mut applied = match apply(tools, &plan, host, &run.id) {
+        Ok(applied) => applied,
+        Err(error) => {
+            end(tools, &mut run, &plan, false)?;
+            return Err(error);
+        }
+    };
+    // What was set is what is measured under.
+    let set_host = (!applied.conditions.is_empty())
+        .then(|| iodyno_host::snapshot(tools.source, iodyno_host::Depth::Full));
+    let host = set_host.as_ref().unwrap_or(host);
     let first_snapshot = tools.store.add_snapshot(&run.id, host)?;
     tools.watcher.event(&Event::Host(host));
     let mut campaign = Campaign {
@@ -146,11 +165,13 @@ pub fn carry_out(
         touched: false,
         round: None,
         steady_in: BTreeMap::new(),
+        saturated: Vec::new(),
+        settings: applied.conditions.clone(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
-        Some(script) => match plan.preparation {
-            Some(preparation) => campaign.prepare(preparation, targets, script),
+        Some(script) => match &plan.preparation {
+            Some(preparing) => campaign.prepare(preparing, targets, script),
             None => campaign.play(script),
         },
         None => campaign.measure(targets),
@@ -162,23 +183,59 @@ pub fn carry_out(
             run.targets.push(played);
         }
     }
+    for told in applied.restore(tools.store, &run.id)? {
+        tools.watcher.event(&Event::Warning(&told));
+    }
     run.state = match &result {
         _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
         _ => RunState::Failed,
     };
-    run.ended_ns = Some(now_ns());
     run.skipped = skipped;
-    tools.store.update_run(&run)?;
-    // A job that was refused is no run: a mistyped word is not the last one.
-    if result.is_err()
-        && !touched
+    end(tools, &mut run, &plan, result.is_ok() || touched)?;
+    result.map(|()| run.id)
+}
+
+/// Sets what the plan asks for on the machine.
+fn apply(
+    tools: &mut Tools<'_>,
+    plan: &Plan,
+    host: &Host,
+    run_id: &str,
+) -> Result<Applied, CampaignError> {
+    let mut paths: Vec<String> = Vec::new();
+    let scripts = plan.script.iter().chain(plan.preparation.iter().map(|one| &one.script));
+    for job in scripts.flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs) {
+        let own = job.job.files.paths.iter();
+        paths.extend(own.map(|path| device_of(path).unwrap_or(path.clone())));
+    }
+    paths.sort();
+    paths.dedup();
+    let wanted = plan.settings.wanted(&paths, host, tools.source)?;
+    Applied::new(Sysfs::default(), tools.store, run_id, &wanted)
+}
+
+/// Ends a run; one that was refused before anything was done is none: a
+/// mistyped word is not the last run.
+fn end(
+    tools: &mut Tools<'_>,
+    run: &mut Run,
+    plan: &Plan,
+    is_worth_keeping: bool,
+) -> Result<(), CampaignError> {
+    run.ended_ns = Some(now_ns());
+    if run.state == RunState::Running {
+        run.state = RunState::Failed;
+    }
+    tools.store.update_run(run)?;
+    if !is_worth_keeping
         && plan.script.is_some()
         && tools.store.load(&run.id)?.measurements.is_empty()
+        && tools.store.journal_pending(Some(&run.id))?.is_empty()
     {
         tools.store.remove(&run.id)?;
     }
-    result.map(|()| run.id)
+    Ok(())
 }
 
 /// A campaign under way.
@@ -202,8 +259,12 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) touched: bool,
     /// The round that is under way.
     pub(crate) round: Option<u32>,
-    /// The round in which a target, as it was typed, came to its steady state.
-    pub(crate) steady_in: BTreeMap<String, u32>,
+    /// The round in which targets, as they were typed, had come to their steady state.
+    pub(crate) steady_in: BTreeMap<Vec<String>, u32>,
+    /// Points to which another drive brought nothing more.
+    pub(crate) saturated: Vec<Point>,
+    /// What was set on the machine for it.
+    pub(crate) settings: Vec<Setting>,
 }
 
 impl Campaign<'_, '_> {

@@ -7,8 +7,10 @@ use iodyno_job::{Job, parse_seconds};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::preparation::Preparation;
+use crate::preparation::Preparing;
 use crate::rounds::InRounds;
+use crate::scaling::InScaling;
+use crate::settings::Settings;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
@@ -30,10 +32,14 @@ pub struct Plan {
     /// Which jobs of the script end before their run time, once they are known
     /// well enough (`stop`).
     pub early: Early,
-    /// Drives are prepared, of which the script is a part.
-    pub preparation: Option<Preparation>,
+    /// Drives are prepared before it.
+    pub preparation: Option<Preparing>,
     /// Its phases are measured in rounds.
     pub rounds: Option<InRounds>,
+    /// Its phases are measured on more and more drives.
+    pub scaling: Option<InScaling>,
+    /// What is set on the machine before, and restored after it.
+    pub settings: Settings,
     /// The text that it was read from.
     pub text: String,
 }
@@ -218,6 +224,8 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            scaling: None,
+            settings: Settings::default(),
             text,
         }
     }
@@ -274,6 +282,8 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            scaling: None,
+            settings: Settings::default(),
             text: text.into(),
         })
     }

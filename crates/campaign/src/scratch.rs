@@ -1,13 +1,10 @@
 //! Scratch files of a run: in the journal before they are made, gone afterwards.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use iodyno_store::{JournalEntry, Store};
-use iodyno_target::{
-    FileIdentity, ReadClearance, Removed, ScratchFile, ScratchPlan, Target, TargetError,
-};
+use iodyno_store::JournalEntry;
+use iodyno_target::{ReadClearance, ScratchFile, ScratchPlan, Target, TargetError};
 
 use crate::error::CampaignError;
 use crate::execute::Tools;
@@ -74,37 +71,4 @@ impl Scratches {
         }
         Ok(())
     }
-}
-
-/// Something that was undone, or could not be.
-#[derive(Debug)]
-pub struct Undone {
-    /// What: a scratch file's path.
-    pub what: String,
-    /// What came of it, in words, or why it could not be undone.
-    pub outcome: Result<String, String>,
-}
-
-/// Undoes what killed runs left behind, the last change first: of `run_id`, or
-/// of all runs that no process works on any more.
-///
-/// # Errors
-/// The journal cannot be read or written.
-pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, CampaignError> {
-    let mut undone = Vec::new();
-    for pending in store.journal_pending(run_id)? {
-        let JournalEntry::ScratchFile { path, identity } = &pending.entry;
-        let identity = identity.map(|(device, inode)| FileIdentity { device, inode });
-        let outcome = match iodyno_target::remove_if_ours(Path::new(path), identity) {
-            Ok(Removed::Yes) => Ok("removed".to_owned()),
-            Ok(Removed::AlreadyGone) => Ok("was gone already".to_owned()),
-            Ok(Removed::NotOurs) => Ok("left alone: something else has its name now".to_owned()),
-            Err(error) => Err(error.to_string()),
-        };
-        if outcome.is_ok() {
-            store.journal_done(&pending.run_id, pending.ordinal)?;
-        }
-        undone.push(Undone { what: path.clone(), outcome });
-    }
-    Ok(undone)
 }
