@@ -6,6 +6,8 @@ use iodyno_store::StoreError;
 use iodyno_target::TargetError;
 use thiserror::Error;
 
+use crate::plan::PlanError;
+
 /// Why a campaign, or its part on one target, could not be carried out.
 #[derive(Debug, Error)]
 pub enum CampaignError {
@@ -41,6 +43,12 @@ pub enum CampaignError {
         /// What does not fit, and what would.
         what: String,
     },
+    /// Something in a plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A setting that a plan asks for cannot be had.
+    #[error("settings: {0}")]
+    Setting(String),
     /// `filename` names a directory.
     #[error("filename={0}: it is a directory, and a job works on files")]
     DirectoryAsFile(String),

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iodyno_host::{Depth, Source};
+use iodyno_host::Source;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
+use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
-use crate::layouts::{LayoutPlan, Stack};
 use crate::look::{Issued, other_io};
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
+use crate::study::Point;
 use crate::watch::{Event, Watcher};
 use crate::written;
 
@@ -88,166 +88,6 @@ pub struct Tools<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Carries `plan` out on `targets`, which were resolved on `host`, and returns
-/// the run's id. What was measured is in the store whatever happens.
-///
-/// # Errors
-/// Where nothing can be recorded or no step carried out at all. What fails on
-/// one target is recorded as such, and the others go on.
-pub fn carry_out(
-    tools: &mut Tools<'_>,
-    plan: &Plan,
-    host: &Host,
-    targets: &[Target],
-    options: &Options,
-) -> Result<String, CampaignError> {
-    let mut plan = plan.clone();
-    if let Some(max_ns) = options.max_ns.or(options.fixed_ns) {
-        plan.stop.max_ns = max_ns;
-        plan.stop.min_ns = plan.stop.min_ns.min(max_ns / 2);
-    }
-    let budget = Budget::divide(&plan, targets.len(), options.budget_ns);
-    let new = || Run {
-        id: iodyno_store::new_id(),
-        name: options.name.clone(),
-        command: options.command.clone(),
-        state: RunState::Running,
-        started_ns: now_ns(),
-        ended_ns: None,
-        writer: env!("CARGO_PKG_VERSION").to_owned(),
-        plan_name: plan.name.clone(),
-        plan: plan.text.clone(),
-        origin: options.origin.clone(),
-        targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
-        skipped: Vec::new(),
-    };
-    let mut run = match &options.resumed {
-        Some(resumed) => tools.store.reopen_run(&resumed.run_id)?,
-        None => {
-            let run = new();
-            tools.store.create_run(&run)?;
-            run
-        }
-    };
-    let outcome = match &plan.layout {
-        Some(layout) => on_layout(tools, &mut run, &plan, layout, targets, options, budget),
-        None => measured(tools, &mut run, &plan, host, targets, options, budget),
-    };
-    let Outcome { result, failed, touched } = outcome;
-    run.state = match &result {
-        _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
-        Ok(()) if !failed => RunState::Done,
-        _ => RunState::Failed,
-    };
-    run.ended_ns = Some(now_ns());
-    tools.store.update_run(&run)?;
-    // A job that was refused is no run: a mistyped word is not the last one.
-    if result.is_err()
-        && !touched
-        && plan.script.is_some()
-        && tools.store.load(&run.id)?.measurements.is_empty()
-    {
-        tools.store.remove(&run.id)?;
-    }
-    result.map(|()| run.id)
-}
-
-/// What came of a plan.
-struct Outcome {
-    result: Result<(), CampaignError>,
-    /// A step failed.
-    failed: bool,
-    /// What was on its targets is lost.
-    touched: bool,
-}
-
-impl Outcome {
-    fn refused(error: CampaignError, touched: bool) -> Self {
-        Self { result: Err(error), failed: true, touched }
-    }
-}
-
-/// Builds a layout, measures on it, and takes it down whatever came of that.
-fn on_layout(
-    tools: &mut Tools<'_>,
-    run: &mut Run,
-    plan: &Plan,
-    layout: &LayoutPlan,
-    targets: &[Target],
-    options: &Options,
-    budget: Budget,
-) -> Outcome {
-    let stack = match Stack::build(tools, &run.id, layout, &options.permission) {
-        Ok(stack) => stack,
-        // What could not be taken down stands in the journal of this run.
-        Err(error) => {
-            let touched = matches!(error, CampaignError::Standing { .. });
-            return Outcome::refused(error, touched);
-        }
-    };
-    let host = iodyno_host::snapshot(tools.source, Depth::Full);
-    let outcome = match stack.top_permission(&host) {
-        Ok(permission) => {
-            let options = Options { permission, ..options.clone() };
-            measured(tools, run, plan, &host, targets, &options, budget)
-        }
-        Err(error) => Outcome::refused(error, true),
-    };
-    match stack.take_down(tools) {
-        Ok(()) => Outcome { touched: true, ..outcome },
-        Err(error) => Outcome::refused(error, true),
-    }
-}
-
-/// Carries a plan out on what is there.
-fn measured(
-    tools: &mut Tools<'_>,
-    run: &mut Run,
-    plan: &Plan,
-    host: &Host,
-    targets: &[Target],
-    options: &Options,
-    budget: Budget,
-) -> Outcome {
-    let first_snapshot = match tools.store.add_snapshot(&run.id, host) {
-        Ok(index) => index,
-        Err(error) => return Outcome::refused(error.into(), false),
-    };
-    tools.watcher.event(&Event::Host(host));
-    let mut campaign = Campaign {
-        tools,
-        plan,
-        host,
-        options,
-        budget,
-        run_id: run.id.clone(),
-        skipped: options.unusable.clone(),
-        phase: options.resumed.as_ref().map_or(0, |resumed| resumed.phases),
-        failed: false,
-        spent_ns: 0,
-        last_snapshot: first_snapshot,
-        played: Vec::new(),
-        touched: false,
-        round: None,
-        steady_in: BTreeMap::new(),
-    };
-    let result = match &plan.script {
-        _ if options.no_load => Ok(()),
-        Some(script) => match plan.preparation {
-            Some(preparation) => campaign.prepare(preparation, targets, script),
-            None => campaign.play(script),
-        },
-        None => campaign.measure(targets),
-    };
-    for played in campaign.played {
-        if !run.targets.contains(&played) {
-            run.targets.push(played);
-        }
-    }
-    run.skipped = campaign.skipped;
-    Outcome { result, failed: campaign.failed, touched: campaign.touched }
-}
-
 /// A campaign under way.
 pub(crate) struct Campaign<'a, 't> {
     pub(crate) tools: &'a mut Tools<'t>,
@@ -269,12 +109,16 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) touched: bool,
     /// The round that is under way.
     pub(crate) round: Option<u32>,
-    /// The round in which a target, as it was typed, came to its steady state.
-    pub(crate) steady_in: BTreeMap<String, u32>,
+    /// The round in which targets, as they were typed, had come to their steady state.
+    pub(crate) steady_in: BTreeMap<Vec<String>, u32>,
+    /// Points to which another drive brought nothing more.
+    pub(crate) saturated: Vec<Point>,
+    /// What was set on the machine for it.
+    pub(crate) settings: Vec<Setting>,
 }
 
 impl Campaign<'_, '_> {
-    fn measure(&mut self, targets: &[Target]) -> Result<(), CampaignError> {
+    pub(crate) fn measure(&mut self, targets: &[Target]) -> Result<(), CampaignError> {
         let names: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
         let directories: Vec<String> = targets
             .iter()

@@ -128,12 +128,16 @@ fn room(clearance: &ReadClearance) -> Room {
 /// What a job writes in all, bytes, where that does not depend on how fast it is.
 fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
     let bytes = planned_bytes(job, targets.iter().map(|ready| room(ready.clearance)).collect())?;
+    Some((bytes as f64 * written_of(job)) as u64)
+}
+
+/// Which share of a job's bytes it writes, 0..1.
+pub(crate) fn written_of(job: &Job) -> f64 {
     let rw = job.pattern.rw;
-    let percent = match (rw.has(Direction::Write), rw.has(Direction::Read)) {
-        (false, _) => 0,
-        (true, true) => 100 - u64::from(job.pattern.rwmixread_percent.min(100)),
-        (true, false) if rw.trims_and_writes() => 50,
-        (true, false) => 100,
-    };
-    Some((u128::from(bytes) * u128::from(percent) / 100) as u64)
+    match (rw.has(Direction::Write), rw.has(Direction::Read)) {
+        (false, _) => 0.0,
+        (true, true) => 1.0 - f64::from(job.pattern.rwmixread_percent.min(100)) / 100.0,
+        (true, false) if rw.trims_and_writes() => 0.5,
+        (true, false) => 1.0,
+    }
 }

@@ -123,12 +123,13 @@ impl Places {
                 places.hold(name, held);
             }
         }
-        let written = places.held.iter().filter_map(|held| held.access().write());
-        let unused = unused_allowances(permission, written);
-        match unused.first() {
-            Some(word) => Err(CampaignError::UnusedAllowance(word.clone())),
-            None => Ok(places),
-        }
+        Ok(places)
+    }
+
+    /// A word of `permission` that names nothing that is written.
+    pub(crate) fn unused(&self, permission: &Permission) -> Option<String> {
+        let written = self.held.iter().filter_map(|held| held.access().write());
+        unused_allowances(permission, written).into_iter().next()
     }
 
     fn hold(&mut self, name: &str, held: Held) {

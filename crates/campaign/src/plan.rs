@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::layouts::LayoutPlan;
-use crate::preparation::Preparation;
+use crate::preparation::Preparing;
 use crate::rounds::InRounds;
+use crate::scaling::InScaling;
+use crate::settings::Settings;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
@@ -31,12 +33,16 @@ pub struct Plan {
     /// Which jobs of the script end before their run time, once they are known
     /// well enough (`stop`).
     pub early: Early,
-    /// Drives are prepared, of which the script is a part.
-    pub preparation: Option<Preparation>,
+    /// Drives are prepared before it.
+    pub preparation: Option<Preparing>,
     /// Its phases are measured in rounds.
     pub rounds: Option<InRounds>,
     /// It is measured on a layout, which is built before and taken down after.
     pub layout: Option<LayoutPlan>,
+    /// Its phases are measured on more and more drives.
+    pub scaling: Option<InScaling>,
+    /// What is set on the machine before, and restored after it.
+    pub settings: Settings,
     /// The text that it was read from.
     pub text: String,
 }
@@ -222,6 +228,8 @@ impl Plan {
             preparation: None,
             rounds: None,
             layout: None,
+            scaling: None,
+            settings: Settings::default(),
             text,
         }
     }
@@ -279,6 +287,8 @@ impl Plan {
             preparation: None,
             rounds: None,
             layout: None,
+            scaling: None,
+            settings: Settings::default(),
             text: text.into(),
         })
     }

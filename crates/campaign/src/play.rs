@@ -19,7 +19,7 @@ use crate::look::{Issued, OtherIo, other_io};
 use crate::measure::{Member, Members, Taken};
 use crate::places::{Held, Places};
 use crate::plan::Early;
-use crate::rounds::turns;
+use crate::rounds::Turn;
 use crate::steady::SteadyWatch;
 use crate::steps::not_measured;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
@@ -100,7 +100,7 @@ impl Campaign<'_, '_> {
             self.tools.watcher.event(&Event::Expect(&sentences));
         }
         drop(bench);
-        self.play_on(script, &places)
+        self.play_on(script, &places, self.turns(script))
     }
 
     /// Clears what `script` needs.
@@ -109,15 +109,22 @@ impl Campaign<'_, '_> {
         script: &Script,
         permission: &Permission,
     ) -> Result<Places, CampaignError> {
-        Places::clear(self.tools, self.host, script, permission)
-            .map_err(|error| error.placed(script))
+        let places = Places::clear(self.tools, self.host, script, permission)
+            .map_err(|error| error.placed(script))?;
+        // What a preparation was allowed to write may be only read after it.
+        match places.unused(permission).filter(|_| !self.touched) {
+            Some(word) => Err(CampaignError::UnusedAllowance(word)),
+            None => Ok(places),
+        }
     }
 
-    /// Measures the phases of `script` on what was cleared for it.
+    /// Measures phases of `script`, in the order of `turns`, on what was
+    /// cleared for it.
     pub(crate) fn play_on(
         &mut self,
         script: &Script,
         places: &Places,
+        turns: Vec<Turn<'_>>,
     ) -> Result<(), CampaignError> {
         let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
         self.played = bench.iter().map(|ready| ready.name.clone()).collect();
@@ -126,7 +133,6 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
-        let turns = turns(script, self.plan.rounds.as_ref());
         for (n, turn) in turns.iter().enumerate() {
             if self.is_interrupted() {
                 break;
@@ -139,7 +145,8 @@ impl Campaign<'_, '_> {
             self.round = turn.round();
             self.phase(script, turn.phase, places, &bench, left_ns)
                 .map_err(|error| error.placed(script))?;
-            self.after_turn(turn, turns.get(n + 1))?;
+            self.after_round(turn, turns.get(n + 1))?;
+            self.after_drives(turn, turns.get(n + 1))?;
         }
         drop(bench);
         places.unlink(script)
@@ -284,6 +291,7 @@ impl Campaign<'_, '_> {
         let job = &first.job;
         let conditions = Conditions {
             precision_asked: played.early_ns.map(|_| self.plan.stop.precision),
+            settings: self.settings.clone(),
             ..self.conditions(first, played.bench)
         };
         let mut measurement = match &played.report {
@@ -298,6 +306,11 @@ impl Campaign<'_, '_> {
                         })
                     })
                     .collect();
+                // Clones are numbered; the same on other targets is not.
+                let kind = match members.iter().all(|one| one.job.job.threads.clone == 0) {
+                    true if members.len() > 1 => Members::Targets,
+                    _ => Members::Clones,
+                };
                 let mut cpu = report.cpu;
                 cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
                 cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
@@ -305,7 +318,7 @@ impl Campaign<'_, '_> {
                     name: &job.name,
                     phase: self.phase,
                     members,
-                    kind: Members::Clones,
+                    kind,
                     source: self.tools.generator.source(),
                     started_ns: played.started_ns,
                     end: end_of(&played.end, job),
@@ -361,7 +374,7 @@ fn lasts_ns(phase: &Phase) -> u64 {
 }
 
 /// How long a job takes at most, ns; `None`: as long as its work takes.
-fn longest_ns(job: &Job) -> Option<u64> {
+pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
     let time = &job.time;
     time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)
 }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, Rounds, RunRecord};
+use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, RunRecord};
 
 use crate::rounds::steady_in;
-use crate::study::Point;
+use crate::scaling::growth;
+use crate::study::{Point, Study};
 
 /// More bytes than this written by the drive's own count since the run was
 /// left are somebody else's: 1 GiB, what a file system may do while it rests.
@@ -23,40 +24,32 @@ pub struct Resumed {
 
 impl Resumed {
     /// What of `points` is still to be measured: those that did not end by
-    /// themselves, and those that failed, which may work by now. Of `rounds`
-    /// none behind the one in which the drive was steady.
-    pub fn of(
-        record: &RunRecord,
-        points: Vec<Point>,
-        rounds: Option<&Rounds>,
-    ) -> (Self, Vec<Point>) {
-        let mut done: BTreeMap<(&str, &str, Option<u32>), u32> = BTreeMap::new();
+    /// themselves, and those that failed, which may work by now. None behind the
+    /// round in which the drive was steady, nor on more drives than bring something.
+    pub fn of(record: &RunRecord, points: Vec<Point>, study: &Study) -> (Self, Vec<Point>) {
+        let mut done: Done<'_> = BTreeMap::new();
         for of in &record.measurements {
-            let ended = !matches!(of.end, EndReason::Interrupted | EndReason::Failed(_));
-            if let (true, [target]) = (ended, of.targets.as_slice()) {
-                *done.entry((&of.name, target, of.round)).or_default() += 1;
+            if !matches!(of.end, EndReason::Interrupted | EndReason::Failed(_)) {
+                *done.entry((&of.name, &of.targets, of.round)).or_default() += 1;
             }
         }
-        let mut steady: BTreeMap<String, Option<u32>> = BTreeMap::new();
+        let mut steady: BTreeMap<Vec<String>, Option<u32>> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
-            if let (Some(rounds), Some(round)) = (rounds, point.round) {
+            if let (Some(rounds), Some(round)) = (&study.rounds, point.round) {
                 let steady = steady
-                    .entry(point.target.clone())
+                    .entry(point.targets.clone())
                     .or_insert_with(|| steady_in(rounds, &record.measurements, point));
                 if steady.is_some_and(|steady| round > steady) {
                     return false;
                 }
             }
-            let known = done.iter_mut().find(|((name, target, round), count)| {
-                **count > 0 && *name == point.title && *round == point.round && is_at(target, point)
-            });
-            match known {
-                Some((_, count)) => {
-                    *count -= 1;
-                    false
+            if let Some(scaling) = &study.scaling {
+                let growth = growth(scaling, &record.measurements, point);
+                if growth.stopped_at.is_some_and(|drives| point.targets.len() > drives) {
+                    return false;
                 }
-                None => true,
             }
+            !is_done(&mut done, point)
         });
         let left = left.collect();
         let phases = record.measurements.iter().map(|of| of.phase).max().unwrap_or(0);
@@ -64,16 +57,46 @@ impl Resumed {
     }
 }
 
+/// A name, targets and a round.
+type Key<'r> = (&'r str, &'r [String], Option<u32>);
+/// How many measurements there are of it that no point was found for yet.
+type Done<'r> = BTreeMap<Key<'r>, u32>;
+
+/// Takes what `point` came to, as one or on each of its targets, out of `done`,
+/// if it is there.
+fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
+    let found = match find(done, point, &point.targets) {
+        Some(whole) => Some(vec![whole]),
+        None => point.targets.chunks(1).map(|target| find(done, point, target)).collect(),
+    };
+    for key in found.iter().flatten() {
+        done.entry(*key).and_modify(|count| *count -= 1);
+    }
+    found.is_some()
+}
+
+/// What `point` came to on these of its targets.
+fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r>> {
+    let is_it = |key: &Key<'_>| {
+        let (name, at, round) = *key;
+        let is_there = |(at, typed): (&String, &String)| is_at(at, typed, point.own_file);
+        name == point.title
+            && round == point.round
+            && at.len() == targets.len()
+            && at.iter().zip(targets).all(is_there)
+    };
+    done.iter().find(|(key, count)| **count > 0 && is_it(key)).map(|(key, _)| *key)
+}
+
 /// Whether a measurement on `target` (a device's name or a path) is one of the
-/// point's: as it was typed, below /dev, or a file of its own in a directory.
-pub(crate) fn is_at(target: &str, point: &Point) -> bool {
-    let typed = point.target.as_str();
+/// target that was `typed`: so, below /dev, or a file of its own in a directory.
+pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     let resolved = std::fs::canonicalize(typed).ok();
     let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
     [typed, resolved].iter().any(|name| {
         target == *name
             || name.strip_prefix("/dev/") == Some(target)
-            || (point.own_file && target.starts_with(name))
+            || (own_file && target.starts_with(name))
     })
 }
 

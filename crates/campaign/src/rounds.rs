@@ -17,7 +17,7 @@ use crate::watch::Event;
 pub struct InRounds {
     /// When they are over.
     asked: Rounds,
-    /// Section of the script and point, in the order in which they are measured.
+    /// First section of the script and point, in the order in which they are measured.
     turns: Vec<(usize, Point)>,
 }
 
@@ -27,23 +27,40 @@ impl InRounds {
         let mut sections: BTreeMap<Point, usize> = BTreeMap::new();
         let mut once: Vec<Point> = Vec::new();
         let mut turns = Vec::with_capacity(points.len());
+        // A point has a section for each of its targets.
+        let mut next = 0;
         for point in points {
-            let section =
-                *sections.entry(Point { round: None, ..point.clone() }).or_insert(once.len());
-            if section == once.len() {
+            let section = *sections.entry(Point { round: None, ..point.clone() }).or_insert(next);
+            if section == next {
+                next += point.targets.len();
                 once.push(point.clone());
             }
             turns.push((section, point.clone()));
         }
         (Self { asked, turns }, once)
     }
+
+    /// Every round that there may be: each phase of the script as often.
+    pub(crate) fn turns<'a>(&'a self, script: &'a Script) -> Vec<Turn<'a>> {
+        let section = |phase: &Phase| phase.jobs.first().map(|job| job.section);
+        let by_section: BTreeMap<Option<usize>, &Phase> =
+            script.phases.iter().map(|phase| (section(phase), phase)).collect();
+        let turn = |(section, point): &'a (usize, Point)| {
+            let phase = by_section.get(&Some(*section))?;
+            Some(Turn { phase, point: Some(point), asked: Some(&self.asked) })
+        };
+        self.turns.iter().filter_map(turn).collect()
+    }
 }
 
-/// A phase that is carried out, and which point it is of a plan in rounds.
+/// A phase that is carried out, and which point it is of a plan in rounds, or
+/// on more and more drives.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'a> {
     pub(crate) phase: &'a Phase,
-    point: Option<&'a Point>,
+    pub(crate) point: Option<&'a Point>,
+    /// When the rounds are over that it is one of.
+    pub(crate) asked: Option<&'a Rounds>,
 }
 
 impl Turn<'_> {
@@ -53,22 +70,12 @@ impl Turn<'_> {
     }
 }
 
-/// What is carried out, in order: each phase of the script once, or as often as
-/// there are rounds.
-pub(crate) fn turns<'a>(script: &'a Script, rounds: Option<&'a InRounds>) -> Vec<Turn<'a>> {
-    let Some(rounds) = rounds else {
-        return script.phases.iter().map(|phase| Turn { phase, point: None }).collect();
-    };
-    let section = |phase: &Phase| phase.jobs.first().map(|job| job.section);
-    let by_section: BTreeMap<Option<usize>, &Phase> =
-        script.phases.iter().map(|phase| (section(phase), phase)).collect();
-    let turn = |(section, point): &'a (usize, Point)| {
-        Some(Turn { phase: by_section.get(&Some(*section))?, point: Some(point) })
-    };
-    rounds.turns.iter().filter_map(turn).collect()
+/// Each phase of a script once, in order.
+pub(crate) fn turns_once(script: &Script) -> Vec<Turn<'_>> {
+    script.phases.iter().map(|phase| Turn { phase, point: None, asked: None }).collect()
 }
 
-/// The round in which the target of `point` came to its steady state.
+/// The round in which all targets of `point` had come to their steady state.
 pub(crate) fn steady_in(
     asked: &Rounds,
     measurements: &[Measurement],
@@ -76,46 +83,65 @@ pub(crate) fn steady_in(
 ) -> Option<u32> {
     // Few are tracked, and looking at a target's name asks the file system.
     let is_tracked = |of: &&Measurement| asked.track.iter().any(|one| one.point == of.name);
-    let is_of = |of: &&Measurement| matches!(&*of.targets, [only] if is_at(only, point));
-    let tracked = measurements.iter().filter(is_tracked).filter(is_of);
-    let tracked: Vec<&Measurement> = tracked.collect();
-    Convergence::of(asked, tracked.into_iter()).steady_in
+    let tracked: Vec<&Measurement> = measurements.iter().filter(is_tracked).collect();
+    let steady_in = |target: &String| {
+        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
+        let of_target: Vec<&Measurement> = tracked.iter().filter(is_of).copied().collect();
+        Convergence::of(asked, of_target.into_iter()).steady_in
+    };
+    let each: Option<Vec<u32>> = point.targets.iter().map(steady_in).collect();
+    each?.into_iter().max()
 }
 
-impl Campaign<'_, '_> {
-    /// Whether it is of a round behind the one in which its drive was steady.
-    pub(crate) fn is_needless(&self, turn: &Turn<'_>) -> bool {
-        let steady_in = turn.point.and_then(|point| self.steady_in.get(&point.target));
-        turn.round().zip(steady_in).is_some_and(|(round, steady_in)| round > *steady_in)
+impl<'a> Campaign<'a, '_> {
+    /// What is carried out, in order: each phase of the plan's script once, or
+    /// as often as there are rounds.
+    pub(crate) fn turns<'s>(&self, script: &'s Script) -> Vec<Turn<'s>>
+    where
+        'a: 's,
+    {
+        let plan = self.plan;
+        match (&plan.rounds, &plan.scaling) {
+            (Some(rounds), _) => rounds.turns(script),
+            (None, Some(scaling)) => scaling.turns(script),
+            (None, None) => turns_once(script),
+        }
     }
 
-    /// If `turn` was the last of its round: whether the drive is steady now.
-    pub(crate) fn after_turn(
+    /// Whether nothing is to be learned from it any more: it is of a round
+    /// behind the one in which its drives were steady, or fewer drives have
+    /// already all that there is to be had.
+    pub(crate) fn is_needless(&self, turn: &Turn<'_>) -> bool {
+        let steady_in = turn.point.and_then(|point| self.steady_in.get(&point.targets));
+        turn.round().zip(steady_in).is_some_and(|(round, steady_in)| round > *steady_in)
+            || self.has_enough_drives(turn)
+    }
+
+    /// If `turn` was the last of its round: whether its drives are steady now.
+    pub(crate) fn after_round(
         &mut self,
         turn: &Turn<'_>,
         next: Option<&Turn<'_>>,
     ) -> Result<(), CampaignError> {
-        let (Some(rounds), Some(point), Some(round)) =
-            (&self.plan.rounds, turn.point, turn.round())
-        else {
+        let (Some(asked), Some(point), Some(round)) = (turn.asked, turn.point, turn.round()) else {
             return Ok(());
         };
         let next = next.and_then(|next| next.point);
         let goes_on =
-            next.is_some_and(|next| (next.round, &next.target) == (point.round, &point.target));
+            next.is_some_and(|next| (next.round, &next.targets) == (point.round, &point.targets));
         if goes_on || self.is_interrupted() {
             return Ok(());
         }
         let record = self.tools.store.load(&self.run_id)?;
-        let steady_in = steady_in(&rounds.asked, &record.measurements, point);
-        let most = rounds.asked.most;
+        let steady_in = steady_in(asked, &record.measurements, point);
+        let most = asked.most;
         let sentence = match steady_in {
             Some(_) => format!("round {round}: steady state reached"),
             None if round < most => format!("round {round} of at most {most}: not steady yet"),
             None => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
         };
         self.tools.watcher.event(&Event::Warning(&sentence));
-        self.steady_in.extend(steady_in.map(|round| (point.target.clone(), round)));
+        self.steady_in.extend(steady_in.map(|round| (point.targets.clone(), round)));
         Ok(())
     }
 }

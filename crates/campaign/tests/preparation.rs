@@ -4,11 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_campaign::{Plan, Preparation};
+use iodyno_campaign::{Preparation, Preparing};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_job::{Operation, Request, Room, Stream};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Bytes, DriveState, Fact, FillState, Host, PreparationState, PurgeMethod};
+use iodyno_model::{
+    Bytes, Conditions, Direction, DirectionResult, DriveState, EndReason, Fact, FillState, Host,
+    Measurement, Origin, PreparationState, PurgeMethod, Run, RunRecord, RunState, Workload,
+};
 use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
 use proptest::prelude::*;
@@ -29,12 +32,16 @@ fn two(host: &mut Host, size_bytes: u64) -> Vec<Target> {
     names.iter().map(|name| resolve(host, name).unwrap().remove(0)).collect()
 }
 
+fn how(purge: Option<PurgeMethod>, fill: Option<f64>) -> Preparation {
+    Preparation { purge, fill, ..Preparation::default() }
+}
+
 /// The stretches of `target` (offset, length) that the jobs of this name make,
 /// in their order.
-fn stretches(plan: &Plan, name: &str, target: &Target, size_bytes: u64) -> Vec<(u64, u64)> {
+fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> Vec<(u64, u64)> {
     let room = Room { size_bytes, block_bytes: 512 };
     let path = target.path().to_str().unwrap();
-    let jobs = plan.script.iter().flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs);
+    let jobs = plan.script.phases.iter().flat_map(|phase| &phase.jobs);
     let own = jobs.filter(|one| one.job.name.starts_with(name) && one.job.files.paths == [path]);
     own.flat_map(|one| {
         let mut stream = Stream::new(&one.job, &[room], 0, 0).unwrap();
@@ -45,6 +52,54 @@ fn stretches(plan: &Plan, name: &str, target: &Target, size_bytes: u64) -> Vec<(
         made.collect::<Vec<_>>()
     })
     .collect()
+}
+
+/// A run that has written so much of a fill, and its rest if `with_rest`.
+fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
+    let measurement = |name: &str, bytes: u64, end: EndReason| Measurement {
+        name: name.into(),
+        phase: 1,
+        group: 0,
+        round: None,
+        targets: vec![target.name().into()],
+        workload: Workload::default(),
+        source: String::new(),
+        started_ns: None,
+        duration_ns: Some(1),
+        warmup_ns: 0,
+        total: vec![DirectionResult {
+            whole_bytes: Some(bytes),
+            ..DirectionResult::unknown(Direction::Write)
+        }],
+        parts: Vec::new(),
+        conditions: Conditions::default(),
+        cpu: None,
+        account: None,
+        end,
+        before: None,
+        under_load: None,
+        after: None,
+    };
+    let mut measurements = vec![measurement("fill", written_bytes, EndReason::Interrupted)];
+    measurements.extend(with_rest.then(|| measurement("fill-rest", 512, EndReason::Done)));
+    RunRecord { run: run(), snapshots: Vec::new(), measurements }
+}
+
+fn run() -> Run {
+    Run {
+        id: "1".into(),
+        name: String::new(),
+        command: String::new(),
+        state: RunState::Interrupted,
+        started_ns: 0,
+        ended_ns: None,
+        writer: String::new(),
+        plan_name: "prepare".into(),
+        plan: String::new(),
+        origin: Origin::Measured,
+        targets: Vec::new(),
+        skipped: Vec::new(),
+    }
 }
 
 proptest! {
@@ -59,8 +114,7 @@ proptest! {
     fn every_block_is_reached(blocks in 1_u64..1 << 21, times in 1_u32..4) {
         let (size, mut host) = (blocks * 512, machine());
         let targets = two(&mut host, size);
-        let how = Preparation { purge: Some(PurgeMethod::Discard), fill: Some(times.into()) };
-        let plan = how.plan(&targets).unwrap();
+        let plan = how(Some(PurgeMethod::Discard), Some(times.into())).of(&targets).unwrap();
         for target in &targets {
             for (name, times) in [("discard", 1), ("fill", times)] {
                 let mut counts: BTreeMap<(u64, u64), u32> = BTreeMap::new();
@@ -78,8 +132,35 @@ proptest! {
             }
         }
         // Each step of one device is at the same time as that of the other.
-        let phases = plan.script.iter().flat_map(|script| &script.phases);
-        prop_assert!(phases.into_iter().all(|phase| phase.jobs.len() == 2));
+        let phases = &plan.script.phases;
+        prop_assert!(phases.iter().all(|phase| phase.jobs.len() == 2));
+    }
+
+    /// However far a fill came, what is left begins where it was, and with it
+    /// every block is written as often as was asked, in the same order.
+    #[test]
+    fn a_fill_that_was_stopped_goes_on_where_it_was(
+        blocks in 1_u64..1 << 12,
+        times in 1_u32..4,
+        share in 0.0..1.0_f64,
+        with_rest in any::<bool>(),
+    ) {
+        let (size, mut host) = (blocks * 512, machine());
+        let targets = &two(&mut host, size)[..1];
+        let how = how(Some(PurgeMethod::Format), Some(times.into()));
+        let all = stretches(&how.of(targets).unwrap(), "fill", &targets[0], size);
+        let whole: Vec<_> = all.iter().filter(|one| one.1 == 128 << 10).copied().collect();
+        let done = (whole.len() as f64 * share) as usize;
+        // A block was under way.
+        let written = (done as u64 * (128 << 10)) + 4096;
+        let left = how.left(&stopped(&targets[0], written, false), targets).unwrap().unwrap();
+        let left = stretches(&left, "fill", &targets[0], size);
+        let again: Vec<_> = left.iter().filter(|one| one.1 == 128 << 10).copied().collect();
+        prop_assert_eq!(&whole[done..], &again[..]);
+        prop_assert_eq!(left.iter().any(|one| one.1 != 128 << 10), size % (128 << 10) > 0);
+        let full = stopped(&targets[0], whole.len() as u64 * (128 << 10), with_rest);
+        let is_over = how.left(&full, targets).unwrap().is_none();
+        prop_assert_eq!(is_over, !whole.is_empty() && (with_rest || size % (128 << 10) == 0));
     }
 }
 
@@ -87,22 +168,19 @@ proptest! {
 fn half_a_fill_is_half() {
     let (size, mut host) = ((1 << 30) + 512, machine());
     let targets = two(&mut host, size);
-    let plan = Preparation { purge: None, fill: Some(0.5) }.plan(&targets).unwrap();
+    let plan = how(None, Some(0.5)).of(&targets).unwrap();
     let half = stretches(&plan, "fill", &targets[0], size);
     assert_eq!(half.last(), Some(&((1 << 29) - (128 << 10), 128 << 10)));
     assert_eq!(half.len(), 1 << 12);
-    assert_eq!(plan.text, "fill = 0.5\n");
-    let commanded = Preparation { purge: Some(PurgeMethod::SanitizeBlock), fill: None };
-    let plan = commanded.plan(&targets).unwrap();
-    assert!(plan.script.unwrap().phases.is_empty());
-    assert_eq!(plan.text, "purge = \"sanitize-block\"\n");
+    let plan = how(Some(PurgeMethod::SanitizeBlock), None).of(&targets).unwrap();
+    assert!(plan.script.phases.is_empty() && plan.condition.is_none());
 }
 
 #[test]
 fn what_it_costs_is_said_before() {
     let mut host = machine();
     let targets = two(&mut host, 960_197_124_096);
-    let fill = Preparation { purge: Some(PurgeMethod::Discard), fill: Some(2.0) };
+    let fill = how(Some(PurgeMethod::Discard), Some(2.0)).of(&targets).unwrap();
     let mut claims = ClaimBook::default();
     let mut store = Store::in_memory().unwrap();
     let said = fill.outline(&targets, &host, &claims, &store).unwrap().join("\n");
@@ -138,10 +216,12 @@ fn what_it_costs_is_said_before() {
         state: PreparationState::Done,
         purge: None,
         fill: Some(FillState { written_bytes: 1_000_000_000, duration_ns: 1_000_000_000 }),
+        condition: None,
         capacity_bytes: Some(960_197_124_096),
         host_written_bytes: None,
     };
     store.add_drive_state(&state).unwrap();
+    let fill = how(Some(PurgeMethod::Discard), Some(2.0)).of(&targets[..1]).unwrap();
     let said = fill.outline(&targets[..1], &host, &claims, &store).unwrap().join("\n");
     assert!(said.contains("about 32 min at 1000 MB/s, the rate of its last fill"), "{said}");
 }

@@ -211,8 +211,7 @@ fn a_run_goes_on_in_the_round_that_it_was_left_in() {
         let points = stage.points();
         let before = stage.part(&mut drive, &points, None, most);
         assert_eq!(before.measurements.len(), most as usize);
-        let rounds = stage.study.rounds.clone();
-        let (resumed, left) = Resumed::of(&before, stage.points(), rounds.as_ref());
+        let (resumed, left) = Resumed::of(&before, stage.points(), &stage.study);
         if most < 11 {
             assert_eq!(before.run.state, RunState::Interrupted);
             // As many as the rest of 25 rounds, or none but the last once it is steady.

@@ -56,6 +56,14 @@ pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
     blocks
 }
 
+/// The block devices whose queues hold the requests of `block`: of a multipath
+/// drive its hidden paths, and else itself.
+pub fn queue_owners(source: &dyn Source, block: &str) -> Vec<String> {
+    let mut paths = source.list("/sys/block").unwrap_or_default();
+    paths.retain(|name| path_of_head(name).as_deref() == Some(block));
+    if paths.is_empty() { vec![block.to_owned()] } else { paths }
+}
+
 /// Of `nvme0c1n2`, the hidden path of namespace 2 of subsystem 0 through
 /// controller 1, the head `nvme0n2`; `None` for any other name
 /// (nvme_mpath_set_disk_name in drivers/nvme/host/multipath.c).

@@ -27,6 +27,7 @@ mod system;
 mod temperature;
 mod virtual_disk;
 
+pub use block::queue_owners;
 pub use capture::capture;
 pub use captured::Captured;
 pub use disk_stats::disk_stats;

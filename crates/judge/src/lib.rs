@@ -27,6 +27,7 @@ mod limiter;
 mod links;
 mod place;
 mod rules;
+mod scaling;
 #[cfg(test)]
 mod testing;
 
@@ -40,3 +41,4 @@ pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, rules};
+pub use scaling::Growth;

@@ -70,6 +70,17 @@ pub struct FillState {
     pub duration_ns: u64,
 }
 
+/// What a drive was conditioned by (SNIA SSS PTS: workload dependent preconditioning).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConditionState {
+    /// Options of the jobs, as they were typed: `rw=randwrite bs=4k`.
+    pub workload: String,
+    /// Rounds that were measured.
+    pub rounds: u32,
+    /// The round in which it came to its steady state; `None`: it did not.
+    pub steady_in: Option<u32>,
+}
+
 /// The state that a preparation left a namespace in. It holds as long as the
 /// drive's own count of written bytes stays what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +99,9 @@ pub struct DriveState {
     pub purge: Option<PurgeMethod>,
     /// What was written; `None`: nothing yet.
     pub fill: Option<FillState>,
+    /// What it was conditioned by after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionState>,
     /// Size of the namespace, bytes.
     pub capacity_bytes: Option<u64>,
     /// Bytes that hosts wrote to the drive, by its own count.

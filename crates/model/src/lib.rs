@@ -32,7 +32,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
 };
-pub use drive_state::{DriveState, FillState, PreparationState, PurgeMethod};
+pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
 pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
@@ -46,9 +46,9 @@ pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Link, LinkEnd, LinkState};
 pub use measurement::{
     Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
-    SplitLatency, WrittenShare, WrittenState,
+    Setting, SplitLatency, WrittenShare, WrittenState,
 };
-pub use rounds::{Rounds, Tracked};
+pub use rounds::{Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};

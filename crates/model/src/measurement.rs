@@ -218,6 +218,20 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// Settings of the machine that the plan asked for.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of the machine while it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its file in sysfs.
+    pub path: String,
+    /// What it was before the plan.
+    pub before: String,
+    /// What it was set to.
+    pub value: String,
 }
 
 /// Whether blocks were ever written.

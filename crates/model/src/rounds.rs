@@ -1,4 +1,5 @@
 //! Rounds: the same points measured again and again until a drive is steady.
+//! Scaling: the same point on more and more drives at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,5 +41,20 @@ impl Default for Rounds {
             slope_percent: 10.0,
             track: Vec::new(),
         }
+    }
+}
+
+/// When drives are added no more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scaling {
+    /// A drive more has to bring at least so much of what the first one brought
+    /// alone, in percent.
+    pub least_gain_percent: f64,
+}
+
+impl Default for Scaling {
+    fn default() -> Self {
+        Self { least_gain_percent: 25.0 }
     }
 }

@@ -8,6 +8,7 @@ mod compared;
 pub mod document;
 pub mod export;
 pub mod fleet;
+mod history;
 mod judged;
 pub mod junit;
 mod layers;

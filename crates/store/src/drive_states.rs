@@ -57,4 +57,26 @@ impl Store {
         let state: DriveState = self.parse("a drive's state", &body)?;
         Ok(Some(DriveState { run_id, ..state }))
     }
+
+    /// All states that were ever recorded, of one drive after the other, each
+    /// in order of time.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn drive_states(&self) -> Result<Vec<DriveState>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT body, run_id FROM drive_state ORDER BY serial, nsid, at_ns, id")
+            .map_err(|error| self.explain(error))?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))
+            .map_err(|error| self.explain(error))?;
+        let mut states = Vec::new();
+        for row in rows {
+            let (body, run_id) = row.map_err(|error| self.explain(error))?;
+            let state: DriveState = self.parse("a drive's state", &body)?;
+            states.push(DriveState { run_id, ..state });
+        }
+        Ok(states)
+    }
 }

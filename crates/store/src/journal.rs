@@ -22,6 +22,21 @@ pub enum JournalEntry {
     },
     /// Something of a layout.
     Built(Built),
+    /// A setting of the machine.
+    Setting(SettingChange),
+}
+
+/// A change of a setting in sysfs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// Its file.
+    pub path: String,
+    /// What it was.
+    pub before: String,
+    /// What it was set to.
+    pub value: String,
+    /// Another file that the kernel sets anew with it, and what that held.
+    pub with_it: Option<(String, String)>,
 }
 
 /// An entry that is not undone.

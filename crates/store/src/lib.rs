@@ -9,6 +9,6 @@ mod owner;
 mod runs;
 
 pub use error::StoreError;
-pub use journal::{JournalEntry, Pending};
+pub use journal::{JournalEntry, Pending, SettingChange};
 pub use open::{Store, default_path};
 pub use runs::new_id;

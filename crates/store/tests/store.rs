@@ -288,6 +288,7 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
         state,
         purge: Some(PurgeMethod::FormatUserErase),
         fill: Some(FillState { written_bytes: 1 << 40, duration_ns: 7 }),
+        condition: None,
         capacity_bytes: Some(1 << 39),
         host_written_bytes: Some(u128::from(u64::MAX) + 1),
     };
@@ -299,6 +300,9 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
     assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(done.clone()));
     assert_eq!(store.newest_drive_state("S1", 3).unwrap(), None);
     assert_eq!(store.newest_drive_state("S2", 1).unwrap(), None);
+    let all = store.drive_states().unwrap();
+    let order: Vec<_> = all.iter().map(|one| (one.nsid, one.at_ns)).collect();
+    assert_eq!(order, [(1, 1), (1, 2), (2, 9)]);
     store.remove(&run.id).unwrap();
     let alone = DriveState { run_id: None, ..done };
     assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(alone));

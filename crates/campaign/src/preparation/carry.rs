@@ -4,25 +4,27 @@ use std::collections::BTreeSet;
 
 use iodyno_host::Depth;
 use iodyno_job::script::Script;
-use iodyno_model::{Direction, DriveState, FillState, Host, PreparationState};
+use iodyno_judge::Convergence;
+use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord};
 use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
 
-use super::{Preparation, key_of};
+use super::{Conditioning, Filled, Preparing, key_of};
 use crate::error::CampaignError;
 use crate::execute::{Campaign, now_ns};
+use crate::rounds::turns_once;
 use crate::watch::Event;
 
 impl Campaign<'_, '_> {
-    /// Prepares `targets`; `script` is what of it is jobs.
+    /// Prepares `targets`; `script`, the plan's own, is carried out after it.
     pub(crate) fn prepare(
         &mut self,
-        preparation: Preparation,
+        preparing: &Preparing,
         targets: &[Target],
         script: &Script,
     ) -> Result<(), CampaignError> {
         let names: BTreeSet<String> = targets.iter().map(|one| one.name().to_owned()).collect();
         let permission = &self.options.permission;
-        let purges = match preparation.purge {
+        let purges = match preparing.how.purge.filter(|_| preparing.filled.is_nothing()) {
             Some(method) => clear_for_purge(targets, self.host, permission, method)?,
             None => Vec::new(),
         };
@@ -35,7 +37,10 @@ impl Campaign<'_, '_> {
             }
             touched.extend(reached().map(|one| one.as_read().name().to_owned()));
         }
-        let result = self.prepare_cleared(preparation, targets, script, purges, &touched);
+        let mut result = self.prepare_cleared(preparing, targets, purges, &touched);
+        if let (Ok(()), Some(conditioning)) = (&result, &preparing.condition) {
+            result = self.condition(preparing, conditioning, &touched);
+        }
         if self.touched {
             let state = match &result {
                 _ if self.is_interrupted() => PreparationState::Interrupted,
@@ -44,25 +49,33 @@ impl Campaign<'_, '_> {
             };
             let after = iodyno_host::snapshot(self.tools.source, Depth::Full);
             self.tools.store.add_snapshot(&self.run_id, &after)?;
-            self.record(preparation, &touched, &after, state)?;
+            self.record(preparing, &touched, &after, state)?;
         }
-        result
+        result?;
+        match self.is_over(script) {
+            true => Ok(()),
+            false => self.play(script),
+        }
+    }
+
+    /// Nothing of `script` is to be carried out any more.
+    fn is_over(&self, script: &Script) -> bool {
+        script.phases.is_empty() || self.failed || self.is_interrupted()
     }
 
     fn prepare_cleared(
         &mut self,
-        preparation: Preparation,
+        preparing: &Preparing,
         targets: &[Target],
-        script: &Script,
         purges: Vec<Purge>,
         touched: &BTreeSet<String>,
     ) -> Result<(), CampaignError> {
         let (host, claims) = (self.host, self.tools.claims);
-        let sentences = preparation.outline(targets, host, claims, self.tools.store)?;
-        let commanded = preparation.purge.filter(|_| !purges.is_empty());
+        let sentences = preparing.outline(targets, host, claims, self.tools.store)?;
+        let commanded = preparing.how.purge.filter(|_| !purges.is_empty());
         if let Some(method) = commanded {
             self.tools.watcher.event(&Event::Expect(&sentences));
-            self.begin(preparation, touched)?;
+            self.begin(preparing, touched)?;
             self.purge(&purges, method);
         }
         // Words for what was only reached name nothing that is filled. What is
@@ -77,24 +90,43 @@ impl Campaign<'_, '_> {
             None => self.options.permission.clone(),
         };
         drop(purges);
-        if script.phases.is_empty() || self.failed || self.is_interrupted() {
+        let script = &preparing.script;
+        if self.is_over(script) {
             return Ok(());
         }
         let places = self.places(script, &permission)?;
         if commanded.is_none() {
             self.tools.watcher.event(&Event::Expect(&sentences));
-            self.begin(preparation, touched)?;
+            self.begin(preparing, touched)?;
         }
-        self.play_on(script, &places)
+        self.play_on(script, &places, turns_once(script))
+    }
+
+    /// Runs the workload that conditions the drives, in rounds.
+    fn condition(
+        &mut self,
+        preparing: &Preparing,
+        conditioning: &Conditioning,
+        touched: &BTreeSet<String>,
+    ) -> Result<(), CampaignError> {
+        let script = &conditioning.script;
+        if self.is_over(script) {
+            return Ok(());
+        }
+        let places = self.places(script, &self.options.permission)?;
+        if !self.touched {
+            self.begin(preparing, touched)?;
+        }
+        self.play_on(script, &places, conditioning.rounds.turns(script))
     }
 
     /// Records, before anything is destroyed, that what was known is over.
     fn begin(
         &mut self,
-        preparation: Preparation,
+        preparing: &Preparing,
         touched: &BTreeSet<String>,
     ) -> Result<(), CampaignError> {
-        self.record(preparation, touched, self.host, PreparationState::Begun)?;
+        self.record(preparing, touched, self.host, PreparationState::Begun)?;
         self.touched = true;
         Ok(())
     }
@@ -102,11 +134,13 @@ impl Campaign<'_, '_> {
     /// Records the state of each namespace that can be known again.
     fn record(
         &mut self,
-        preparation: Preparation,
+        preparing: &Preparing,
         touched: &BTreeSet<String>,
         now: &Host,
         state: PreparationState,
     ) -> Result<(), CampaignError> {
+        let record = self.tools.store.load(&self.run_id)?;
+        let filled = Filled::of(&record);
         for name in touched {
             let Some((serial, nsid)) = key_of(name, self.host) else { continue };
             let health = now.namespace(name).and_then(|(drive, _)| drive.health.get());
@@ -117,8 +151,9 @@ impl Campaign<'_, '_> {
                 run_id: Some(self.run_id.clone()),
                 at_ns: now_ns(),
                 state,
-                purge: preparation.purge,
-                fill: self.filled(name)?,
+                purge: preparing.how.purge,
+                fill: filled.state(name),
+                condition: Self::conditioned(preparing, &record, name),
                 capacity_bytes: capacity.map(|size| size.0),
                 host_written_bytes: health.map(|health| health.host_written_bytes),
             };
@@ -127,17 +162,17 @@ impl Campaign<'_, '_> {
         Ok(())
     }
 
-    /// What the run has written to a device so far, by its measurements.
-    fn filled(&self, name: &str) -> Result<Option<FillState>, CampaignError> {
-        let mut fill = FillState { written_bytes: 0, duration_ns: 0 };
-        let record = self.tools.store.load(&self.run_id)?;
-        for of in record.measurements.iter().filter(|of| of.targets == [name]) {
-            let writes = of.total.iter().find(|result| result.direction == Direction::Write);
-            if let Some(bytes) = writes.and_then(|result| result.whole_bytes.or(result.bytes)) {
-                fill.written_bytes += bytes;
-                fill.duration_ns += of.duration_ns.unwrap_or(0);
-            }
-        }
-        Ok(Some(fill).filter(|fill| fill.written_bytes > 0))
+    /// What a device was conditioned by so far, by the run's measurements.
+    fn conditioned(
+        preparing: &Preparing,
+        record: &RunRecord,
+        name: &str,
+    ) -> Option<ConditionState> {
+        let workload = preparing.how.condition.clone()?;
+        let asked = preparing.how.rounds()?;
+        let own = record.measurements.iter().filter(|of| of.targets == [name]);
+        let found = Convergence::of(&asked, own);
+        let rounds = Some(found.rounds()).filter(|rounds| *rounds > 0)?;
+        Some(ConditionState { workload, rounds, steady_in: found.steady_in })
     }
 }

@@ -1,6 +1,9 @@
-//! Preparing drives: emptied, then filled in sequence, all at the same time.
+//! Preparing drives: emptied, then filled in sequence, all at the same time;
+//! then conditioned by a workload, in rounds until they are steady.
 
 mod carry;
+mod conditioning;
+mod left;
 mod outline;
 mod purging;
 
@@ -8,51 +11,107 @@ use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
 use iodyno_model::{Host, PurgeMethod};
 use iodyno_target::Target;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
-use crate::plan::Plan;
+
+pub use conditioning::Conditioning;
+pub use left::Filled;
 
 /// A fill is written in blocks of this size (SNIA SSS PTS: workload
 /// independent preconditioning), bytes.
 const FILL_BYTES: u64 = 128 << 10;
 /// A discard is asked for in pieces of this size, bytes: so often it can be stopped.
 const DISCARD_BYTES: u64 = 256 << 20;
-/// How drives are to be prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Its measurements have these names; the second is of what is left of a
+/// device behind the last whole block.
+const FILL: [&str; 2] = ["fill", "fill-rest"];
+const DISCARD: [&str; 2] = ["discard", "discard-rest"];
+
+/// How drives are to be prepared: `[preparation]` of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Preparation {
     /// How they are emptied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeMethod>,
     /// How often their capacity is written; 2 = twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<f64>,
+    /// By which workload they are conditioned then, until they are steady:
+    /// options of jobs, `rw=randwrite bs=4k`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// How long a round of that takes.
+    #[serde(default = "half_an_hour")]
+    pub round: String,
+}
+
+/// As SNIA's PTS has it for conditioning.
+fn half_an_hour() -> String {
+    "30m".into()
+}
+
+impl Default for Preparation {
+    fn default() -> Self {
+        Self { purge: None, fill: None, condition: None, round: half_an_hour() }
+    }
+}
+
+/// A preparation of these drives, ready to be carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preparing {
+    /// How.
+    pub how: Preparation,
+    /// What of it is jobs.
+    pub script: Script,
+    /// What was filled already.
+    pub filled: Filled,
+    /// What conditions them then.
+    pub condition: Option<Conditioning>,
 }
 
 impl Preparation {
-    /// The plan that prepares `targets`.
-    ///
-    /// # Errors
-    /// A target that is no block device, or whose size is not known.
-    pub fn plan(self, targets: &[Target]) -> Result<Plan, CampaignError> {
-        let script = self.script(targets)?;
-        let text = toml::to_string(&self).map_err(|error| refused("this", &error.to_string()))?;
-        let plan = Plan::of_script("prepare", script, text);
-        Ok(Plan { preparation: Some(self), ..plan })
+    /// It asks for nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.purge.is_none() && self.fill.is_none() && self.condition.is_none()
     }
 
-    fn script(self, targets: &[Target]) -> Result<Script, CampaignError> {
-        let mut discards = Steps::new("discard");
-        let mut fills = Steps::new("fill");
+    /// What contradicts it, as a sentence.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
+            return Err("preparation: fill: above 0 and at most 100 times was expected".into());
+        }
+        self.study(&[]).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Ready for `targets`.
+    ///
+    /// # Errors
+    /// A target that is no block device, or whose size is not known; what is
+    /// wrong with the workload that conditions them.
+    pub fn of(&self, targets: &[Target]) -> Result<Preparing, CampaignError> {
+        let filled = Filled::default();
+        let script = self.script(targets, &filled)?;
+        let condition = self.conditioning(targets, None)?;
+        Ok(Preparing { how: self.clone(), script, filled, condition })
+    }
+
+    fn script(&self, targets: &[Target], filled: &Filled) -> Result<Script, CampaignError> {
+        let mut discards = Steps::new(DISCARD);
+        let mut begun = Steps::new(FILL);
+        let mut fills = Steps::new(FILL);
         for target in targets {
             let said = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
                 return Err(said("it is not a block device; name a drive, nvme0n1"));
             }
             let size_bytes = target.size_bytes().ok_or_else(|| said("its size is not known"))?;
-            if self.purge == Some(PurgeMethod::Discard) {
+            if self.purge == Some(PurgeMethod::Discard) && filled.is_nothing() {
                 // Past the page cache or not makes no difference to a trim.
                 let how = [("rw", "trim"), ("ioengine", "psync")];
                 let piece_bytes = DISCARD_BYTES.min(size_bytes);
-                discards.add(target, &how, piece_bytes, size_bytes, size_bytes);
+                discards.add(target, &how, piece_bytes, 0, size_bytes, size_bytes);
             }
             if let Some(times) = self.fill {
                 let how = [
@@ -62,11 +121,22 @@ impl Preparation {
                     ("refill_buffers", "1"),
                 ];
                 let bytes = filled_bytes(size_bytes, times);
-                fills.add(target, &how, FILL_BYTES, size_bytes, bytes);
+                let done_bytes = filled.done_bytes(target.name(), size_bytes, bytes);
+                // The pass that was stopped first; the rest is whole passes.
+                let from_bytes = done_bytes % whole_bytes(size_bytes).max(1);
+                let pass_bytes = match from_bytes {
+                    0 => 0,
+                    _ => (whole_bytes(size_bytes) - from_bytes).min(bytes - done_bytes),
+                };
+                if pass_bytes > 0 {
+                    begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
+                }
+                let left_bytes = bytes - done_bytes - pass_bytes;
+                fills.add(target, &how, FILL_BYTES, 0, size_bytes, left_bytes);
             }
         }
         let sections: Vec<Section> =
-            [discards, fills].into_iter().flat_map(Steps::sections).collect();
+            [discards, begun, fills].into_iter().flat_map(Steps::sections).collect();
         compile(&sections, &Compile::default()).map_err(|error| refused("this", &error.to_string()))
     }
 }
@@ -78,8 +148,12 @@ fn refused(name: &str, what: &str) -> CampaignError {
 /// So many bytes are written, in whole blocks; the rest of a device that ends
 /// within one comes on top.
 fn filled_bytes(size_bytes: u64, times: f64) -> u64 {
-    let whole = size_bytes / FILL_BYTES * FILL_BYTES;
-    (whole as f64 * times) as u64 / FILL_BYTES * FILL_BYTES
+    (whole_bytes(size_bytes) as f64 * times) as u64 / FILL_BYTES * FILL_BYTES
+}
+
+/// The whole blocks of a device.
+const fn whole_bytes(size_bytes: u64) -> u64 {
+    size_bytes / FILL_BYTES * FILL_BYTES
 }
 
 /// What names a namespace in the store: serial number and namespace id.
@@ -90,27 +164,28 @@ fn key_of(name: &str, host: &Host) -> Option<(String, u32)> {
 
 /// The jobs of one step, of all targets at once, and then of their rests.
 struct Steps {
-    name: &'static str,
+    names: [&'static str; 2],
     whole: Vec<Section>,
     rests: Vec<Section>,
 }
 
 impl Steps {
-    const fn new(name: &'static str) -> Self {
-        Self { name, whole: Vec::new(), rests: Vec::new() }
+    const fn new(names: [&'static str; 2]) -> Self {
+        Self { names, whole: Vec::new(), rests: Vec::new() }
     }
 
-    /// A job over a device in blocks of `block_bytes`, `bytes` in all, and one
-    /// for what is left behind the last whole block.
+    /// A job in blocks of `block_bytes` from `from_bytes` to the end of a
+    /// device, `bytes` in all, and one for what is left behind the last whole block.
     fn add(
         &mut self,
         target: &Target,
         how: &[(&str, &str)],
         block_bytes: u64,
+        from_bytes: u64,
         size_bytes: u64,
         bytes: u64,
     ) {
-        let section = |name: String, block: u64, offset: u64, size: u64, bytes: u64| {
+        let section = |name: &str, block: u64, offset: u64, size: u64, bytes: u64| {
             let numbers = [("bs", block), ("offset", offset), ("size", size), ("io_size", bytes)];
             let path = target.path().display().to_string();
             let filename = path.replace('\\', "\\\\").replace(':', "\\:");
@@ -121,20 +196,22 @@ impl Steps {
             let own = [("filename".to_owned(), filename), ("direct".to_owned(), "1".to_owned())];
             let entry = |(name, value)| Entry { name, value: Some(value), place: place() };
             Section {
-                name,
+                name: name.to_owned(),
                 place: place(),
                 entries: own.into_iter().chain(words).chain(numbers).map(entry).collect(),
             }
         };
-        let whole = size_bytes / block_bytes * block_bytes;
+        let end = size_bytes / block_bytes * block_bytes;
         let bytes = bytes / block_bytes * block_bytes;
+        let [name, rest_name] = self.names;
+        let whole = end.saturating_sub(from_bytes);
         if whole.min(bytes) > 0 {
-            self.whole.push(section(self.name.into(), block_bytes, 0, whole, bytes));
+            self.whole.push(section(name, block_bytes, from_bytes, whole, bytes));
         }
         // Half a fill leaves the end alone anyway.
-        if whole < size_bytes && bytes >= whole {
-            let rest = size_bytes - whole;
-            self.rests.push(section(format!("{}-rest", self.name), rest, whole, rest, rest));
+        if end < size_bytes && bytes >= whole {
+            let rest = size_bytes - end;
+            self.rests.push(section(rest_name, rest, end, rest, rest));
         }
     }
 

@@ -5,18 +5,18 @@ use iodyno_model::{Bytes, Host, format_duration_ns, format_mb_per_s};
 use iodyno_store::Store;
 use iodyno_target::{Target, purge_outlook};
 
-use super::{Preparation, filled_bytes, key_of};
+use super::{Preparing, filled_bytes, key_of};
 use crate::error::CampaignError;
 use crate::expect;
 
-impl Preparation {
+impl Preparing {
     /// What is going to be destroyed and written, in sentences: how much, how
     /// long, and which share of the rated endurance.
     ///
     /// # Errors
     /// A drive cannot be purged so, or it cannot be told how far that reaches.
     pub fn outline(
-        self,
+        &self,
         targets: &[Target],
         host: &Host,
         claims: &ClaimBook,
@@ -26,7 +26,7 @@ impl Preparation {
         let mut longest_ns = Some(0.0_f64);
         for target in targets {
             let name = target.name();
-            if let Some(method) = self.purge {
+            if let Some(method) = self.how.purge.filter(|_| self.filled.is_nothing()) {
                 let outlook = purge_outlook(host, target, method)?;
                 let beside = match outlook.reaches.get(1..) {
                     Some([]) | None => String::new(),
@@ -43,10 +43,12 @@ impl Preparation {
                     method.name()
                 ));
             }
-            let (Some(times), Some(size_bytes)) = (self.fill, target.size_bytes()) else {
+            let (Some(times), Some(size_bytes)) = (self.how.fill, target.size_bytes()) else {
                 continue;
             };
-            let bytes = filled_bytes(size_bytes, times);
+            let whole_bytes = filled_bytes(size_bytes, times);
+            let done_bytes = self.filled.done_bytes(name, size_bytes, whole_bytes);
+            let bytes = whole_bytes - done_bytes;
             let drive = host.namespace(name).map(|(drive, _)| drive);
             let share =
                 drive.map_or(String::new(), |drive| expect::endurance(bytes, drive, claims));
@@ -63,12 +65,23 @@ impl Preparation {
                     .into(),
             };
             let bytes = Bytes(bytes).binary();
-            sentences.push(format!("Writes {bytes} to {name}, {times}x its size{share}.{time}"));
+            let what = match done_bytes {
+                0 => format!("{times}x its size"),
+                _ => format!("the rest of {times}x its size"),
+            };
+            sentences.push(format!("Writes {bytes} to {name}, {what}{share}.{time}"));
         }
-        if self.fill.is_some() && targets.len() > 1 {
+        if self.how.fill.is_some() && targets.len() > 1 {
             let time = longest_ns
                 .map_or(String::new(), |ns| format!(": about {} in all", format_duration_ns(ns)));
             sentences.push(format!("All {} are filled at the same time{time}.", targets.len()));
+        }
+        if let Some(conditioning) = &self.condition {
+            let most = format_duration_ns(conditioning.most_ns as f64);
+            sentences.push(format!(
+                "Then writes ({}) until all are steady, in rounds of {}: at most {most}.",
+                conditioning.workload, self.how.round
+            ));
         }
         Ok(sentences)
     }

@@ -3,19 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::script::{Compile, Script, compile};
-use iodyno_job::syntax::{Entry, Place, Section, write_file};
 use iodyno_job::{Job, apply, parse_seconds};
-use iodyno_model::Rounds;
+use iodyno_model::{Rounds, Scaling};
 use serde::{Deserialize, Serialize};
 
 mod bench_fio;
 mod order;
+mod points;
+mod presets;
 mod rounds;
 mod scale;
+mod sections;
+
+pub use points::Point;
 
 use crate::plan::{FORMAT, PlanError, Stop, StopForm};
-use order::{Axis, cells, refinement};
+use crate::preparation::Preparation;
+use crate::settings::Settings;
 
 /// A study: what is measured at which points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +37,9 @@ pub struct Study {
     /// Files and devices, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
+    /// All targets at the same time, in place of one after the other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub targets_together: bool,
     /// In which order the points are measured.
     #[serde(default)]
     pub order: Order,
@@ -47,6 +54,15 @@ pub struct Study {
     /// Points are measured in rounds, until a drive is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
+    /// Points are measured on 1, 2, ... of the targets at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
+    /// What is set on the machine before, and restored after it.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub settings: Settings,
+    /// What is done to the drives before: all that they hold is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<Preparation>,
     /// Options of all points, as in a job file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub job: BTreeMap<String, toml::Value>,
@@ -105,61 +121,11 @@ pub enum Order {
     Random,
 }
 
-/// One point of a study on one target.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Point {
-    /// Name of its part and its coordinates: `rw=randread bs=4k iodepth=16`.
-    pub title: String,
-    /// File or device.
-    pub target: String,
-    /// Which time it is, from 0.
-    pub repetition: u32,
-    /// Its round, from 1; `None`: it is not one of a round.
-    pub round: Option<u32>,
-    /// All its options, by name.
-    pub options: Vec<(String, String)>,
-    /// It ends once it is known well enough.
-    pub until_known: bool,
-    /// It has a new file of its own in the target, a directory.
-    pub own_file: bool,
-}
-
-impl Point {
-    /// It writes or trims.
-    pub fn writes(&self) -> bool {
-        let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
-        rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
-    }
-
-    /// How long it takes, ns, where its options say so.
-    pub fn runtime_ns(&self) -> Option<u64> {
-        let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
-        parse_seconds(runtime).ok()
-    }
-}
-
-/// Options in the order in which people name them.
-const FIRST: [&str; 6] = ["rw", "readwrite", "bs", "blocksize", "iodepth", "numjobs"];
-
 const fn once() -> u32 {
     1
 }
 
 impl Study {
-    /// Names of the presets, each with what it is about.
-    pub fn presets() -> impl Iterator<Item = (&'static str, String)> {
-        PRESETS.iter().filter_map(|(name, _)| Some((*name, Self::preset(name)?.about)))
-    }
-
-    /// The preset of this name, if there is one.
-    ///
-    /// # Panics
-    /// Where a preset that is compiled in is broken, which a test excludes.
-    pub fn preset(name: &str) -> Option<Self> {
-        let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
-        Some(Self::parse(text, name).expect("presets are parsed in a test"))
-    }
-
     /// Reads a study; `name` is the file or preset that errors name.
     ///
     /// # Errors
@@ -174,6 +140,14 @@ impl Study {
         study.stop().map_err(form)?;
         study.check(name)?;
         study.check_rounds().map_err(form)?;
+        study.check_scaling().map_err(form)?;
+        if let Some(preparation) = &study.preparation {
+            preparation.check().map_err(form)?;
+            if preparation.condition.is_some() && study.rounds.is_some() {
+                let what = "rounds condition a drive themselves";
+                return Err(form(format!("preparation: condition: {what}; leave it out")));
+            }
+        }
         Ok(study)
     }
 
@@ -185,11 +159,15 @@ impl Study {
             about: String::new(),
             before: String::new(),
             targets: Vec::new(),
+            targets_together: false,
             order: Order::default(),
             fresh: false,
             repeat: 1,
             stop: StopForm::default(),
             rounds: None,
+            scaling: None,
+            settings: Settings::default(),
+            preparation: None,
             job: BTreeMap::new(),
             grid: BTreeMap::new(),
             steps: Vec::new(),
@@ -275,145 +253,20 @@ impl Study {
         Ok(())
     }
 
-    /// Its parts; a study without has one, whose grid is the study's.
-    fn parts(&self) -> Vec<StudyStep> {
-        if self.steps.is_empty() {
-            return vec![StudyStep { grid: self.grid.clone(), ..StudyStep::default() }];
+    /// What contradicts more and more targets at once, as a sentence.
+    fn check_scaling(&self) -> Result<(), String> {
+        let Some(scaling) = &self.scaling else { return Ok(()) };
+        if self.rounds.is_some() || self.order == Order::Random {
+            let what = "one more drive is compared with one less, in that order";
+            return Err(format!(
+                "scaling: neither rounds nor order = \"random\" go with it: {what}"
+            ));
         }
-        let with_grid = |step: &StudyStep| {
-            let grid = if step.grid.is_empty() { &self.grid } else { &step.grid };
-            // What a part fixes, it does not vary.
-            let grid = grid.iter().filter(|(option, _)| !step.job.contains_key(*option));
-            let grid = grid.map(|(option, values)| (option.clone(), values.clone())).collect();
-            StudyStep { grid, ..step.clone() }
-        };
-        self.steps.iter().map(with_grid).collect()
-    }
-
-    /// All points in their order; `seed` is of the random one.
-    pub fn points(&self, seed: u64) -> Vec<Point> {
-        if let Some(rounds) = &self.rounds {
-            return self.points_in_rounds(rounds);
+        if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
+            return Err("scaling: least_gain_percent: between 0 and 100 was expected".into());
         }
-        let mut points = Vec::new();
-        for repetition in 0..self.repeat {
-            for target in &self.targets {
-                let first = points.len();
-                for step in self.parts() {
-                    let axes = axes(&step);
-                    let mut cells = cells(&axes);
-                    if self.order == Order::Corners {
-                        cells.sort_by_key(|cell| refinement(&axes, cell));
-                    }
-                    let point =
-                        |cell: &Vec<usize>| self.point(&step, &axes, cell, target, repetition);
-                    points.extend(cells.iter().map(point));
-                }
-                if self.order == Order::Random {
-                    let seed = seed.wrapping_add(repetition.into());
-                    fastrand::Rng::with_seed(seed).shuffle(&mut points[first..]);
-                }
-            }
-        }
-        points
+        Ok(())
     }
-
-    fn point(
-        &self,
-        step: &StudyStep,
-        axes: &[Axis],
-        cell: &[usize],
-        target: &str,
-        repetition: u32,
-    ) -> Point {
-        let mut options: BTreeMap<String, String> = BTreeMap::new();
-        for (option, value) in self.job.iter().chain(&step.job) {
-            options.insert(option.clone(), written(value).unwrap_or_default());
-        }
-        let at: Vec<(String, String)> = axes
-            .iter()
-            .zip(cell)
-            .map(|(axis, at)| (axis.option.clone(), axis.values[*at].clone()))
-            .collect();
-        options.extend(at.iter().cloned());
-        let named = Some(step.name.clone()).filter(|name| !name.is_empty());
-        let coordinates = at.iter().map(|(option, value)| format!("{option}={value}"));
-        let words: Vec<String> = named.into_iter().chain(coordinates).collect();
-        let title = if words.is_empty() { self.name.clone() } else { words.join(" ") };
-        Point {
-            title,
-            target: target.to_owned(),
-            repetition,
-            round: None,
-            options: options.into_iter().collect(),
-            // In a round each lasts its time.
-            until_known: step.until == Until::Known && self.rounds.is_none(),
-            own_file: step.own_file,
-        }
-    }
-
-    /// The script that measures `points`, a phase for each.
-    ///
-    /// # Errors
-    /// What is wrong with their options, by point.
-    pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
-        let form = |text: String| PlanError::Form { name: self.name.clone(), text };
-        let stop = self.stop().map_err(form)?;
-        let how = Compile { for_fio, ..Compile::default() };
-        compile(&self.sections(points, stop.max_ns), &how).map_err(|error| form(error.to_string()))
-    }
-
-    /// The points as a job file for fio.
-    ///
-    /// # Errors
-    /// A name or value that no job file can hold.
-    pub fn job_file(&self, points: &[Point]) -> Result<String, PlanError> {
-        let form = |text: String| PlanError::Form { name: self.name.clone(), text };
-        let stop = self.stop().map_err(form)?;
-        write_file(&self.sections(points, stop.max_ns)).map_err(|error| form(error.to_string()))
-    }
-
-    fn sections(&self, points: &[Point], max_ns: u64) -> Vec<Section> {
-        let place = Place { source: self.name.clone(), line: None };
-        let section = |point: &Point| {
-            let mut entries: Vec<(String, Option<String>)> = vec![
-                ("stonewall".into(), None),
-                ("group_reporting".into(), None),
-                match point.own_file {
-                    true => ("directory".into(), Some(point.target.clone())),
-                    false => ("filename".into(), Some(point.target.replace(':', "\\:"))),
-                },
-            ];
-            let own = point.options.iter();
-            entries.extend(own.map(|(name, value)| (name.clone(), Some(value.clone()))));
-            if point.until_known {
-                entries.push(("time_based".into(), None));
-                entries.push(("runtime".into(), Some(format!("{}us", max_ns / 1000))));
-            }
-            let entry = |(name, value)| Entry { name, value, place: place.clone() };
-            Section {
-                name: point.title.clone(),
-                place: place.clone(),
-                entries: entries.into_iter().map(entry).collect(),
-            }
-        };
-        points.iter().map(section).collect()
-    }
-}
-
-/// The axes of a part's grid: those that everybody looks for first stand first.
-fn axes(step: &StudyStep) -> Vec<Axis> {
-    let mut axes: Vec<Axis> = step
-        .grid
-        .iter()
-        .map(|(option, values)| {
-            let values = values.iter().map(|value| written(value).unwrap_or_default());
-            Axis::new(option, values.collect())
-        })
-        .collect();
-    let rank = |axis: &Axis| FIRST.iter().position(|option| *option == axis.option);
-    axes.sort_by_key(|axis| rank(axis).unwrap_or(FIRST.len()));
-    axes
 }
 
 /// An option's value as a job file has it.
@@ -426,20 +279,3 @@ fn written(value: &toml::Value) -> Result<String, String> {
         other => Err(format!("`{other}`: text or a number was expected")),
     }
 }
-
-const PRESETS: &[(&str, &str)] = &[
-    ("blocksize", include_str!("../../../../plans/blocksize.toml")),
-    ("depth-grid", include_str!("../../../../plans/depth-grid.toml")),
-    ("limits", include_str!("../../../../plans/limits.toml")),
-    ("database", include_str!("../../../../plans/database.toml")),
-    ("file-layout", include_str!("../../../../plans/file-layout.toml")),
-    ("trim-effect", include_str!("../../../../plans/trim-effect.toml")),
-    ("snia-iops", include_str!("../../../../plans/snia-iops.toml")),
-    ("snia-throughput", include_str!("../../../../plans/snia-throughput.toml")),
-    ("snia-latency", include_str!("../../../../plans/snia-latency.toml")),
-    ("snia-wsat", include_str!("../../../../plans/snia-wsat.toml")),
-    ("snia-hir", include_str!("../../../../plans/snia-hir.toml")),
-    ("snia-xsr", include_str!("../../../../plans/snia-xsr.toml")),
-    ("snia-cbw", include_str!("../../../../plans/snia-cbw.toml")),
-    ("snia-dirth", include_str!("../../../../plans/snia-dirth.toml")),
-];

@@ -3,7 +3,9 @@
 
 use iodyno_model::Rounds;
 
-use super::{Order, Point, Study, StudyStep, axes, cells};
+use super::order::cells;
+use super::points::axes;
+use super::{Order, Point, Study, StudyStep};
 
 impl Study {
     /// All rounds that there may be, and what comes once after them, for one
@@ -12,12 +14,12 @@ impl Study {
         let (after, every): (Vec<StudyStep>, Vec<_>) =
             self.parts().into_iter().partition(|step| step.after);
         let mut points = Vec::new();
-        for target in &self.targets {
+        for targets in self.target_groups() {
             for round in (1..=rounds.most).map(Some) {
-                let again = self.as_written(&every, target).map(|point| Point { round, ..point });
+                let again = self.as_written(&every, &targets).map(|point| Point { round, ..point });
                 points.extend(again);
             }
-            points.extend(self.as_written(&after, target));
+            points.extend(self.as_written(&after, &targets));
         }
         points
     }
@@ -25,12 +27,12 @@ impl Study {
     fn as_written<'s>(
         &'s self,
         steps: &'s [StudyStep],
-        target: &'s str,
+        targets: &'s [String],
     ) -> impl Iterator<Item = Point> + 's {
         steps.iter().flat_map(move |step| {
             let axes = axes(step);
             let cells = cells(&axes);
-            cells.into_iter().map(move |cell| self.point(step, &axes, &cell, target, 0))
+            cells.into_iter().map(move |cell| self.point(step, &axes, &cell, targets, 0))
         })
     }
 
@@ -58,7 +60,7 @@ impl Study {
             return Err("rounds: track: what has to be steady?".into());
         }
         let every: Vec<StudyStep> = self.parts().into_iter().filter(|step| !step.after).collect();
-        let titles: Vec<String> = self.as_written(&every, "").map(|point| point.title).collect();
+        let titles: Vec<String> = self.as_written(&every, &[]).map(|point| point.title).collect();
         for tracked in &rounds.track {
             match titles.iter().filter(|title| **title == tracked.point).count() {
                 1 => {}

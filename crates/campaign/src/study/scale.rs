@@ -15,6 +15,12 @@ impl Study {
                 *time = time_of(ns, factor);
             }
         }
+        if let Some(preparation) = &mut self.preparation {
+            preparation.fill = preparation.fill.map(|times| times * factor);
+            if let Ok(ns) = parse_seconds(&preparation.round) {
+                preparation.round = time_of(ns, factor);
+            }
+        }
         let steps = self.steps.iter_mut().map(|step| (&mut step.job, &mut step.grid));
         for (job, grid) in steps.chain([(&mut self.job, &mut self.grid)]) {
             let varied = grid.iter_mut().flat_map(|(option, values)| {
@@ -31,9 +37,12 @@ impl Study {
     }
 }
 
-/// The value of `option` scaled; `None` where it is neither a time nor a size
-/// (a size may be a percentage).
+/// The value of `option` scaled; `None` where it is neither a time nor a size.
 fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
+    if let ("size", Some(percent)) = (option, value.strip_suffix('%')) {
+        let percent = percent.parse::<f64>().ok()? * factor;
+        return Some(format!("{}%", percent.ceil().clamp(1.0, 100.0)));
+    }
     if matches!(option, "size" | "io_size") {
         let bytes = (parse_size(value).ok()? as f64 * factor) as u64;
         return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(SIZE_STEP_BYTES).to_string());
@@ -67,7 +76,10 @@ mod tests {
         assert_eq!(scaled("thinktime", "500", 0.1).as_deref(), Some("50us"));
         assert_eq!(scaled("size", "1g", 0.5).as_deref(), Some("536870912"));
         assert_eq!(scaled("size", "4k", 0.5).as_deref(), Some("1048576"));
-        for (option, value) in [("size", "50%"), ("iodepth", "32"), ("bs", "4k"), ("rw", "read")] {
+        assert_eq!(scaled("size", "100%", 0.0001).as_deref(), Some("1%"));
+        assert_eq!(scaled("size", "100%", 0.5).as_deref(), Some("50%"));
+        for (option, value) in [("offset", "50%"), ("iodepth", "32"), ("bs", "4k"), ("rw", "read")]
+        {
             assert_eq!(scaled(option, value, 0.5), None, "{option}");
         }
     }

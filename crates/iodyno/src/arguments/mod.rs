@@ -205,6 +205,9 @@ pub(crate) struct Table {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// What each drive was put through, by what is stored here
+    #[arg(long)]
+    pub(crate) history: bool,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -12,11 +12,13 @@ use super::{Allowing, Table};
 Examples:
   iodyno prepare nvme0n1 --purge format --fill 2x --dry-run
   iodyno prepare nvme0n1 --purge format --fill 2x --allow-write SERIAL
+  iodyno prepare nvme0n1 --purge format --fill 2x --condition random --allow-write SERIAL
   iodyno prepare nvme0 nvme1 --purge discard --fill 1x --allow-write SERIAL --allow-write SERIAL
 
 All data of the drives are lost. Only drives that nobody uses are touched, and only those that
 --allow-write names; what is on them (a file system, a partition table) has to be given up by
---discard-data as well.")]
+--discard-data as well. A fill that was stopped goes on with iodyno resume; what drives were put
+through is told by iodyno list --history.")]
 pub(crate) struct Prepare {
     /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)
     #[arg(required = true)]
@@ -27,6 +29,13 @@ pub(crate) struct Prepare {
     /// Then write so many times their capacity, in sequence, with random data (2x)
     #[arg(long, value_name = "TIMES", value_parser = times)]
     pub(crate) fill: Option<f64>,
+    /// Then run this workload in rounds until the drives are steady: options of jobs, or `random`
+    /// for rw=randwrite bs=4k
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(crate) condition: Option<String>,
+    /// How long a round of it takes
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub(crate) round: String,
     /// Say what would be destroyed and written, and how long that takes, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

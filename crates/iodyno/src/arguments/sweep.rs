@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Carrying;
+use super::prepare::Purge;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -11,6 +12,8 @@ Examples:
   iodyno sweep blocksize --target /dev/nvme0n1 --dry-run
   iodyno sweep depth-grid --target /dev/nvme0n1 --grid rw=randread --grid iodepth=1,8,64
   iodyno sweep --target /mnt/data/file --set bs=4k --grid rw=read,randread --grid iodepth=1,16
+  iodyno sweep scaling --target /dev/nvme0n1 --target /dev/nvme1n1 --target /dev/nvme2n1
+  iodyno sweep acceptance --target /dev/nvme0n1 --allow-write SERIAL
   iodyno sweep benchmark.ini                    bench-fio's own files
 
 Points that write are left out unless --allow-write names the target, or the target is a file
@@ -18,7 +21,8 @@ that does not exist yet.")]
 pub(crate) struct Sweep {
     /// A preset, a plan (.toml) or an INI file of bench-fio's; none: --set and --grid say it all
     pub(crate) plan: Option<String>,
-    /// Where: a device or a file, or a directory for plans that make files of their own
+    /// Where: a device or a file, or a directory for plans that make files of their own; also
+    /// several times
     #[arg(long, value_name = "PATH")]
     pub(crate) target: Vec<String>,
     /// An option of all points, in place of the plan's
@@ -30,9 +34,18 @@ pub(crate) struct Sweep {
     /// In which order points are measured
     #[arg(long, value_enum)]
     pub(crate) order: Option<SweepOrder>,
+    /// All targets at the same time, not one after the other
+    #[arg(long)]
+    pub(crate) together: bool,
+    /// How the drives are emptied before, in place of what the plan says: all their data are lost
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub(crate) purge: Option<Purge>,
     /// How often all points are measured, one time after the other
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
+    /// Measure all points again and again, for about so long
+    #[arg(long = "for", value_name = "TIME", value_parser = super::time, conflicts_with = "repeat")]
+    pub(crate) duration: Option<u64>,
     /// A point ends once its rate is known within so many percent
     #[arg(long, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,

@@ -18,6 +18,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod setup;
 pub(crate) mod show;
+pub(crate) mod study;
 pub(crate) mod sweep;
 
 use iodyno_judge::{ClaimBook, Question, assess};

@@ -1,7 +1,5 @@
 //! `iodyno show`: prints a run again, judged anew.
 
-use std::fmt::Write as _;
-
 use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
@@ -13,6 +11,7 @@ use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
     RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
+    scaling_text,
 };
 use iodyno_store::Store;
 
@@ -116,7 +115,13 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
-    let study = study.and_then(|study| study.rounds.clone().map(|rounds| (study, rounds)));
+    // Rounds are the plan's own, or those that conditioned the drives before it.
+    let conditioned = |study: &Study| study.preparation.as_ref()?.rounds();
+    let scaling = study.as_ref().and_then(|study| study.scaling);
+    let study = study.and_then(|study| {
+        let rounds = study.rounds.clone().or_else(|| conditioned(&study))?;
+        Some((study, rounds))
+    });
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
@@ -133,7 +138,11 @@ fn assessed(
             };
             let table = match &study {
                 Some((_, rounds)) => in_rounds(record, rounds, &style),
-                None => results_table(record, Some(&assessment), &style),
+                None => {
+                    results_table(record, Some(&assessment), &style)
+                        + &scaling
+                            .map_or(String::new(), |asked| scaling_text(record, &asked, &style))
+                }
             };
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
@@ -152,25 +161,38 @@ fn assessed(
         Shape::Text => {
             let text = run_text(record, &assessment, status as u8, &style)?;
             match &study {
+                Some((study, rounds)) if study.rounds.is_none() => {
+                    format!("{text}\n{}", rounds_text(record, rounds, &style))
+                }
                 Some((study, rounds)) => {
                     let plan = RoundsPlan { rounds, about: &study.about, before: &study.before };
                     let report = pts_text(record, &plan, &style);
                     format!("{text}\n{report}\n{}", rounds_text(record, rounds, &style))
                 }
-                None => text,
+                None => match scaling {
+                    Some(asked) => format!("{text}{}", scaling_text(record, &asked, &style)),
+                    None => text,
+                },
             }
         }
     };
     Ok((assessment, text, status as u8))
 }
 
-/// Rounds in short, and a line for each point that came after them.
+/// Rounds in short, and a line for each point that came before or after them.
 fn in_rounds(record: &RunRecord, rounds: &Rounds, style: &Style) -> String {
-    let mut text = rounds_text(record, rounds, style);
-    let mut after = record.clone();
-    after.measurements.retain(|of| of.round.is_none());
-    if !after.measurements.is_empty() {
-        let _ = write!(text, "\nAfter the rounds\n{}", results_table(&after, None, style));
-    }
-    text
+    let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
+    let once = |is_wanted: &dyn Fn(u32) -> bool, heading: &str| {
+        let mut part = record.clone();
+        part.measurements.retain(|of| of.round.is_none() && is_wanted(of.phase));
+        match part.measurements.is_empty() {
+            true => String::new(),
+            false => format!("{heading}\n{}", results_table(&part, None, style)),
+        }
+    };
+    let is_before = |phase: u32| first.is_none_or(|first| phase < first);
+    let before = once(&is_before, "Before the rounds");
+    let after = once(&|phase| !is_before(phase), "After the rounds");
+    let parts = [before, rounds_text(record, rounds, style), after];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -4,22 +4,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences};
-use iodyno_fio::FioGenerator;
-use iodyno_host::Depth;
-use iodyno_judge::ClaimBook;
-use iodyno_load::LoadGenerator;
-use iodyno_model::{Rounds, RunRecord, format_duration_ns};
-use iodyno_native::NativeGenerator;
-use iodyno_store::Store;
+use iodyno_campaign::{Order, Plan, Point, Resumed, Study, cost, differences};
 
-use crate::arguments::{Carrying, Resume, RunGenerator, Sweep, SweepOrder};
+use crate::arguments::{Resume, RunGenerator, Sweep, SweepOrder};
 use crate::commands::check::load;
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::commands::study::{
+    Start, allowed, generator, measure, outline, prepared, print, whole_rounds,
+};
 use crate::context::{Context, Usage, read};
-use crate::progress::Display;
 use crate::terminal;
+
+/// The preset that is a command of its own.
+const CHECK: &str = "check";
 
 pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     if arguments.list {
@@ -27,55 +24,118 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     let study = study(arguments)?;
+    let carrying = &arguments.carrying;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
-    let (points, left_out) = allowed(all, &arguments.carrying);
+    let (points, left_out) = match arguments.dry_run && study.preparation.is_some() {
+        // What is prepared has to be allowed anyway.
+        true => (all, 0),
+        false => allowed(all, carrying),
+    };
     whole_rounds(&study, left_out)?;
-    if points.is_empty() {
+    if points.is_empty() && study.preparation.is_none() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
     }
+    if context.is_captured() && !arguments.dry_run {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
     let outline = outline(&study, &points, left_out)?;
+    // A plan's points are told without a look at the machine.
+    if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
+        terminal::print(&(outline + &listed(&points)))?;
+        return Ok(0);
+    }
+    let mut setup = Setup::new(context, &carrying.datasheet)?;
+    let targets = prepared(&study, &setup)?;
+    let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
+    let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
+    if study.preparation.is_some() {
+        let script = study.script(&points, carrying.generator == RunGenerator::Fio)?;
+        sentences.extend(cost(&script, &setup.host, &setup.claims));
+    }
+    let mut outline = outline;
+    for sentence in sentences {
+        let _ = writeln!(outline, "{sentence}");
+    }
     if arguments.dry_run {
-        let mut text = outline;
-        // One round is as the other.
-        let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
-        for (n, point) in shown.enumerate() {
-            let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.target);
+        if let Some(preparing) = &preparing {
+            for sentence in super::prepare::outlook(&setup, preparing, &targets)? {
+                let _ = writeln!(outline, "{sentence}");
+            }
         }
-        terminal::print(&text)?;
+        terminal::print(&(outline + &listed(&points)))?;
         return Ok(0);
     }
     if !context.quiet {
         terminal::note(outline.trim_end());
     }
-    let name = arguments.name.clone().unwrap_or_default();
-    measure(context, &study, &points, &arguments.carrying, Start { name, resumed: None })
+    let (mut generator, for_fio) = generator(carrying)?;
+    let start = Start {
+        study: &study,
+        points: &points,
+        preparing,
+        targets: &targets,
+        name: arguments.name.as_deref().unwrap_or_default(),
+        resumed: None,
+        permission: carrying.permission(),
+    };
+    let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
+    print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
+}
+
+/// Each point in a line.
+fn listed(points: &[Point]) -> String {
+    let mut text = String::new();
+    // One round is as the other.
+    let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
+    for (n, point) in shown.enumerate() {
+        let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.targets.join(" "));
+    }
+    text
 }
 
 pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let record = load(&context.store_to_read()?, &arguments.run)?;
     let study = Study::parse(&record.run.plan, &record.run.plan_name).map_err(|_| {
-        Usage(format!("{}: only what `iodyno sweep` began can go on", arguments.run))
+        let what = "only what `iodyno sweep` or `iodyno prepare` began can go on";
+        Usage(format!("{}: {what}", arguments.run))
     })?;
-    let source = context.source()?;
-    let now = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-    let told = differences(&record, &now)
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    let carrying = &arguments.carrying;
+    let mut setup = Setup::new(context, &carrying.datasheet)?;
+    let told = differences(&record, &setup.host)
         .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
-    let (all, left_out) = allowed(study.points(0), &arguments.carrying);
+    let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
-    let (resumed, left) = Resumed::of(&record, all, study.rounds.as_ref());
+    let (resumed, left) = Resumed::of(&record, all, &study);
+    let targets = prepared(&study, &setup)?;
+    let preparing = match &study.preparation {
+        Some(how) => how.left(&record, &targets)?,
+        None => None,
+    };
     if !context.quiet {
-        terminal::note(&format!("{} of {count} points are left", left.len()));
+        let preparation = if preparing.is_some() { ", and of its preparation" } else { "" };
+        terminal::note(&format!("{} of {count} points are left{preparation}", left.len()));
     }
-    if left.is_empty() {
-        let (mut store, claims) =
-            (context.store()?, context.claims(&arguments.carrying.datasheet)?);
-        return print(context, &mut store, &claims, &record, &arguments.carrying);
+    if left.is_empty() && preparing.is_none() {
+        return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
     }
     whole_rounds(&study, left_out)?;
-    let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
-    measure(context, &study, &left, &arguments.carrying, start)
+    let (mut generator, for_fio) = generator(carrying)?;
+    let start = Start {
+        study: &study,
+        points: &left,
+        preparing,
+        targets: &targets,
+        name: &record.run.name,
+        resumed: Some(resumed),
+        permission: carrying.permission(),
+    };
+    let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
+    print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
 }
 
 /// What the words mean: the plan, and what they change of it.
@@ -114,6 +174,10 @@ fn study(arguments: &Sweep) -> Result<Study> {
             SweepOrder::Random => Order::Random,
         };
     }
+    study.targets_together |= arguments.together;
+    if let Some(purge) = arguments.purge {
+        study.preparation.get_or_insert_default().purge = purge.method();
+    }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;
     if !arguments.target.is_empty() {
@@ -122,6 +186,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if study.targets.is_empty() {
         return Err(Usage("where? --target PATH names a device or a file".into()).into());
     }
+    if let Some(duration_ns) = arguments.duration {
+        study.repeat_for(duration_ns).map_err(Usage)?;
+    }
     // What words and plan come to is checked as if it had been written.
     Ok(Study::parse(&study.to_toml()?, &study.name)?)
 }
@@ -129,7 +196,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
 /// The plan of this name: a preset or a file; a study without anything for none.
 fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
-    if name == "check" {
+    if name == CHECK {
         return Err(Usage("that plan is a command of its own: iodyno check".into()).into());
     }
     if let Some(preset) = Study::preset(name) {
@@ -151,174 +218,9 @@ fn plan(name: Option<&str>) -> Result<Study> {
 
 fn presets() -> String {
     let mut text = String::new();
-    for (name, about) in Study::presets() {
-        let _ = writeln!(text, "{name:12}  {about}");
+    let check = Plan::preset(CHECK).map(|plan| (CHECK, format!("{} (iodyno check)", plan.about)));
+    for (name, about) in check.into_iter().chain(Study::presets()) {
+        let _ = writeln!(text, "{name:15}  {about}");
     }
     text
-}
-
-/// The points that may be measured, and how many write where they may not:
-/// what is there is only read unless --allow-write is given, and a file that
-/// iodyno made is its own.
-fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
-    let count = points.len();
-    let may_write = |point: &Point| {
-        let path = Path::new(&point.target);
-        point.own_file
-            || !carrying.allowing.allow_write.is_empty()
-            || !path.exists()
-            || iodyno_target::is_laid_out(path)
-    };
-    let points: Vec<Point> =
-        points.into_iter().filter(|point| !point.writes() || may_write(point)).collect();
-    let left_out = count - points.len();
-    (points, left_out)
-}
-
-/// Refuses rounds of which points would be left out: they are another test.
-fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
-    if study.rounds.is_some() && left_out > 0 {
-        let why = "its rounds write: --allow-write says what may be written";
-        return Err(Usage(why.into()).into());
-    }
-    Ok(())
-}
-
-/// How many points, how long at most, what is left out.
-fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
-    let before = match study.before.as_str() {
-        "" => String::new(),
-        before => format!("to be done before, since nothing here does it: {before}\n"),
-    };
-    if let Some(rounds) = &study.rounds {
-        return Ok(rounds_outline(study, rounds, points) + &before);
-    }
-    let stop = study.stop().map_err(Usage)?;
-    let timed = points.iter().filter(|point| point.until_known).count();
-    let mut text = format!("{}: {} points", study.name, points.len());
-    if timed > 0 {
-        let most_ns = stop.max_ns as f64 * timed as f64;
-        let _ = write!(
-            text,
-            ", at most {}: each until its rate is known within {} %, but {} at the longest",
-            format_duration_ns(most_ns),
-            stop.precision * 100.0,
-            format_duration_ns(stop.max_ns as f64),
-        );
-    }
-    text.push('\n');
-    if timed < points.len() {
-        let _ = writeln!(text, "{} of them end when their work is done", points.len() - timed);
-    }
-    let writes = points.iter().any(|point| point.until_known && point.writes());
-    if writes && !study.fresh {
-        text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
-    }
-    if left_out > 0 {
-        let _ = writeln!(
-            text,
-            "{left_out} that write are left out: --allow-write says what may be written"
-        );
-    }
-    Ok(text + &before)
-}
-
-/// How many rounds, how long each, and what has to be done before.
-fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
-    let target = points.first().map(|point| &point.target);
-    let of = |round: Option<u32>| {
-        points.iter().filter(move |point| Some(&point.target) == target && point.round == round)
-    };
-    // Without a time of its own a point takes as long as its work does.
-    let time = |ns: Option<u64>| {
-        ns.map_or("as long as it takes".into(), |ns| format_duration_ns(ns as f64))
-    };
-    let lasts = |round| of(round).map(Point::runtime_ns).sum::<Option<u64>>();
-    let most = u64::from(rounds.most);
-    let (each, after) = (lasts(Some(1)), lasts(None));
-    let mut text = format!(
-        "{}: rounds of {} points, {} each, until steady: {} to {} rounds, at most {}\n",
-        study.name,
-        of(Some(1)).count(),
-        time(each),
-        rounds.window,
-        most,
-        time(each.map(|ns| ns * most)),
-    );
-    let count = of(None).count();
-    if count > 0 {
-        let _ = writeln!(text, "points once after them: {count}, {}", time(after));
-    }
-    if study.targets.len() > 1 {
-        text.push_str("on each target, one after the other\n");
-    }
-    text
-}
-
-/// How a study is taken up.
-struct Start {
-    name: String,
-    resumed: Option<Resumed>,
-}
-
-fn measure(
-    context: &Context,
-    study: &Study,
-    points: &[Point],
-    carrying: &Carrying,
-    start: Start,
-) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
-    let for_fio = carrying.generator == RunGenerator::Fio;
-    let (rounds, once) = match &study.rounds {
-        Some(asked) => {
-            let (rounds, once) = InRounds::new(asked.clone(), points);
-            (Some(rounds), once)
-        }
-        None => (None, points.to_vec()),
-    };
-    let script = study.script(&once, for_fio)?;
-    let stop = study.stop().map_err(Usage)?;
-    let early = match study.fresh {
-        _ if for_fio || study.rounds.is_some() => Early::Never,
-        true => Early::All,
-        false => Early::Reads,
-    };
-    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
-    let plan = Plan { rounds, ..plan };
-    let mut setup = Setup::new(context, &carrying.datasheet)?;
-    let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
-        RunGenerator::Native => Box::new(NativeGenerator::new()),
-        RunGenerator::Fio => Box::new(
-            FioGenerator::find(carrying.fio.as_deref())
-                .map_err(|error| Usage(error.to_string()))?,
-        ),
-    };
-    let options =
-        Options { resumed: start.resumed, ..Options::of_jobs(&start.name, carrying.permission()) };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut display);
-    display.finish();
-    print(context, &mut setup.store, &setup.claims, &outcome?, carrying)
-}
-
-/// Judges what was measured and prints it.
-fn print(
-    context: &Context,
-    store: &mut Store,
-    claims: &ClaimBook,
-    record: &RunRecord,
-    carrying: &Carrying,
-) -> Result<u8> {
-    let judging = Judging {
-        claims,
-        baseline: None,
-        expect: None,
-        accept_unjudged: true,
-        table: &carrying.table,
-        shape: Shape::Results,
-    };
-    judge_and_print(context, store, record, &judging)
 }

@@ -43,6 +43,20 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// Settings of the machine that the plan asked for.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of the machine while it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Its file in sysfs.
+    pub path: String,
+    /// What it was before the plan.
+    pub before: String,
+    /// What it was set to.
+    pub value: String,
 }
 
 /// One depth of the search for the depth that suffices.
@@ -132,6 +146,7 @@ impl From<&model::Conditions> for Conditions {
             other_iops: of_number(conditions.other_iops),
             other_bytes_per_s: of_number(conditions.other_bytes_per_s),
             precision_asked: of_number(conditions.precision_asked),
+            settings: conditions.settings.iter().map(Setting::from).collect(),
         }
     }
 }
@@ -150,6 +165,13 @@ impl From<&model::WrittenShare> for Written {
             },
             evidence: written.evidence.clone(),
         }
+    }
+}
+
+impl From<&model::Setting> for Setting {
+    fn from(setting: &model::Setting) -> Self {
+        let model::Setting { path, before, value } = setting.clone();
+        Self { path, before, value }
     }
 }
 

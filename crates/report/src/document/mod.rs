@@ -7,6 +7,7 @@ pub mod comparison;
 mod conditions;
 pub mod drive;
 pub mod estimate;
+mod history;
 pub mod host;
 pub mod measurement;
 pub mod read;
@@ -15,6 +16,7 @@ mod run;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
+pub use history::{HistoryDocument, PastCondition, PastState, history_document};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
@@ -27,6 +29,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("iodyno.run.1.json", schemars::schema_for!(RunDocument).to_value()),
         ("iodyno.list.1.json", schemars::schema_for!(ListDocument).to_value()),
+        ("iodyno.history.1.json", schemars::schema_for!(HistoryDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),

@@ -51,6 +51,13 @@ fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     }
     put("others' I/O", known.other_iops.map(|iops| format!("{} IOPS", format_count(iops))));
     put("others' bytes", known.other_bytes_per_s.map(format_mb_per_s));
+    for setting in &known.settings {
+        let was = match setting.before == setting.value {
+            true => "as it was".to_owned(),
+            false => format!("was {}", setting.before),
+        };
+        put("set", Some(format!("{} = {} ({was})", setting.path, setting.value)));
+    }
     known.target_remarks.iter().for_each(|remark| put("remark", Some(remark.clone())));
     known.shortfalls.iter().for_each(|shortfall| put("shortfall", Some(shortfall.clone())));
 }

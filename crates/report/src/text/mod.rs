@@ -11,6 +11,7 @@ pub(crate) mod figure;
 pub(crate) mod findings;
 pub(crate) mod fleet;
 pub(crate) mod grid;
+mod history;
 pub(crate) mod host;
 pub(crate) mod ink;
 pub(crate) mod jobs;
@@ -21,6 +22,7 @@ mod results;
 mod rounds;
 mod rules;
 pub(crate) mod runs;
+mod scaling;
 pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
@@ -30,6 +32,7 @@ pub use comparison::{comparison_text, workload_title};
 pub use drives::drives_table;
 pub use findings::findings_text;
 pub use fleet::fleet_text;
+pub use history::history_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
 pub use layouts::layouts_text;
@@ -39,6 +42,7 @@ pub use results::results_table;
 pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
+pub use scaling::scaling_text;
 
 pub use words::clean;
 

@@ -102,6 +102,11 @@ fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
     ends.into_iter().find(unique).map_or(id, |end| &id[..end])
 }
 
+/// So much of a run's id as tells most runs apart.
+pub(super) fn shortened(id: &str) -> String {
+    clean(id.get(..SHORTEST_ID).unwrap_or(id))
+}
+
 pub(crate) fn started(run: &Run) -> String {
     utc(run.started_ns)
 }

@@ -7,7 +7,7 @@ use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies
 
 use super::{DocumentError, time_ns};
 use crate::document::account::Account;
-use crate::document::conditions::{Conditions, CpuUse, Written, WrittenState};
+use crate::document::conditions::{Conditions, CpuUse, Setting, Written, WrittenState};
 use crate::document::estimate::{Estimate, Interval};
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
 
@@ -209,7 +209,13 @@ fn conditions(of: &Conditions) -> model::Conditions {
         other_iops: of.other_iops,
         other_bytes_per_s: of.other_bytes_per_s,
         precision_asked: of.precision_asked,
+        settings: of.settings.iter().map(setting).collect(),
     }
+}
+
+fn setting(of: &Setting) -> model::Setting {
+    let Setting { path, before, value } = of.clone();
+    model::Setting { path, before, value }
 }
 
 fn written(of: &Written) -> Option<model::WrittenShare> {

@@ -1,0 +1,112 @@
+//! The workload that conditions drives (SNIA SSS PTS: workload dependent
+//! preconditioning): rounds of it, until all of them are steady.
+
+use iodyno_job::parse_seconds;
+use iodyno_job::script::Script;
+use iodyno_model::{Metric, Rounds, RunRecord, Tracked};
+use iodyno_target::Target;
+
+use super::Preparation;
+use crate::plan::PlanError;
+use crate::resume::Resumed;
+use crate::rounds::InRounds;
+use crate::study::{Order, Study, StudyStep, Until};
+
+/// What a round is looked at by is this part of it, the first one.
+const CHECK: u64 = 30;
+/// Names of the two parts of a round.
+const POINTS: [&str; 2] = ["check", "condition"];
+
+/// Options that a workload has unless it says otherwise: random data and
+/// offsets, other ones in each round.
+const USUAL: [(&str, &str); 9] = [
+    ("ioengine", "auto"),
+    ("direct", "1"),
+    ("rw", "randwrite"),
+    ("bs", "4k"),
+    ("iodepth", "32"),
+    ("refill_buffers", "1"),
+    ("norandommap", "1"),
+    ("randrepeat", "0"),
+    ("time_based", "1"),
+];
+
+/// The rounds that condition drives, ready to be carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conditioning {
+    /// As it was typed.
+    pub(crate) workload: String,
+    pub(crate) script: Script,
+    pub(crate) rounds: InRounds,
+    /// How long they take at most, ns.
+    pub(super) most_ns: u64,
+}
+
+impl Preparation {
+    /// When the rounds that condition a drive are over; `None`: it is not conditioned.
+    pub fn rounds(&self) -> Option<Rounds> {
+        self.condition.as_ref()?;
+        let track = vec![Tracked { point: POINTS[0].into(), metric: Metric::Iops }];
+        Some(Rounds { track, ..Rounds::default() })
+    }
+
+    /// The rounds as a plan of their own.
+    pub(super) fn study(&self, targets: &[Target]) -> Result<Option<Study>, PlanError> {
+        let Some((rounds, workload)) = self.rounds().zip(self.condition.as_ref()) else {
+            return Ok(None);
+        };
+        let form = |text: String| PlanError::Form { name: "preparation".into(), text };
+        let mut study = Study::named("preparation");
+        study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
+        study.targets_together = true;
+        study.order = Order::Written;
+        study.rounds = Some(rounds);
+        for (option, value) in USUAL {
+            study.job.insert(option.into(), value.into());
+        }
+        for word in workload.split_whitespace().filter(|word| *word != "random") {
+            let Some((option, value)) = word.split_once('=') else {
+                let what = "OPTION=VALUE was expected, as in rw=randwrite bs=4k, or `random`";
+                return Err(form(format!("condition: {word}: {what}")));
+            };
+            study.job.insert(option.into(), value.into());
+        }
+        let round_ns = parse_seconds(&self.round).map_err(form)?;
+        let check_ns = (round_ns / CHECK).max(1000);
+        let lasts = [check_ns, round_ns.saturating_sub(check_ns).max(1000)];
+        study.steps = POINTS
+            .iter()
+            .zip(lasts)
+            .map(|(name, ns)| StudyStep {
+                name: (*name).into(),
+                until: Until::Done,
+                job: [("runtime".into(), format!("{}us", ns / 1000).into())].into(),
+                ..StudyStep::default()
+            })
+            .collect();
+        Study::parse(&study.to_toml()?, "preparation").map(Some)
+    }
+
+    /// The rounds on `targets`, of which `record` lacks some; `None`: none.
+    pub(super) fn conditioning(
+        &self,
+        targets: &[Target],
+        record: Option<&RunRecord>,
+    ) -> Result<Option<Conditioning>, PlanError> {
+        let Some(study) = self.study(targets)? else { return Ok(None) };
+        let (Some(asked), Some(workload)) = (study.rounds.clone(), self.condition.clone()) else {
+            return Ok(None);
+        };
+        let mut points = study.points(0);
+        if let Some(record) = record {
+            points = Resumed::of(record, points, &study).1;
+        }
+        if points.is_empty() {
+            return Ok(None);
+        }
+        let most_ns = points.iter().filter_map(|point| point.runtime_ns()).sum();
+        let (rounds, once) = InRounds::new(asked, &points);
+        let script = study.script(&once, false)?;
+        Ok(Some(Conditioning { workload, script, rounds, most_ns }))
+    }
+}

@@ -1,0 +1,121 @@
+//! Settings that are in effect, and the way back.
+
+use std::io;
+
+use iodyno_model::Setting;
+use iodyno_store::{JournalEntry, SettingChange, Store};
+
+use super::{Restored, Sysfs, Wanted, restore};
+use crate::error::CampaignError;
+
+/// What a run has set, with its entries in the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    sysfs: Sysfs,
+    changed: Vec<(i64, SettingChange)>,
+    /// What of it is a condition of the measurements.
+    pub(crate) conditions: Vec<Setting>,
+}
+
+impl Applied {
+    /// Sets everything that is `wanted`; each stands in the journal before.
+    ///
+    /// # Errors
+    /// What cannot be set, after all is as it was.
+    pub(crate) fn new(
+        sysfs: Sysfs,
+        store: &mut Store,
+        run_id: &str,
+        wanted: &[Wanted],
+    ) -> Result<Self, CampaignError> {
+        let mut applied = Self { sysfs, ..Self::default() };
+        for one in wanted {
+            if let Err(error) = applied.set(store, run_id, one) {
+                let left = applied.restore(store, run_id)?;
+                return Err(left.into_iter().next().map_or(error, CampaignError::Setting));
+            }
+        }
+        Ok(applied)
+    }
+
+    fn set(
+        &mut self,
+        store: &mut Store,
+        run_id: &str,
+        wanted: &Wanted,
+    ) -> Result<(), CampaignError> {
+        let Wanted { path, value, with_it } = wanted;
+        let refused = |error: io::Error| {
+            let choice = self.sysfs.choice(path);
+            let choice = choice.map_or(String::new(), |choice| format!("; it takes {choice}"));
+            let why = match error.kind() {
+                io::ErrorKind::NotFound => "this machine does not have it".to_owned(),
+                io::ErrorKind::PermissionDenied => "only root may set it".to_owned(),
+                _ => format!("{error}{choice}"),
+            };
+            CampaignError::Setting(format!("{path} cannot be set to {value}: {why}"))
+        };
+        let before = self.sysfs.value(path).map_err(refused)?;
+        let setting = Setting { path: of_all(path), before: before.clone(), value: value.clone() };
+        if before != *value {
+            let with_it = with_it.as_ref().map(|path| Ok((path.clone(), self.sysfs.value(path)?)));
+            let change = SettingChange {
+                path: path.clone(),
+                before: before.clone(),
+                value: value.clone(),
+                with_it: with_it.transpose().map_err(refused)?,
+            };
+            let ordinal = store.journal_add(run_id, &JournalEntry::Setting(change.clone()))?;
+            self.changed.push((ordinal, change));
+            self.sysfs.set(path, value).map_err(refused)?;
+            let now = self.sysfs.value(path).map_err(refused)?;
+            if now != *value {
+                // What it made of it is ours, too.
+                self.sysfs.set(path, &before).map_err(refused)?;
+                let what = format!("{path} cannot be set to {value}: the kernel made {now} of it");
+                return Err(CampaignError::Setting(what));
+            }
+        }
+        if !self.conditions.contains(&setting) {
+            self.conditions.push(setting);
+        }
+        Ok(())
+    }
+
+    /// Restores what is still as it was set, the last one first. What cannot
+    /// be restored stays in the journal, and is told.
+    pub(crate) fn restore(
+        &mut self,
+        store: &mut Store,
+        run_id: &str,
+    ) -> Result<Vec<String>, CampaignError> {
+        let mut told = Vec::new();
+        while let Some((ordinal, change)) = self.changed.pop() {
+            let SettingChange { path, before, .. } = &change;
+            match restore(&self.sysfs, &change) {
+                Ok(restored) => {
+                    if restored == Restored::NotOurs {
+                        told.push(format!(
+                            "{path} was set by somebody else meanwhile and is left so"
+                        ));
+                    }
+                    store.journal_done(run_id, ordinal)?;
+                }
+                Err(error) => {
+                    told.push(format!(
+                        "{path} is not {before} as before: {error}; iodyno clean-up tries it again"
+                    ));
+                }
+            }
+        }
+        Ok(told)
+    }
+}
+
+/// A path with `cpu*` for the CPU: of hundreds that are all the same one is told.
+fn of_all(path: &str) -> String {
+    let is_cpu =
+        |part: &&str| part.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
+    let part = |part| if is_cpu(&part) { "cpu*" } else { part };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,158 @@
+//! Settings of the machine that a plan asks for: set before anything is
+//! measured, and what they were before restored after it.
+
+mod applied;
+mod sysfs;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use iodyno_host::Source;
+use iodyno_model::{BlockDevice, Host};
+use iodyno_target::resolve;
+use serde::{Deserialize, Serialize};
+
+use crate::error::CampaignError;
+
+pub(crate) use applied::Applied;
+pub(crate) use sysfs::{Restored, Sysfs, restore};
+
+/// `[settings]` of a plan; what it does not name stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// I/O scheduler of the disks under the targets: `none`, `mq-deadline`, `bfq`, `kyber`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Requests that each hardware queue of the disks under the targets holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<u32>,
+    /// Frequency governor of all CPUs: `performance`, `powersave`, `schedutil`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+}
+
+/// One file that is to hold a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// In sysfs, `/sys/block/nvme0n1/queue/scheduler`.
+    path: String,
+    value: String,
+    /// What the kernel sets anew when it is written, to be put back with it.
+    with_it: Option<String>,
+}
+
+impl Settings {
+    /// It asks for nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it sets on `host` for these targets, in sentences.
+    ///
+    /// # Errors
+    /// A target that stands on no disk, or that cannot be found.
+    pub fn outline(&self, targets: &[String], host: &Host) -> Result<Vec<String>, CampaignError> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut sentences = Vec::new();
+        let disks = if self.is_of_queues() { disks(targets, host)? } else { Vec::new() };
+        for disk in disks {
+            let queue = &disk.queue;
+            let is = |value: Option<String>| value.unwrap_or("not known".into());
+            if let Some(scheduler) = &self.scheduler {
+                let now = is(queue.scheduler.value());
+                sentences.push(format!(
+                    "Sets the scheduler of {} to {scheduler} (it is {now}).",
+                    disk.name
+                ));
+            }
+            if let Some(requests) = self.nr_requests {
+                let now = is(queue.nr_requests.value().map(|now| now.to_string()));
+                sentences.push(format!(
+                    "Sets nr_requests of {} to {requests} (it is {now}).",
+                    disk.name
+                ));
+            }
+        }
+        if let Some(governor) = &self.governor {
+            let now = host.cpus.governor.value().unwrap_or("not known".into());
+            sentences.push(format!(
+                "Sets the governor of all CPUs to {governor} (that of CPU 0 is {now})."
+            ));
+        }
+        sentences.push("What was set before is restored at the end.".into());
+        Ok(sentences)
+    }
+
+    const fn is_of_queues(&self) -> bool {
+        self.scheduler.is_some() || self.nr_requests.is_some()
+    }
+
+    /// The files to be written, in their order.
+    pub(crate) fn wanted(
+        &self,
+        targets: &[String],
+        host: &Host,
+        source: &dyn Source,
+    ) -> Result<Vec<Wanted>, CampaignError> {
+        let mut wanted = Vec::new();
+        let disks = if self.is_of_queues() { disks(targets, host)? } else { Vec::new() };
+        for disk in disks {
+            for queue in iodyno_host::queue_owners(source, &disk.name) {
+                let file = |name: &str| format!("/sys/block/{queue}/queue/{name}");
+                if let Some(scheduler) = &self.scheduler {
+                    wanted.push(Wanted {
+                        path: file("scheduler"),
+                        value: scheduler.clone(),
+                        with_it: Some(file("nr_requests")),
+                    });
+                }
+                if let Some(requests) = self.nr_requests {
+                    let (path, value) = (file("nr_requests"), requests.to_string());
+                    wanted.push(Wanted { path, value, with_it: None });
+                }
+            }
+        }
+        if let Some(governor) = &self.governor {
+            let Some(online) = host.cpus.online.get() else {
+                return Err(CampaignError::Setting("which CPUs are online is not known".into()));
+            };
+            wanted.extend(online.iter().map(|cpu| Wanted {
+                path: format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+                value: governor.clone(),
+                with_it: None,
+            }));
+        }
+        Ok(wanted)
+    }
+}
+
+/// The disks at the bottom of all layers under `targets`, each once.
+fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>, CampaignError> {
+    let mut disks: Vec<&BlockDevice> = Vec::new();
+    for target in targets {
+        // A file that does not exist yet will be where its directory is.
+        let path = Path::new(target);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let there = match path.exists() {
+            true => target.clone(),
+            false => parent.unwrap_or(Path::new(".")).display().to_string(),
+        };
+        let resolved = resolve(host, &there)?;
+        let devices = resolved.iter().filter_map(|target| target.device());
+        let found: Vec<&BlockDevice> = devices.flat_map(|device| host.bottom_of(device)).collect();
+        if found.is_empty() {
+            let what = format!("{target} stands on no disk whose queue could be set");
+            return Err(CampaignError::Setting(what));
+        }
+        for disk in found {
+            if disks.iter().all(|known| known.name != disk.name) {
+                disks.push(disk);
+            }
+        }
+    }
+    Ok(disks)
+}

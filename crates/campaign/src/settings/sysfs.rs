@@ -1,0 +1,110 @@
+//! The one place where sysfs is written.
+
+use std::io;
+use std::path::PathBuf;
+
+use iodyno_store::SettingChange;
+
+/// sysfs of this machine, or a folder that a test has in its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Sysfs {
+    root: PathBuf,
+}
+
+impl Default for Sysfs {
+    fn default() -> Self {
+        Self { root: PathBuf::from("/") }
+    }
+}
+
+impl Sysfs {
+    #[cfg(test)]
+    pub(super) fn at(root: &std::path::Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// What a file is set to: of a choice (`mq-deadline [none]`) what is chosen.
+    pub(super) fn value(&self, path: &str) -> io::Result<String> {
+        let text = std::fs::read_to_string(self.file(path)?)?;
+        let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        Ok(chosen.map_or(text.trim(), |(chosen, _)| chosen).to_owned())
+    }
+
+    /// What a file offers to choose from, where it says so.
+    pub(super) fn choice(&self, path: &str) -> Option<String> {
+        let beside = path.replace("scaling_governor", "scaling_available_governors");
+        let text = std::fs::read_to_string(self.file(&beside).ok()?).ok()?;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (words.len() > 1).then(|| words.join(", ").replace(['[', ']'], ""))
+    }
+
+    pub(super) fn set(&self, path: &str, value: &str) -> io::Result<()> {
+        // They are there already: nothing is created.
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).truncate(true).open(self.file(path)?)?;
+        io::Write::write_all(&mut file, value.as_bytes())
+    }
+
+    /// A journal is a file that anybody may have written: nothing but what a
+    /// plan can set is ever touched.
+    fn file(&self, path: &str) -> io::Result<PathBuf> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let is_known = match parts.as_slice() {
+            ["", "sys", "block", disk, "queue", "scheduler" | "nr_requests"] => {
+                !disk.is_empty() && !disk.starts_with('.')
+            }
+            [
+                "",
+                "sys",
+                "devices",
+                "system",
+                "cpu",
+                cpu,
+                "cpufreq",
+                "scaling_governor" | "scaling_available_governors",
+            ] => cpu.strip_prefix("cpu").is_some_and(|n| n.parse::<u32>().is_ok()),
+            _ => false,
+        };
+        match is_known {
+            true => Ok(self.root.join(&path[1..])),
+            false => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no setting of a plan's"))
+            }
+        }
+    }
+}
+
+/// What came of restoring a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restored {
+    /// It is what it was.
+    Yes,
+    /// Somebody set it to something else meanwhile, which stays.
+    NotOurs,
+    /// The device or CPU is gone, and the setting with it.
+    Gone,
+}
+
+/// Restores what a journal says of a setting, if it is still what was set.
+///
+/// # Errors
+/// The kernel does not take the value that it had.
+pub(crate) fn restore(sysfs: &Sysfs, change: &SettingChange) -> io::Result<Restored> {
+    let SettingChange { path, before, value, with_it } = change;
+    let now = match sysfs.value(path) {
+        Ok(now) => now,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::Gone),
+        Err(error) => return Err(error),
+    };
+    if now == *before {
+        return Ok(Restored::Yes);
+    }
+    if now != *value {
+        return Ok(Restored::NotOurs);
+    }
+    sysfs.set(path, before)?;
+    if let Some((path, before)) = with_it {
+        sysfs.set(path, before)?;
+    }
+    Ok(Restored::Yes)
+}

@@ -1,0 +1,182 @@
+//! Settings in a folder that stands for sysfs.
+
+use std::path::PathBuf;
+
+use iodyno_model::{Origin, Run, RunState};
+use iodyno_store::{JournalEntry, SettingChange, Store};
+
+use super::*;
+
+const SCHEDULER: &str = "/sys/block/sda/queue/scheduler";
+const REQUESTS: &str = "/sys/block/sda/queue/nr_requests";
+const RUN: &str = "0001";
+
+/// A machine of two CPUs and a disk, and the journal of a run that is over.
+struct Machine {
+    folder: tempfile::TempDir,
+    store: Store,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut machine = Self { folder, store: Store::in_memory().unwrap() };
+        machine.write(SCHEDULER, "mq-deadline");
+        machine.write(REQUESTS, "256");
+        machine.write(&governor(0), "powersave");
+        machine.write(&governor(1), "powersave");
+        let run = Run {
+            id: RUN.into(),
+            name: String::new(),
+            command: String::new(),
+            state: RunState::Interrupted,
+            started_ns: 0,
+            ended_ns: None,
+            writer: String::new(),
+            plan_name: String::new(),
+            plan: String::new(),
+            origin: Origin::Measured,
+            targets: Vec::new(),
+            skipped: Vec::new(),
+        };
+        machine.store.create_run(&run).unwrap();
+        machine
+    }
+
+    fn file(&self, path: &str) -> PathBuf {
+        self.folder.path().join(&path[1..])
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let file = self.file(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.file(path)).unwrap()
+    }
+
+    /// All that can be set.
+    fn state(&self) -> Vec<String> {
+        let files = [SCHEDULER.to_owned(), REQUESTS.to_owned(), governor(0), governor(1)];
+        files.iter().map(|file| self.read(file)).collect()
+    }
+
+    fn apply(&mut self, wanted: &[Wanted]) -> Result<Applied, CampaignError> {
+        Applied::new(Sysfs::at(self.folder.path()), &mut self.store, RUN, wanted)
+    }
+
+    fn pending(&self) -> usize {
+        self.store.journal_pending(Some(RUN)).unwrap().len()
+    }
+}
+
+fn governor(cpu: u32) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
+}
+
+fn wanted(path: &str, value: &str) -> Wanted {
+    Wanted { path: path.into(), value: value.into(), with_it: None }
+}
+
+fn all() -> Vec<Wanted> {
+    vec![
+        Wanted { with_it: Some(REQUESTS.into()), ..wanted(SCHEDULER, "none") },
+        wanted(REQUESTS, "64"),
+        wanted(&governor(0), "performance"),
+        wanted(&governor(1), "performance"),
+    ]
+}
+
+#[test]
+fn what_was_set_is_restored() {
+    let mut machine = Machine::new();
+    let before = machine.state();
+    let mut applied = machine.apply(&all()).unwrap();
+    assert_eq!(machine.state(), ["none", "64", "performance", "performance"]);
+    assert_eq!(machine.pending(), 4);
+    // A condition of all CPUs is told once.
+    assert_eq!(applied.conditions.len(), 3);
+    assert_eq!(applied.conditions[2].path, "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor");
+    assert_eq!((&*applied.conditions[1].before, &*applied.conditions[1].value), ("256", "64"));
+    // The kernel sets it anew with the scheduler.
+    machine.write(SCHEDULER, "none");
+    assert_eq!(applied.restore(&mut machine.store, RUN).unwrap(), Vec::<String>::new());
+    assert_eq!(machine.state(), before);
+    assert_eq!(machine.pending(), 0);
+}
+
+#[test]
+fn what_is_so_already_is_a_condition_and_no_change() {
+    let mut machine = Machine::new();
+    let applied = machine.apply(&[wanted(SCHEDULER, "mq-deadline")]).unwrap();
+    assert_eq!((applied.conditions.len(), machine.pending()), (1, 0));
+}
+
+#[test]
+fn what_cannot_be_set_leaves_all_as_it_was() {
+    let mut machine = Machine::new();
+    let before = machine.state();
+    let mut wanted_too = all();
+    wanted_too.push(wanted("/sys/block/sdb/queue/scheduler", "none"));
+    let said = machine.apply(&wanted_too).unwrap_err().to_string();
+    assert!(said.contains("sdb/queue/scheduler cannot be set to none"), "{said}");
+    assert_eq!((machine.state(), machine.pending()), (before, 0));
+}
+
+#[test]
+fn what_somebody_else_set_since_is_left_alone() {
+    let mut machine = Machine::new();
+    let mut applied = machine.apply(&all()).unwrap();
+    machine.write(REQUESTS, "128");
+    std::fs::remove_file(machine.file(&governor(1))).unwrap();
+    let told = applied.restore(&mut machine.store, RUN).unwrap();
+    assert_eq!(told.len(), 1, "a CPU that is gone needs nothing: {told:?}");
+    assert!(told[0].contains("nr_requests was set by somebody else"), "{told:?}");
+    assert_eq!((machine.read(&governor(0)), machine.pending()), ("powersave".into(), 0));
+}
+
+#[test]
+fn after_a_kill_the_journal_restores_it() {
+    let mut machine = Machine::new();
+    let before = machine.state();
+    drop(machine.apply(&all()).unwrap());
+    let sysfs = Sysfs::at(machine.folder.path());
+    for pending in machine.store.journal_pending(Some(RUN)).unwrap() {
+        let JournalEntry::Setting(change) = pending.entry else { panic!() };
+        assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
+        // As often as one likes.
+        assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
+    }
+    assert_eq!(machine.state(), before);
+}
+
+#[test]
+fn a_journal_that_was_tampered_with_touches_nothing_else() {
+    let machine = Machine::new();
+    let sysfs = Sysfs::at(machine.folder.path());
+    let others = [
+        "/etc/passwd",
+        "/sys/block/sda/queue/../../../../etc/passwd",
+        "/sys/block/../queue/scheduler",
+        "/sys/block/sda/queue/wbt_lat_usec",
+        "/sys/devices/system/cpu/cpu0/cpufreq/../online",
+        "/sys/devices/system/cpu/cpu0/../cpufreq/scaling_governor",
+        "sys/block/sda/queue/scheduler",
+        "",
+    ];
+    for path in others {
+        if path.len() > 1 && !path.contains("..") && path.starts_with('/') {
+            machine.write(path, "set");
+        }
+        let change = SettingChange {
+            path: path.into(),
+            before: "before".into(),
+            value: "set".into(),
+            with_it: Some((path.into(), "before".into())),
+        };
+        assert!(restore(&sysfs, &change).is_err(), "{path}");
+    }
+    assert_eq!(machine.read("/etc/passwd"), "set");
+}

@@ -1,0 +1,175 @@
+//! More and more simulated drives at once, which share what limits them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::atomic::AtomicBool;
+
+use iodyno_campaign::{
+    Early, Event, InScaling, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
+};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::{ClaimBook, Growth};
+use iodyno_load::{
+    ClearedJob, LoadError, LoadGenerator, Noise, Observer, PhaseReport, ProbeSample,
+    SimulatedDrive, SimulatedGenerator,
+};
+use iodyno_model::{Origin, RunRecord};
+use iodyno_store::Store;
+use iodyno_target::{Permission, ReadClearance};
+
+/// Drives of 100 000 IOPS each, of which all together have no more than `shared`.
+struct Shared {
+    inside: SimulatedGenerator,
+    shared: f64,
+}
+
+impl LoadGenerator for Shared {
+    fn source(&self) -> String {
+        self.inside.source()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        let iops_max = (self.shared / jobs.len() as f64).min(100e3);
+        let noise = Noise::White(0.01);
+        for job in jobs {
+            let drive = SimulatedDrive { iops_max, noise, ..SimulatedDrive::default() };
+            self.inside.set_drive(&job.target(), drive);
+        }
+        self.inside.run(jobs, observer)
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        self.inside.probe(target, offsets, bytes, max_ns)
+    }
+}
+
+/// Keeps what is told.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Watcher for Told {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Warning(sentence) = event {
+            self.0.push((*sentence).to_owned());
+        }
+    }
+}
+
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Store,
+    study: Study,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::create_dir(folder.path().join("sys")).unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let targets: Vec<_> = (0..5).map(|n| at.join(format!("drive{n}"))).collect();
+        let text = format!(
+            "format = \"iodyno.plan/1\"\nname = \"scaling\"\norder = \"written\"\n\
+             targets = {targets:?}\n[scaling]\nleast_gain_percent = 25.0\n\
+             [job]\nsize = \"1m\"\nbs = \"4k\"\niodepth = 64\ntime_based = 1\nruntime = \"1s\"\n\
+             [[step]]\nname = \"read\"\nuntil = \"done\"\njob = {{ rw = \"randread\" }}\n\
+             [[step]]\nname = \"write\"\nuntil = \"done\"\njob = {{ rw = \"randwrite\" }}\n"
+        );
+        let study = Study::parse(&text, "scaling").unwrap();
+        Self { folder, store: Store::in_memory().unwrap(), study }
+    }
+
+    fn run(
+        &mut self,
+        shared: f64,
+        points: &[Point],
+        resumed: Option<Resumed>,
+    ) -> (RunRecord, Told) {
+        let source = Captured::open(self.folder.path()).unwrap();
+        let host = snapshot(&source, Depth::Full);
+        let script = self.study.script(points, false).unwrap();
+        let stop = self.study.stop().unwrap();
+        let text = self.study.to_toml().unwrap();
+        let plan = Plan::of_study("scaling", script, text, stop, Early::Never);
+        let scaling = InScaling { asked: self.study.scaling.unwrap(), points: points.to_vec() };
+        let plan = Plan { scaling: Some(scaling), ..plan };
+        let options = Options {
+            resumed,
+            origin: Origin::Simulated,
+            ..Options::of_jobs("", Permission::default())
+        };
+        let mut told = Told::default();
+        let mut tools = Tools {
+            source: &source,
+            generator: &mut Shared { inside: SimulatedGenerator::new(7), shared },
+            claims: &ClaimBook::builtin(),
+            store: &mut self.store,
+            watcher: &mut told,
+            interrupted: &AtomicBool::new(false),
+        };
+        let id = carry_out(&mut tools, &plan, &host, &[], &options).unwrap();
+        (self.store.load(&id).unwrap(), told)
+    }
+}
+
+/// (name, drives) of all that was measured.
+fn measured(record: &RunRecord) -> Vec<(&str, usize)> {
+    record.measurements.iter().map(|of| (of.name.as_str(), of.targets.len())).collect()
+}
+
+#[test]
+fn drives_are_added_until_one_more_brings_nothing() {
+    let mut stage = Stage::new();
+    let points = stage.study.points(0);
+    assert_eq!(points.len(), 10);
+    let (record, told) = stage.run(300e3, &points, None);
+    // The fourth shows that three have all that there is.
+    let drives = |name| (1..=4).map(move |drives| (name, drives));
+    assert_eq!(measured(&record), drives("read").chain(drives("write")).collect::<Vec<_>>());
+    assert_eq!(told.0.len(), 2, "{:?}", told.0);
+    assert!(told.0[0].contains("read: the aggregate stopped growing at 3 drives"), "{:?}", told.0);
+    // Each drive's part is known, and they add up to the whole.
+    let last = &record.measurements[3];
+    assert_eq!(last.parts.len(), 4);
+    let rate = |results: &[iodyno_model::DirectionResult]| results[0].iops.unwrap().value;
+    let sum: f64 = last.parts.iter().map(|part| rate(&part.results)).sum();
+    assert!((sum / rate(&last.total) - 1.0).abs() < 0.01, "{sum}");
+    assert!((rate(&last.total) / 300e3 - 1.0).abs() < 0.02, "{:?}", last.total[0].iops);
+    // Nothing of it is left, nor are the drives that were not needed.
+    let (_, left) = Resumed::of(&record, points, &stage.study);
+    assert_eq!(left, []);
+}
+
+#[test]
+fn drives_that_share_nothing_are_all_added() {
+    let mut stage = Stage::new();
+    let points = stage.study.points(0);
+    let (record, told) = stage.run(1e9, &points, None);
+    assert_eq!(record.measurements.len(), 10);
+    assert!(told.0[0].contains("grew up to 5 drives"), "{:?}", told.0);
+    let asked = stage.study.scaling.unwrap();
+    let reads = record.measurements.iter().filter(|of| of.name == "read");
+    let found = Growth::of(&asked, reads);
+    assert!((found.aggregates[4] / found.aggregates[0] - 5.0).abs() < 0.1, "{found:?}");
+}
+
+#[test]
+fn a_run_goes_on_with_the_next_drive() {
+    let mut stage = Stage::new();
+    let points = stage.study.points(0);
+    let (before, _) = stage.run(300e3, &points[..2], None);
+    let (resumed, left) = Resumed::of(&before, points, &stage.study);
+    assert_eq!(left.len(), 8);
+    let (record, told) = stage.run(300e3, &left, Some(resumed));
+    assert_eq!(measured(&record).len(), 8);
+    assert!(told.0[0].contains("read: the aggregate stopped growing at 3 drives"), "{:?}", told.0);
+}

@@ -1,0 +1,146 @@
+//! Studies carried out: what `sweep`, `resume` and `prepare` have in common.
+
+mod outline;
+
+use std::path::Path;
+
+use anyhow::Result;
+use iodyno_campaign::{
+    Early, InRounds, InScaling, Options, Plan, Point, Preparing, Resumed, Study,
+};
+use iodyno_fio::FioGenerator;
+use iodyno_judge::ClaimBook;
+use iodyno_load::LoadGenerator;
+use iodyno_model::RunRecord;
+use iodyno_native::NativeGenerator;
+use iodyno_store::Store;
+use iodyno_target::{Permission, Target, resolve_all};
+
+use crate::arguments::{Carrying, RunGenerator, Table};
+use crate::commands::setup::Setup;
+use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::context::{Context, Usage};
+use crate::progress::Display;
+use crate::terminal;
+
+pub(crate) use outline::outline;
+
+/// The points that may be measured, and how many write where they may not:
+/// what is there is only read unless --allow-write is given, and a file that
+/// iodyno made is its own.
+pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
+    let count = points.len();
+    let may_write = |point: &Point| {
+        let is_ours = |target: &String| {
+            let path = Path::new(target);
+            !path.exists() || iodyno_target::is_laid_out(path)
+        };
+        point.own_file
+            || !carrying.allowing.allow_write.is_empty()
+            || point.targets.iter().all(is_ours)
+    };
+    let points: Vec<Point> =
+        points.into_iter().filter(|point| !point.writes() || may_write(point)).collect();
+    let left_out = count - points.len();
+    (points, left_out)
+}
+
+/// Refuses rounds of which points would be left out: they are another test.
+pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
+    if study.rounds.is_some() && left_out > 0 {
+        let why = "its rounds write: --allow-write says what may be written";
+        return Err(Usage(why.into()).into());
+    }
+    Ok(())
+}
+
+/// What a study prepares, as devices; none where it prepares nothing.
+pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
+    Ok(match study.preparation {
+        Some(_) => resolve_all(&setup.host, &study.targets)?,
+        None => Vec::new(),
+    })
+}
+
+/// How a study is taken up.
+pub(crate) struct Start<'a> {
+    pub(crate) study: &'a Study,
+    /// Those that are to be measured.
+    pub(crate) points: &'a [Point],
+    /// What is done to `targets` before.
+    pub(crate) preparing: Option<Preparing>,
+    pub(crate) targets: &'a [Target],
+    /// Name of the run.
+    pub(crate) name: &'a str,
+    pub(crate) resumed: Option<Resumed>,
+    pub(crate) permission: Permission,
+}
+
+/// Measures; the run with all that was recorded of it.
+pub(crate) fn measure(
+    context: &Context,
+    setup: &mut Setup,
+    start: Start<'_>,
+    generator: &mut dyn LoadGenerator,
+    for_fio: bool,
+) -> Result<RunRecord> {
+    let Start { study, points, .. } = start;
+    let (rounds, once) = match &study.rounds {
+        Some(asked) => {
+            let (rounds, once) = InRounds::new(asked.clone(), points);
+            (Some(rounds), once)
+        }
+        None => (None, points.to_vec()),
+    };
+    let script = study.script(&once, for_fio)?;
+    let stop = study.stop().map_err(Usage)?;
+    let early = match study.fresh {
+        _ if for_fio || study.rounds.is_some() => Early::Never,
+        true => Early::All,
+        false => Early::Reads,
+    };
+    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
+    let plan = Plan {
+        rounds,
+        scaling: study.scaling.map(|asked| InScaling { asked, points: once }),
+        preparation: start.preparing,
+        settings: study.settings.clone(),
+        ..plan
+    };
+    let options =
+        Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
+    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let outcome = setup.carry_out(&plan, start.targets, &options, generator, &mut display);
+    display.finish();
+    outcome
+}
+
+/// The load generator that was asked for, and whether it is fio.
+pub(crate) fn generator(carrying: &Carrying) -> Result<(Box<dyn LoadGenerator>, bool)> {
+    Ok(match carrying.generator {
+        RunGenerator::Native => (Box::new(NativeGenerator::new()), false),
+        RunGenerator::Fio => {
+            let fio = FioGenerator::find(carrying.fio.as_deref());
+            (Box::new(fio.map_err(|error| Usage(error.to_string()))?), true)
+        }
+    })
+}
+
+/// Judges what was measured and prints it.
+pub(crate) fn print(
+    context: &Context,
+    store: &mut Store,
+    claims: &ClaimBook,
+    record: &RunRecord,
+    table: &Table,
+) -> Result<u8> {
+    let judging = Judging {
+        claims,
+        baseline: None,
+        expect: None,
+        accept_unjudged: true,
+        table,
+        shape: Shape::Results,
+    };
+    judge_and_print(context, store, record, &judging)
+}

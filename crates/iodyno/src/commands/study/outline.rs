@@ -1,0 +1,93 @@
+//! What a study is going to do, said before it does it.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use iodyno_campaign::{Point, Study};
+use iodyno_model::{Rounds, format_duration_ns};
+
+use crate::context::Usage;
+
+/// How many points, how long at most, what is left out.
+pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
+    let before = match study.before.as_str() {
+        "" => String::new(),
+        before => format!("to be done before, since nothing here does it: {before}\n"),
+    };
+    if let Some(rounds) = &study.rounds {
+        return Ok(rounds_outline(study, rounds, points) + &before);
+    }
+    let stop = study.stop().map_err(Usage)?;
+    let timed = points.iter().filter(|point| point.until_known).count();
+    if points.is_empty() {
+        return Ok(before);
+    }
+    let mut text = format!("{}: {} points", study.name, points.len());
+    if timed > 0 {
+        let most_ns = stop.max_ns as f64 * timed as f64;
+        let _ = write!(
+            text,
+            ", at most {}: each until its rate is known within {} %, but {} at the longest",
+            format_duration_ns(most_ns),
+            stop.precision * 100.0,
+            format_duration_ns(stop.max_ns as f64),
+        );
+    }
+    text.push('\n');
+    if study.scaling.is_some() {
+        let drives = study.targets.len();
+        let _ = writeln!(
+            text,
+            "each on 1, 2, ... {drives} targets at once, until another one brings nothing"
+        );
+    }
+    if timed < points.len() {
+        let _ = writeln!(text, "{} of them end when their work is done", points.len() - timed);
+    }
+    let writes = points.iter().any(|point| point.until_known && point.writes());
+    if writes && !study.fresh {
+        text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            text,
+            "{left_out} that write are left out: --allow-write says what may be written"
+        );
+    }
+    Ok(text + &before)
+}
+
+/// How many rounds, how long each, and what has to be done before.
+fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
+    let targets = points.first().map(|point| &point.targets);
+    let of = |round: Option<u32>| {
+        points.iter().filter(move |point| Some(&point.targets) == targets && point.round == round)
+    };
+    // Without a time of its own a point takes as long as its work does.
+    let time = |ns: Option<u64>| {
+        ns.map_or("as long as it takes".into(), |ns| format_duration_ns(ns as f64))
+    };
+    let lasts = |round| of(round).map(Point::runtime_ns).sum::<Option<u64>>();
+    let most = u64::from(rounds.most);
+    let (each, after) = (lasts(Some(1)), lasts(None));
+    let mut text = format!(
+        "{}: rounds of {} points, {} each, until steady: {} to {} rounds, at most {}\n",
+        study.name,
+        of(Some(1)).count(),
+        time(each),
+        rounds.window,
+        most,
+        time(each.map(|ns| ns * most)),
+    );
+    let count = of(None).count();
+    if count > 0 {
+        let _ = writeln!(text, "points once after them: {count}, {}", time(after));
+    }
+    if study.targets.len() > 1 {
+        text.push_str(match study.targets_together {
+            true => "on all targets at the same time, until each of them is steady\n",
+            false => "on each target, one after the other\n",
+        });
+    }
+    text
+}

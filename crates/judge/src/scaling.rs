@@ -1,0 +1,135 @@
+//! Scaling: from how many drives on another one brings nothing more.
+
+use iodyno_model::{Measurement, Metric, Scaling, format_mb_per_s};
+
+use crate::convergence::{figure, is_whole};
+
+/// How the aggregate of one point grows with the number of drives.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Growth {
+    /// Bytes per second of 1, 2, ... drives at once; ends where one is not known.
+    pub aggregates: Vec<f64>,
+    /// The number of drives to which another one brought too little; `None`:
+    /// each brought what was asked.
+    pub stopped_at: Option<usize>,
+}
+
+impl Growth {
+    /// Of measurements of one point, in any order. Of several on as many
+    /// drives the mean counts.
+    pub fn of<'m>(
+        asked: &Scaling,
+        measurements: impl Iterator<Item = &'m Measurement> + Clone,
+    ) -> Self {
+        let aggregate = |drives: usize| {
+            let on = |of: &&Measurement| of.targets.len() == drives && is_whole(of);
+            let rates: Option<Vec<f64>> =
+                measurements.clone().filter(on).map(|of| figure(Metric::Bandwidth, of)).collect();
+            let rates = rates.filter(|rates| !rates.is_empty())?;
+            Some(rates.iter().sum::<f64>() / rates.len() as f64)
+        };
+        let aggregates: Vec<f64> = (1..).map_while(aggregate).collect();
+        let least = aggregates.first().map(|alone| alone * asked.least_gain_percent / 100.0);
+        let brings_little = |pair: &[f64]| least.is_some_and(|least| pair[1] - pair[0] < least);
+        let stopped_at = aggregates.windows(2).position(brings_little).map(|n| n + 1);
+        Self { aggregates, stopped_at }
+    }
+
+    /// Where it stopped growing and at what aggregate, as a sentence about the
+    /// point `name`; `None`: fewer than two drives are known.
+    pub fn sentence(&self, name: &str) -> Option<String> {
+        let [alone, _, ..] = self.aggregates.as_slice() else { return None };
+        let at = |drives: usize| self.aggregates.get(drives.checked_sub(1)?).copied();
+        if let Some((drives, (here, more))) =
+            self.stopped_at.and_then(|drives| Some((drives, at(drives).zip(at(drives + 1))?)))
+        {
+            let share = (more - here) / alone * 100.0;
+            let gain = match more >= here {
+                true => format!("brought {share:.0} % of what the first does alone"),
+                false => format!("took {:.0} % of that away", -share),
+            };
+            let drives = match drives {
+                1 => "1 drive".to_owned(),
+                drives => format!("{drives} drives"),
+            };
+            return Some(format!(
+                "{name}: the aggregate stopped growing at {drives}, with {}: one more {gain}, so \
+                 they share what limits them",
+                format_mb_per_s(here)
+            ));
+        }
+        let drives = self.aggregates.len();
+        let all = at(drives)?;
+        Some(format!(
+            "{name}: the aggregate grew up to {drives} drives, with {}, {:.1} times what the first \
+             does alone",
+            format_mb_per_s(all),
+            all / alone
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::Estimate;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::Bench;
+
+    /// A measurement on 1, 2, ... drives with these aggregates, bytes per second.
+    fn measured(aggregates: &[f64]) -> Vec<Measurement> {
+        let record = Bench::new(1).measured().record();
+        let first = record.measurements.first().unwrap();
+        let on = |(n, rate): (usize, &f64)| {
+            let mut one = first.clone();
+            one.targets = (0..=n).map(|drive| format!("nvme{drive}n1")).collect();
+            one.total.truncate(1);
+            one.total[0].bandwidth = Some(Estimate::bare(*rate));
+            one
+        };
+        aggregates.iter().enumerate().map(on).collect()
+    }
+
+    fn growth(aggregates: &[f64]) -> Growth {
+        Growth::of(&Scaling::default(), measured(aggregates).iter())
+    }
+
+    #[test]
+    fn it_stops_where_one_more_brings_less_than_asked() {
+        let found = growth(&[4e9, 8e9, 12e9, 12.4e9]);
+        assert_eq!(found.stopped_at, Some(3));
+        let said = found.sentence("read").unwrap();
+        assert!(said.contains("stopped growing at 3 drives, with 12000 MB/s"), "{said}");
+        assert!(said.contains("one more brought 10 % of what the first does alone"), "{said}");
+        assert_eq!(growth(&[4e9, 3e9]).stopped_at, Some(1));
+        assert!(growth(&[4e9, 3e9]).sentence("x").unwrap().contains("took 25 % of that away"));
+        // The 21st of 20 equal drives is a twentieth more, and all that it can bring.
+        let many: Vec<f64> = (1..=24).map(|n| f64::from(n) * 1e9).collect();
+        assert_eq!(growth(&many).stopped_at, None);
+        assert!(growth(&many).sentence("x").unwrap().contains("grew up to 24 drives"));
+        assert_eq!(growth(&[1e9]).sentence("x"), None);
+    }
+
+    #[test]
+    fn what_failed_ends_what_is_known() {
+        let mut all = measured(&[4e9, 8e9, 8e9]);
+        all[1].end = iodyno_model::EndReason::Failed("gone".into());
+        let found = Growth::of(&Scaling::default(), all.iter());
+        assert_eq!((found.aggregates.len(), found.stopped_at), (1, None));
+    }
+
+    proptest! {
+        #[test]
+        fn drives_beyond_the_end_change_nothing(
+            rates in prop::collection::vec(1.0..1e10_f64, 1..12),
+        ) {
+            let found = growth(&rates);
+            if let Some(drives) = found.stopped_at {
+                prop_assert!(drives < rates.len());
+                prop_assert_eq!(growth(&rates[..drives]).stopped_at, None);
+                prop_assert_eq!(growth(&rates[..=drives]).stopped_at, Some(drives));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What drives were put through, and what has become of it since.
+
+use iodyno_model::{DriveState, Host, PreparationState};
+
+/// A state that a drive was left in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Past<'a> {
+    /// The state.
+    pub(crate) state: &'a DriveState,
+    /// The name that the namespace has on the host now; `None`: it is not there.
+    pub(crate) name: Option<&'a str>,
+    /// Bytes that hosts have written to the whole drive since, by its own
+    /// count, of its newest state; `None`: not known.
+    pub(crate) written_since_bytes: Option<u64>,
+}
+
+/// The past of the drives of `states`, which come one drive after the other,
+/// each in order of time. What was begun stands there once more when it ended.
+pub(crate) fn history<'a>(states: &'a [DriveState], host: &'a Host) -> Vec<Past<'a>> {
+    let with_next = states.iter().enumerate().map(|(n, state)| {
+        let next = states.get(n + 1).filter(|next| key(next) == key(state));
+        (state, next)
+    });
+    with_next
+        .filter(|(state, next)| {
+            let is_told_again = next.is_some_and(|next| next.run_id == state.run_id);
+            state.state != PreparationState::Begun || !is_told_again
+        })
+        .map(|(state, next)| Past {
+            state,
+            name: name(state, host),
+            written_since_bytes: next.is_none().then(|| written_since(state, host)).flatten(),
+        })
+        .collect()
+}
+
+fn key(state: &DriveState) -> (&str, u32) {
+    (&state.serial, state.nsid)
+}
+
+fn name<'h>(state: &DriveState, host: &'h Host) -> Option<&'h str> {
+    let drive = host.drives.iter().find(|drive| drive.serial.get() == Some(&state.serial))?;
+    let own = drive.namespaces.iter().find(|one| one.nsid.get() == Some(&state.nsid))?;
+    Some(&own.name)
+}
+
+fn written_since(state: &DriveState, host: &Host) -> Option<u64> {
+    let drive = host.drives.iter().find(|drive| drive.serial.get() == Some(&state.serial))?;
+    let now = drive.health.get()?.host_written_bytes;
+    u64::try_from(now.checked_sub(state.host_written_bytes?)?).ok()
+}

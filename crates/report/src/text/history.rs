@@ -1,0 +1,71 @@
+//! What drives were put through.
+
+use iodyno_model::{Bytes, DriveState, Host, PreparationState};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::runs::{shortened, utc};
+use super::words::clean;
+use crate::history::{Past, history};
+
+/// Each state of each drive on a line: when it was left in it, by which
+/// preparation and run, and what was written to the drive since.
+pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String {
+    if states.is_empty() {
+        return "Nothing is recorded of any drive: iodyno prepare does it.\n".into();
+    }
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("DRIVE", 0, false),
+        column("SERIAL", 1, false),
+        column("WHEN (UTC)", 1, false),
+        column("PREPARED BY", 0, false),
+        column("STATE", 0, false),
+        column("WRITTEN SINCE", 2, true),
+        column("RUN", 3, false),
+    ];
+    let row = |past: &Past<'_>| {
+        let state = past.state;
+        let cell = |text: String| GridCell { text, ink: Ink::Plain };
+        let (word, ink) = match state.state {
+            PreparationState::Begun => ("begun, and killed", Ink::Bad),
+            PreparationState::Done => ("done", Ink::Plain),
+            PreparationState::Interrupted => ("interrupted", Ink::Doubt),
+            PreparationState::Failed => ("failed", Ink::Bad),
+        };
+        let since = past.written_since_bytes.map(|bytes| Bytes(bytes).binary().to_string());
+        vec![
+            cell(past.name.map_or("-".into(), clean)),
+            cell(format!("{}:{}", clean(&state.serial), state.nsid)),
+            cell(utc(state.at_ns)),
+            cell(how(state)),
+            GridCell { text: word.into(), ink },
+            cell(since.unwrap_or("-".into())),
+            cell(state.run_id.as_deref().map_or("removed".into(), shortened)),
+        ]
+    };
+    let rows: Vec<_> = history(states, host).iter().map(row).collect();
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// `format, fill 2.0x, rw=randwrite bs=4k (steady in round 7)`.
+fn how(state: &DriveState) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(state.purge.map(|method| method.name().to_owned()));
+    if let Some(fill) = &state.fill {
+        let capacity = state.capacity_bytes.filter(|bytes| *bytes > 0);
+        parts.push(match capacity {
+            Some(bytes) => format!("fill {:.1}x", fill.written_bytes as f64 / bytes as f64),
+            None => format!("fill {}", Bytes(fill.written_bytes).binary()),
+        });
+    }
+    if let Some(condition) = &state.condition {
+        let steady = match condition.steady_in {
+            Some(round) => format!("steady in round {round}"),
+            None => format!("not steady in {} rounds", condition.rounds),
+        };
+        parts.push(format!("{} ({steady})", clean(&condition.workload)));
+    }
+    if parts.is_empty() { "-".into() } else { parts.join(", ") }
+}
