@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Prepare(prepare) => commands::prepare::run(&context, &prepare),
         Command::Sweep(sweep) => commands::sweep::run(&context, &sweep),
         Command::Resume(resume) => commands::sweep::resume(&context, &resume),
+        Command::Layouts(layouts) => commands::layouts::run(&context, &layouts),
         Command::List(list) => commands::list::run(&context, &list),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),

@@ -34,8 +34,8 @@ pub struct LayoutWorkload {
 pub struct LayoutResult {
     /// The layout's notation.
     pub layout: String,
-    /// Index of the measurement in its run.
-    pub measurement: usize,
+    /// Id of its run.
+    pub run_id: String,
     /// In the metric's unit, over all directions; `None`: it failed.
     pub rate: Option<f64>,
     /// Over the rate of one drive.
@@ -56,19 +56,19 @@ impl Layouts<'_> {
     pub fn workloads(&self) -> Vec<LayoutWorkload> {
         let mut workloads: Vec<LayoutWorkload> = Vec::new();
         for (layout, record) in &self.built {
-            for (index, of) in record.measurements.iter().enumerate() {
+            for of in &record.measurements {
                 if of.name == FILL {
                     continue;
                 }
                 let known = workloads.iter_mut().find(|workload| workload.name == of.name);
                 match known {
                     Some(workload) => {
-                        let result = self.result(layout, index, of, workload.metric);
+                        let result = self.result(layout, record, of, workload.metric);
                         workload.results.push(result);
                     }
                     None => {
                         let metric = metric(of);
-                        let results = vec![self.result(layout, index, of, metric)];
+                        let results = vec![self.result(layout, record, of, metric)];
                         workloads.push(LayoutWorkload { name: of.name.clone(), metric, results });
                     }
                 }
@@ -84,7 +84,7 @@ impl Layouts<'_> {
     fn result(
         &self,
         layout: &str,
-        measurement: usize,
+        record: &RunRecord,
         of: &Measurement,
         metric: Metric,
     ) -> LayoutResult {
@@ -100,7 +100,7 @@ impl Layouts<'_> {
         };
         LayoutResult {
             layout: layout.to_owned(),
-            measurement,
+            run_id: record.run.id.clone(),
             rate,
             of_one: over(one),
             of_all: over(all),

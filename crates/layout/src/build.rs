@@ -286,8 +286,8 @@ fn file_system(
     ]
 }
 
-/// The commands that take something down, in order. Each is harmless where it
-/// is done already.
+/// The commands that take something down, in order; none for a file, whose
+/// loop devices are for whoever removes it to find.
 pub fn take_down(built: &Built) -> Vec<Command> {
     let wiped = |devices: &[String]| {
         Command::new("wipefs", ["--all", "--quiet"]).with(devices.iter().cloned())
@@ -307,6 +307,7 @@ pub fn take_down(built: &Built) -> Vec<Command> {
         Built::Mapping { name } => vec![Command::new("cryptsetup", ["close", name])],
         Built::FileSystem { device, .. } => vec![wiped(std::slice::from_ref(device))],
         Built::Mount { at, .. } => vec![Command::new("umount", [at])],
+        Built::BackingFile { .. } => Vec::new(),
     }
 }
 

@@ -77,6 +77,8 @@ pub struct FileSystem {
     /// `su`, `sw` of XFS, `stride`, `stripe-width` of ext4, as they are typed;
     /// what is not here follows from the layers below.
     pub options: BTreeMap<String, u64>,
+    /// Writes go to files that do not exist yet, instead of one that was written before.
+    pub new_files: bool,
 }
 
 /// Which file system.
@@ -198,13 +200,15 @@ impl fmt::Display for Layer {
                 f.write_str(if *inline { "crypt:inline" } else { "crypt" })
             }
             Self::FileSystem(of) => {
-                f.write_str(of.kind.name())?;
-                for (n, (option, value)) in of.options.iter().enumerate() {
+                let shown = of.options.iter().map(|(option, value)| {
                     let is_size = of.kind.options().iter().any(|known| *known == (option, true));
                     let value = if is_size { typed(*value) } else { value.to_string() };
-                    write!(f, "{}{option}={value}", if n > 0 { "," } else { ":" })?;
-                }
-                Ok(())
+                    format!("{option}={value}")
+                });
+                let words: Vec<String> =
+                    shown.chain(of.new_files.then(|| "new".to_owned())).collect();
+                f.write_str(of.kind.name())?;
+                if words.is_empty() { Ok(()) } else { write!(f, ":{}", words.join(",")) }
             }
         }
     }

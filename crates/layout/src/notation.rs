@@ -117,7 +117,7 @@ fn layer(text: &str) -> Result<Layer, String> {
         Some(asked) => Err(format!("{name} takes nothing behind it, `{asked}` was given")),
     };
     if let Some(kind) = FileSystemKind::ALL.into_iter().find(|kind| kind.name() == name) {
-        return Ok(Layer::FileSystem(FileSystem { kind, options: options(kind, asked)? }));
+        return Ok(Layer::FileSystem(file_system(kind, asked)?));
     }
     let level = MdLevel::ALL.into_iter().find(|level| format!("md{}", level.number()) == name);
     if let Some(level) = level {
@@ -191,12 +191,17 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).filter(|bytes| *bytes > 0).ok_or_else(expected)
 }
 
-fn options(kind: FileSystemKind, asked: Option<&str>) -> Result<BTreeMap<String, u64>, String> {
+fn file_system(kind: FileSystemKind, asked: Option<&str>) -> Result<FileSystem, String> {
     let mut options = BTreeMap::new();
+    let mut new_files = false;
     for word in asked.into_iter().flat_map(|asked| asked.split(',')) {
         let known = kind.options();
+        if word == "new" {
+            new_files = true;
+            continue;
+        }
         let Some((name, value)) = word.split_once('=') else {
-            return Err(format!("`{word}`: NAME=VALUE was expected"));
+            return Err(format!("`{word}`: NAME=VALUE, or `new`, was expected"));
         };
         let Some((_, is_size)) = known.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = known.iter().map(|(known, _)| *known).collect();
@@ -213,7 +218,7 @@ fn options(kind: FileSystemKind, asked: Option<&str>) -> Result<BTreeMap<String,
             return Err(format!("{name} is given twice"));
         }
     }
-    Ok(options)
+    Ok(FileSystem { kind, options, new_files })
 }
 
 #[cfg(test)]
@@ -238,7 +243,7 @@ mod tests {
         assert_eq!(written("lvm-stripe+crypt+ext4"), ["lvm-stripe:64k+crypt+ext4"]);
         assert_eq!(written("lvm-linear"), ["lvm"]);
         assert_eq!(written("md1+lvm+btrfs"), ["md1+lvm+btrfs"]);
-        assert_eq!(written("xfs:su=64k,sw=2"), ["xfs:su=64k,sw=2"]);
+        assert_eq!(written("xfs:new,su=64k,sw=2"), ["xfs:su=64k,sw=2,new"]);
         for (preset, _) in PRESETS {
             assert_eq!(expand(preset).unwrap().len(), 1, "{preset}");
         }

@@ -39,6 +39,11 @@ pub enum Built {
         /// Its label, which no other has.
         label: String,
     },
+    /// A file that loop devices stand on.
+    BackingFile {
+        /// Its path.
+        path: String,
+    },
     /// A mount.
     Mount {
         /// What is mounted.
@@ -57,6 +62,7 @@ impl Built {
             Self::VolumeGroup { name, .. } => format!("volume group {name}"),
             Self::Mapping { name } => format!("mapping {name}"),
             Self::FileSystem { device, .. } => format!("file system on {device}"),
+            Self::BackingFile { path } => path.clone(),
             Self::Mount { at, .. } => format!("mount at {at}"),
         }
     }

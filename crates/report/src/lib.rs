@@ -19,7 +19,9 @@ mod percentiles;
 pub mod text;
 
 pub use compared::Compared;
-pub use document::{compare_document, list_document, rules_document, run_document, runs_document};
+pub use document::{
+    compare_document, layouts_document, list_document, rules_document, run_document, runs_document,
+};
 pub use judged::Judged;
 pub use text::{
     ColumnError, Style, comparison_text, drives_table, findings_text, host_text, list_text,

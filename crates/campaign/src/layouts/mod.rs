@@ -1,5 +1,6 @@
 //! Layouts: built on cleared drives, measured, and taken down by the journal.
 
+mod files;
 mod program;
 mod stack;
 mod undo;
@@ -8,6 +9,7 @@ use std::collections::BTreeSet;
 
 use iodyno_layout::{Layout, Tool};
 
+pub use files::OnFiles;
 pub(crate) use stack::Stack;
 pub use stack::{LayoutPlan, new_names};
 pub(crate) use undo::undo;

@@ -34,11 +34,25 @@ pub(crate) fn undo(built: &Built) -> Result<String, String> {
             "taken down"
         }
     };
-    if let Built::Mount { at, .. } = built {
+    match built {
         // A directory that something else lies in stays.
-        let _ = std::fs::remove_dir(at);
+        Built::Mount { at, .. } => drop(std::fs::remove_dir(at)),
+        Built::BackingFile { path } if Path::new(path).exists() => {
+            for device in loops_over(path)? {
+                asked(&command("losetup", &["--detach", &device]), &[0])?;
+            }
+            std::fs::remove_file(path).map_err(|error| format!("{path}: {error}"))?;
+        }
+        _ => {}
     }
     Ok(words.to_owned())
+}
+
+/// The loop devices over a file.
+fn loops_over(path: &str) -> Result<Vec<String>, String> {
+    let words = ["--associated", path, "--output", "NAME", "--noheadings"];
+    let said = asked(&command("losetup", &words), &[0])?;
+    Ok(said.split_whitespace().map(str::to_owned).collect())
 }
 
 /// What a program says; undoing is not interrupted.
@@ -63,6 +77,13 @@ fn find(built: &Built) -> Result<Found, String> {
             true => same(&value_of(device, "LABEL")?, label),
             false => Found::Gone,
         },
+        Built::BackingFile { path } => {
+            if is_there(path) {
+                Found::Ours
+            } else {
+                Found::Gone
+            }
+        }
         Built::Mapping { name } => match is_there(&format!("/dev/mapper/{name}")) {
             true => Found::Ours,
             false => Found::Gone,

@@ -4,6 +4,7 @@ mod carrying;
 mod compare;
 mod export;
 mod import;
+mod layouts;
 mod plot;
 mod prepare;
 mod report;
@@ -17,6 +18,7 @@ pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
+pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::Prepare;
 pub(crate) use report::Report;
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Go on with a sweep that was stopped or killed
     Resume(Resume),
+    /// Build LVM, md RAID and file systems on drives, measure each, and take them down
+    Layouts(Layouts),
     /// Show the host and its drives
     List(List),
     /// List stored runs, export or remove some

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod fleet;
 pub(crate) mod import;
+pub(crate) mod layouts;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod plot;

@@ -49,6 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         name: arguments.name.as_deref().unwrap_or_default(),
         resumed: None,
         permission: arguments.allowing.permission(),
+        layout: None,
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new(), false)?;
     let judging = Judging {

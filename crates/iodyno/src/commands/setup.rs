@@ -34,6 +34,11 @@ impl Setup {
         Ok(Self { claims, host, store: context.store()?, source })
     }
 
+    /// Reads the machine again.
+    pub(crate) fn look_again(&mut self, depth: Depth) {
+        self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
+    }
+
     /// Carries `plan` out; the run with all that was recorded of it. The
     /// signals that ask for an end are taken from here on.
     pub(crate) fn carry_out(

@@ -78,6 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         name: arguments.name.as_deref().unwrap_or_default(),
         resumed: None,
         permission: carrying.permission(),
+        layout: None,
     };
     let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
@@ -133,6 +134,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         name: &record.run.name,
         resumed: Some(resumed),
         permission: carrying.permission(),
+        layout: None,
     };
     let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
@@ -194,7 +196,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
 }
 
 /// The plan of this name: a preset or a file; a study without anything for none.
-fn plan(name: Option<&str>) -> Result<Study> {
+pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
     if name == CHECK {
         return Err(Usage("that plan is a command of its own: iodyno check".into()).into());

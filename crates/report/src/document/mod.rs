@@ -9,6 +9,7 @@ pub mod drive;
 pub mod estimate;
 mod history;
 pub mod host;
+mod layouts;
 pub mod measurement;
 pub mod read;
 mod rounds;
@@ -17,6 +18,7 @@ pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
 pub use history::{HistoryDocument, PastCondition, PastState, history_document};
+pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
@@ -32,6 +34,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.history.1.json", schemars::schema_for!(HistoryDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
+        ("iodyno.layouts.1.json", schemars::schema_for!(LayoutsDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
     ]
 }

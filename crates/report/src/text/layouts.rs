@@ -68,7 +68,7 @@ mod tests {
     fn the_fastest_stands_first_and_what_failed_says_so() {
         let result = |layout: &str, rate: Option<f64>| LayoutResult {
             layout: layout.into(),
-            measurement: 0,
+            run_id: String::new(),
             rate,
             of_one: rate.map(|rate| rate / 400e3),
             of_all: rate.map(|rate| rate / 800e3),

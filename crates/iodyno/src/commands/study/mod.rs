@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Early, InRounds, InScaling, Options, Plan, Point, Preparing, Resumed, Study,
+    Early, InRounds, InScaling, LayoutPlan, Options, Plan, Point, Preparing, Resumed, Study,
 };
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
@@ -74,6 +74,8 @@ pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
     pub(crate) resumed: Option<Resumed>,
     pub(crate) permission: Permission,
+    /// What is built for it before.
+    pub(crate) layout: Option<LayoutPlan>,
 }
 
 /// Measures; the run with all that was recorded of it.
@@ -104,6 +106,7 @@ pub(crate) fn measure(
         rounds,
         scaling: study.scaling.map(|asked| InScaling { asked, points: once }),
         preparation: start.preparing,
+        layout: start.layout,
         settings: study.settings.clone(),
         ..plan
     };

@@ -1,0 +1,42 @@
+//! Loop devices over files, for trying it out where there is no drive to spare.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use iodyno_campaign::OnFiles;
+use iodyno_host::Depth;
+use iodyno_target::Permission;
+
+use crate::commands::setup::Setup;
+
+/// Files in the current directory, and the loop devices over them.
+pub(crate) struct Files {
+    made: OnFiles,
+    /// The loop devices, by name.
+    pub(crate) drives: Vec<String>,
+}
+
+/// A stripe of two shows what there is to see.
+const COUNT: usize = 2;
+
+impl Files {
+    /// Makes them, each of `size_bytes`.
+    pub(crate) fn make(setup: &mut Setup, size_bytes: u64) -> Result<Self> {
+        let directory = PathBuf::from(".").canonicalize()?;
+        let made = OnFiles::make(&mut setup.store, &directory, COUNT, size_bytes)?;
+        setup.look_again(Depth::Full);
+        let drives = made.devices().iter().map(|device| device.trim_start_matches("/dev/").into());
+        Ok(Self { drives: drives.collect(), made })
+    }
+
+    /// They are ours, to be written and emptied.
+    pub(crate) fn permission(&self) -> Permission {
+        let words = self.made.words();
+        Permission { allow_write: words.clone(), discard_data: words }
+    }
+
+    /// Removes them.
+    pub(crate) fn remove(self, setup: &mut Setup) -> Result<()> {
+        Ok(self.made.remove(&mut setup.store)?)
+    }
+}

@@ -1,0 +1,331 @@
+//! `iodyno layouts`: what is built on drives, each built, measured, taken down
+//! and held against the others.
+
+mod files;
+mod workload;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools, new_names};
+use iodyno_judge::layouts::Layouts as Held;
+use iodyno_layout::{Layout, Top, advice, build, expand, parse, script, take_down};
+use iodyno_model::{Bytes, Host, RunRecord, RunState};
+use iodyno_report::text::layouts_text;
+use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
+
+use crate::arguments::Layouts;
+use crate::commands::setup::Setup;
+use crate::commands::study::{Start, generator, measure};
+use crate::context::{Context, Usage};
+use crate::terminal;
+use files::Files;
+use workload::Workload;
+
+/// What is compared unless it is said.
+const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
+/// How much of a layout is measured at most, unless it is said, bytes.
+const USUAL_BYTES: u64 = 16 << 30;
+/// How much of the smallest drive is measured at most: a file system needs some room.
+const MOST_OF_A_DRIVE: f64 = 0.8;
+/// The one drive that everything is held against.
+const ONE: &str = "raw";
+
+pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
+    let layouts = layouts(arguments)?;
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    let missing = missing_tools(&layouts);
+    if !missing.is_empty() && !arguments.dry_run {
+        let programs: Vec<&str> = missing.iter().map(|tool| tool.program).collect();
+        let packages: BTreeSet<&str> = missing.iter().map(|tool| tool.package).collect();
+        let packages = Vec::from_iter(packages).join(" ");
+        let what = format!("{} not installed: apt install {packages}", programs.join(", "));
+        return Err(Usage(what).into());
+    }
+    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
+    let files = match arguments.on_files {
+        Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
+        _ => None,
+    };
+    let result = on_drives(context, arguments, &mut setup, &layouts, files.as_ref());
+    match files {
+        Some(files) => {
+            let removed = files.remove(&mut setup);
+            result.and_then(|status| removed.map(|()| status))
+        }
+        None => result,
+    }
+}
+
+fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
+    // What a shell made of unquoted braces.
+    if let Some(word) =
+        arguments.drives.iter().find(|word| word.contains(':') && parse(word).is_ok())
+    {
+        return Err(Usage(format!("{word} is a layout, not a drive: quote lists in braces")).into());
+    }
+    let words: Vec<&str> = match arguments.layout.is_empty() {
+        true => USUAL.to_vec(),
+        false => arguments.layout.iter().map(String::as_str).collect(),
+    };
+    let mut layouts: Vec<Layout> = Vec::new();
+    for word in words {
+        for layout in expand(word).map_err(|error| Usage(error.to_string()))? {
+            if !layouts.contains(&layout) {
+                layouts.push(layout);
+            }
+        }
+    }
+    Ok(layouts)
+}
+
+/// One thing that is built and measured.
+struct Trial {
+    /// Its notation, or what it is held against.
+    label: String,
+    layout: Layout,
+    drives: Vec<String>,
+    /// The drives as they are, at the same time.
+    together: bool,
+}
+
+fn trials(layouts: &[Layout], drives: &[String]) -> Vec<Trial> {
+    let raw = || Layout { layers: Vec::new() };
+    let mut all = vec![Trial {
+        label: ONE.into(),
+        layout: raw(),
+        drives: drives[..1].to_vec(),
+        together: false,
+    }];
+    if drives.len() > 1 {
+        let (label, drives) = (format!("{} raw at once", drives.len()), drives.to_vec());
+        all.push(Trial { label, layout: raw(), drives, together: true });
+    }
+    all.extend(layouts.iter().filter(|layout| !layout.layers.is_empty()).map(|layout| Trial {
+        label: layout.to_string(),
+        layout: layout.clone(),
+        drives: drives[..layout.drives(drives.len())].to_vec(),
+        together: false,
+    }));
+    all
+}
+
+fn on_drives(
+    context: &Context,
+    arguments: &Layouts,
+    setup: &mut Setup,
+    layouts: &[Layout],
+    files: Option<&Files>,
+) -> Result<u8> {
+    let words = files.map_or(&arguments.drives, |files| &files.drives);
+    if words.is_empty() {
+        let what = "which drives? Name those that are given up for it, or --on-files 1g";
+        return Err(Usage(what.into()).into());
+    }
+    let targets = resolve_all(&setup.host, words)?;
+    if let Some(other) = targets.iter().find(|target| !matches!(target, Target::Block(_))) {
+        return Err(Usage(format!("{}: a drive was expected", other.name())).into());
+    }
+    let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
+    let size_bytes = size_bytes(arguments, &targets)?;
+    let permission = match files {
+        Some(files) => files.permission(),
+        None => arguments.carrying.permission(),
+    };
+    let names = new_names(&setup.host);
+    let trials = trials(layouts, &drives);
+    let mut ready = Vec::new();
+    for trial in &trials {
+        let paths: Vec<String> = trial.drives.iter().map(|name| format!("/dev/{name}")).collect();
+        let (steps, top) =
+            build(&trial.layout, &paths, &names).map_err(|error| Usage(error.to_string()))?;
+        let tops =
+            if trial.together { paths.into_iter().map(Top::Device).collect() } else { vec![top] };
+        ready.push((steps, Workload::new(arguments, &trial.layout, &tops, size_bytes)));
+    }
+    let mut text = String::new();
+    for (trial, (steps, workload)) in trials.iter().zip(&ready) {
+        let _ = writeln!(text, "== {}", trial.label);
+        text.push_str(&script(steps));
+        match workload {
+            Ok(workload) => {
+                let size = Bytes(size_bytes).binary();
+                let _ = writeln!(
+                    text,
+                    "# {}: {} points on {size}",
+                    workload.study.name,
+                    workload.points.len()
+                );
+            }
+            Err(error) => {
+                let _ = writeln!(text, "# not measured: {error}");
+            }
+        }
+        for command in steps.iter().rev().filter_map(|step| step.makes.as_ref()).flat_map(take_down)
+        {
+            let _ = writeln!(text, "{}", command.line());
+        }
+        for advice in advice(&trial.layout, trial.drives.len()).iter().filter(|one| !one.fits) {
+            let _ = writeln!(
+                text,
+                "# {} is {}, {} would fit: {}",
+                advice.setting, advice.given, advice.recommended, advice.why
+            );
+        }
+    }
+    if arguments.dry_run {
+        terminal::print(&text)?;
+        return Ok(0);
+    }
+    let allowed = Allowed::new(&setup.host, &targets, &permission)?;
+    let mut measured: Vec<(usize, RunRecord)> = Vec::new();
+    let mut status = 0;
+    for (n, (trial, (_, workload))) in trials.iter().zip(&ready).enumerate() {
+        let workload = match workload {
+            Ok(workload) => workload,
+            Err(error) => {
+                terminal::note(&format!("{}: {error}", trial.label));
+                continue;
+            }
+        };
+        if !context.quiet {
+            terminal::note(&format!("{} of {}: {}", n + 1, trials.len(), trial.label));
+        }
+        let plan = LayoutPlan {
+            layout: trial.layout.clone(),
+            drives: trial.drives.clone(),
+            names: names.clone(),
+        };
+        let name = format!("{} {}", arguments.name, trial.label);
+        let permission = allowed.of(&trial.drives);
+        match measured_on(context, arguments, setup, workload, plan, &name, permission) {
+            Ok(record) => {
+                let ended = record.run.state;
+                if ended == RunState::Failed {
+                    status = 3;
+                }
+                measured.push((n, record));
+                if ended == RunState::Interrupted {
+                    status = 3;
+                    break;
+                }
+            }
+            Err(error) => {
+                terminal::complain(&error);
+                status = 3;
+                let ends = matches!(
+                    error.downcast_ref(),
+                    Some(CampaignError::Interrupted | CampaignError::Standing { .. })
+                );
+                if ends {
+                    break;
+                }
+            }
+        }
+    }
+    print(context, arguments, &trials, &measured)?;
+    Ok(status)
+}
+
+fn measured_on(
+    context: &Context,
+    arguments: &Layouts,
+    setup: &mut Setup,
+    workload: &Workload,
+    layout: LayoutPlan,
+    name: &str,
+    permission: Permission,
+) -> Result<RunRecord> {
+    let (mut generator, for_fio) = generator(&arguments.carrying)?;
+    let start = Start {
+        study: &workload.study,
+        points: &workload.points,
+        preparing: None,
+        targets: &[],
+        name,
+        resumed: None,
+        permission,
+        layout: Some(layout),
+    };
+    measure(context, setup, start, generator.as_mut(), for_fio)
+}
+
+/// What of the user's permission is of which drive.
+struct Allowed(Vec<(String, Permission)>);
+
+impl Allowed {
+    /// Nothing is touched before all of it may be.
+    fn new(host: &Host, targets: &[Target], permission: &Permission) -> Result<Self> {
+        let cleared = targets
+            .iter()
+            .map(|target| target.clear_for_writing(host, permission))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(word) = unused_allowances(permission, &cleared).into_iter().next() {
+            return Err(CampaignError::UnusedAllowance(word).into());
+        }
+        let of =
+            |one: &WriteClearance| (one.as_read().name().to_owned(), permission.only_of([one]));
+        Ok(Self(cleared.iter().map(of).collect()))
+    }
+
+    fn of(&self, drives: &[String]) -> Permission {
+        let mut all = Permission::default();
+        for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
+            all.allow_write.extend(own.allow_write.iter().cloned());
+            all.discard_data.extend(own.discard_data.iter().cloned());
+        }
+        all
+    }
+}
+
+/// How much of each layout is written and measured, bytes.
+fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
+    let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
+    let most = (smallest as f64 * MOST_OF_A_DRIVE) as u64 >> 20 << 20;
+    let asked = arguments.size.unwrap_or(USUAL_BYTES.min(most));
+    if asked > most || asked == 0 {
+        let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
+        let what =
+            format!("--size {asked}: at most {most}, 80 % of the smallest drive, fit every layout");
+        return Err(Usage(what).into());
+    }
+    Ok(asked)
+}
+
+fn print(
+    context: &Context,
+    arguments: &Layouts,
+    trials: &[Trial],
+    measured: &[(usize, RunRecord)],
+) -> Result<()> {
+    let of = |label: &str| {
+        measured.iter().find(|(n, _)| trials[*n].label == label).map(|(_, record)| record)
+    };
+    let all = trials.iter().find(|trial| trial.together);
+    let held = Held {
+        one: of(ONE),
+        all: all.and_then(|trial| of(&trial.label)),
+        built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
+    };
+    let workloads = held.workloads();
+    if context.json {
+        let document = iodyno_report::layouts_document(&workloads);
+        return terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?));
+    }
+    let style = terminal::style(context, &arguments.carrying.table);
+    let drives = all.map_or(1, |trial| trial.drives.len());
+    let mut text = layouts_text(&workloads, drives, &style);
+    text.push_str("\nRatios are of one run each: what differs from run to run is not known.\n");
+    if arguments.on_files.is_some() {
+        text.push_str("INVALID for drives: this was measured on loop devices over files.\n");
+    }
+    let _ = writeln!(
+        text,
+        "Kept as {} NAME: iodyno runs lists them, iodyno report takes them",
+        arguments.name
+    );
+    terminal::print(&text)
+}

@@ -1,0 +1,134 @@
+//! What is measured on a layout: a plan's points, and the fill before them.
+
+use anyhow::Result;
+use iodyno_campaign::{Order, Point, Study, StudyStep, Until};
+use iodyno_judge::layouts::FILL;
+use iodyno_layout::{Layout, Top};
+
+use crate::arguments::Layouts;
+use crate::commands::sweep;
+use crate::context::Usage;
+
+/// The file that is measured on a file system.
+const FILE: &str = "data";
+/// Blocks of the fill: large enough for every stripe.
+const FILL_BLOCK: &str = "1m";
+
+/// A plan, and its points on one layout.
+pub(crate) struct Workload {
+    pub(crate) study: Study,
+    pub(crate) points: Vec<Point>,
+}
+
+impl Workload {
+    /// What `arguments` asks for, on `tops` at the same time, `size_bytes` of each.
+    pub(crate) fn new(
+        arguments: &Layouts,
+        layout: &Layout,
+        tops: &[Top],
+        size_bytes: u64,
+    ) -> Result<Self> {
+        let mut study = sweep::plan(Some(&arguments.plan))?;
+        if study.rounds.is_some() || study.scaling.is_some() || study.preparation.is_some() {
+            let why = "its rounds or its preparation are of drives, not of what is built on them";
+            return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
+        }
+        let precision = arguments.precision.map(|percent| percent / 100.0);
+        study.stop_at(precision, arguments.max_time.as_deref());
+        study.fresh |= arguments.fresh;
+        // The fill comes first, and no point of chance before it.
+        if study.order == Order::Random {
+            study.order = Order::Written;
+        }
+        let new_files = layout.file_system().is_some_and(|of| of.new_files);
+        let own_files = study.steps.iter().any(|step| step.own_file);
+        if own_files && layout.file_system().is_none() {
+            let why = format!(
+                "--plan {}: its points make files, and {layout} has no file system",
+                arguments.plan
+            );
+            return Err(Usage(why).into());
+        }
+        study.targets = tops.iter().map(|top| target(top, new_files || own_files)).collect();
+        study.targets_together = tops.len() > 1;
+        if !own_files {
+            study.set("size", &size_bytes.to_string());
+        }
+        if !new_files && !own_files {
+            fill_first(&mut study);
+        }
+        let study = Study::parse(&study.to_toml()?, &study.name)?;
+        let mut points = study.points(0);
+        if new_files {
+            points.retain(only_writes);
+            points.iter_mut().for_each(|point| into_new_file(point, size_bytes));
+        }
+        if points.is_empty() {
+            let why = format!(
+                "--plan {}: none of its points only writes, so {layout} measures nothing",
+                arguments.plan
+            );
+            return Err(Usage(why).into());
+        }
+        Ok(Self { study, points })
+    }
+}
+
+fn target(top: &Top, as_directory: bool) -> String {
+    match top {
+        Top::Device(path) => path.clone(),
+        Top::Directory(at) if as_directory => at.clone(),
+        Top::Directory(at) => format!("{at}/{FILE}"),
+    }
+}
+
+/// A full sequential write before everything else.
+fn fill_first(study: &mut Study) {
+    let mut fill = StudyStep { name: FILL.into(), until: Until::Done, ..StudyStep::default() };
+    // What a part fixes, it does not vary.
+    for option in study.grid.keys().chain(study.job.keys()) {
+        if let Some(value) = study.job.get(option).or_else(|| study.grid[option].first()) {
+            fill.job.insert(option.clone(), value.clone());
+        }
+    }
+    let own = [("rw", "write"), ("bs", FILL_BLOCK), ("iodepth", "8"), ("ioengine", "auto")];
+    fill.job.extend(own.map(|(option, value)| (option.to_owned(), value.into())));
+    for (option, value) in [("numjobs", 1), ("direct", 1), ("refill_buffers", 1)] {
+        fill.job.insert(option.into(), value.into());
+    }
+    for option in
+        ["readwrite", "blocksize", "rwmixread", "rwmixwrite", "offset_increment", "runtime"]
+    {
+        fill.job.remove(option);
+    }
+    if study.steps.is_empty() {
+        let grid = std::mem::take(&mut study.grid);
+        study.steps.push(StudyStep { grid, ..StudyStep::default() });
+    }
+    study.steps.insert(0, fill);
+}
+
+fn only_writes(point: &Point) -> bool {
+    let rw = point.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
+    rw.is_some_and(|(_, rw)| rw == "write" || rw == "randwrite")
+}
+
+/// The point writes a file of its own for each job, once, and removes it.
+fn into_new_file(point: &mut Point, size_bytes: u64) {
+    let number = |point: &Point, name: &str| -> u64 {
+        let found = point.options.iter().find(|(option, _)| option == name);
+        found.and_then(|(_, value)| value.parse().ok()).unwrap_or(1)
+    };
+    let of_each = size_bytes / number(point, "numjobs").max(1);
+    let gone = ["size", "time_based", "runtime", "offset_increment"];
+    point.options.retain(|(name, _)| !gone.contains(&name.as_str()));
+    let own = [
+        ("size", of_each.to_string()),
+        ("fallocate", "none".into()),
+        ("create_on_open", "1".into()),
+        ("unlink", "1".into()),
+    ];
+    point.options.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    point.own_file = true;
+    point.until_known = false;
+}
