@@ -1,6 +1,7 @@
 //! What a campaign is going to do, said before it does it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, Room, Stream};
@@ -11,6 +12,9 @@ use iodyno_target::ReadClearance;
 
 use crate::bench::Ready;
 use crate::budget::Budget;
+
+/// Of more files in one directory it is said how many they are.
+const MOST_FILES_NAMED: usize = 4;
 
 /// The load to expect, in sentences, for targets of these names; directories
 /// get a scratch file.
@@ -86,7 +90,32 @@ pub(crate) fn writes(
         }
         None => format!("Writes to {target} for as long as the job says."),
     };
-    known.into_iter().map(sentence).collect()
+    let (files, mut sentences) = in_directories(&known);
+    let others = known.into_iter().filter(|(target, _)| !files.contains(target));
+    sentences.extend(others.map(sentence));
+    sentences
+}
+
+/// Files that lie with many others, and a sentence for each such directory.
+fn in_directories<'t>(known: &BTreeMap<&'t str, Option<u64>>) -> (BTreeSet<&'t str>, Vec<String>) {
+    let mut directories: BTreeMap<&Path, Vec<&'t str>> = BTreeMap::new();
+    for target in known.keys() {
+        if let Some(directory) = Path::new(*target).parent().filter(|path| path.is_absolute()) {
+            directories.entry(directory).or_default().push(*target);
+        }
+    }
+    directories.retain(|_, files| files.len() > MOST_FILES_NAMED);
+    let sentence = |(directory, files): (&&Path, &Vec<&str>)| {
+        let (count, directory) = (files.len(), directory.display());
+        match files.iter().map(|file| known[file]).sum::<Option<u64>>() {
+            Some(bytes) => {
+                format!("Writes {} to {count} files in {directory}.", Bytes(bytes).binary())
+            }
+            None => format!("Writes to {count} files in {directory} for as long as the jobs say."),
+        }
+    };
+    let sentences = directories.iter().map(sentence).collect();
+    (directories.into_values().flatten().collect(), sentences)
 }
 
 /// Which share `bytes` are of what a drive may be written in its life by its

@@ -104,7 +104,7 @@ impl Taken<'_> {
             .collect();
         let end = match failures.is_empty() {
             true => self.end.clone(),
-            false => EndReason::Failed(failures.join("; ")),
+            false => EndReason::Failed(first_of(&failures)),
         };
         let first = self.members.first().map(|member| &member.job.job);
         let mut targets: Vec<String> = Vec::new();
@@ -361,4 +361,12 @@ fn around(mean: f64, interval: Option<&MeanInterval>) -> Estimate {
         }
         _ => Estimate::bare(mean),
     }
+}
+
+/// What went wrong, by job; of many the first ones, which say what the others do.
+fn first_of(failures: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let more = failures.len().saturating_sub(SHOWN);
+    let shown = failures[..failures.len() - more].join("; ");
+    if more > 0 { format!("{shown}; and {more} more") } else { shown }
 }

@@ -7,21 +7,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use common::{World, status, text};
-
-fn json(bytes: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(bytes).unwrap()
-}
-
-/// The document holds to its published schema.
-fn validate(document: &serde_json::Value, schema: &str) {
-    let path = format!("{}/../../docs/schema/{schema}.json", env!("CARGO_MANIFEST_DIR"));
-    let schema = json(&std::fs::read(path).unwrap());
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-}
+use common::{World, json, status, text, validate};
 
 #[test]
 fn a_simulated_drive_is_checked_stored_and_shown_again() {

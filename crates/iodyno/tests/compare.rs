@@ -4,12 +4,8 @@
 
 mod common;
 
-use common::{World, status, text};
+use common::{World, json, status, text, validate};
 use serde_json::Value;
-
-fn json(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).unwrap()
-}
 
 /// A report as fio 3.33 writes it, as far as it is read, of 4 KiB random reads.
 fn report(job: &str, iops: f64, started_ms: u64) -> String {
@@ -52,14 +48,6 @@ fn reports(world: &World, name: &str, iops: &[f64], first_ms: u64) -> String {
     paths.collect::<Vec<_>>().join(",")
 }
 
-fn validate(document: &Value) {
-    let path = format!("{}/../../docs/schema/iodyno.compare.1.json", env!("CARGO_MANIFEST_DIR"));
-    let validator = jsonschema::validator_for(&json(&std::fs::read(path).unwrap())).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-}
-
 /// The figure of a metric of a row.
 fn figure<'d>(document: &'d Value, row: usize, metric: &str) -> &'d Value {
     let figures = document["rows"][row]["figures"].as_array().unwrap();
@@ -83,7 +71,7 @@ fn two_checks_stand_side_by_side() {
         assert!(out.contains(word), "{word} is missing in\n{out}");
     }
     let document = json(&world.run(&["compare", "first", "second", "--json"]).stdout);
-    validate(&document);
+    validate(&document, "iodyno.compare.1");
     // Two drives alone and both at once, three steps each.
     assert_eq!(document["rows"].as_array().unwrap().len(), 9);
     assert_eq!(document["rows"][0]["sides"][0]["validity"], "QUALIFIED");
@@ -106,7 +94,7 @@ fn repeated_reports_of_fio_tell_what_is_real() {
     let compared = world.run(&["compare", &before, &after, "--json"]);
     status(&compared, 0);
     let document = json(&compared.stdout);
-    validate(&document);
+    validate(&document, "iodyno.compare.1");
     let difference = &figure(&document, 0, "iops")["differences"][1];
     assert_eq!(difference["real"], "yes");
     assert!((difference["percent"].as_f64().unwrap() + 8.0).abs() < 0.1, "{difference}");
@@ -216,7 +204,7 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
         world.run(&["compare", "ours", fios.to_str().unwrap(), ours.to_str().unwrap(), "--json"]);
     status(&compared, 0);
     let document = json(&compared.stdout);
-    validate(&document);
+    validate(&document, "iodyno.compare.1");
     assert_eq!(document["rows"].as_array().unwrap().len(), 1, "{document:#}");
     assert!(document["rows"][0]["sides"].as_array().unwrap().iter().all(|side| !side.is_null()));
     let generator = document["differing"].as_array().unwrap().iter();

@@ -8,6 +8,9 @@ use crate::{
     StatedLatencies, Workload,
 };
 
+/// A title names so many targets at most.
+const MOST_TARGETS_NAMED: usize = 8;
+
 /// A measurement. Whoever made it, it has this form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
@@ -434,9 +437,14 @@ impl Measurement {
         self.total.iter().find(|result| result.direction == direction)
     }
 
-    /// Its name with its targets, unique within a run: `seq-read nvme0n1`.
+    /// Its name with its targets: `seq-read nvme0n1`; of many the first.
     pub fn title(&self) -> String {
-        format!("{} {}", self.name, self.targets.join(" "))
+        match self.targets.as_slice() {
+            [first, .., _] if self.targets.len() > MOST_TARGETS_NAMED => {
+                format!("{} {first} and {} more", self.name, self.targets.len() - 1)
+            }
+            targets => format!("{} {}", self.name, targets.join(" ")),
+        }
     }
 
     /// It ended without anything to judge.

@@ -58,8 +58,8 @@ impl Filled {
     /// be written again, in whole blocks. A pass without its rest is not over.
     pub(super) fn done_bytes(&self, name: &str, size_bytes: u64, bytes: u64) -> u64 {
         let Some(state) = self.state(name) else { return 0 };
-        let has_rest =
-            size_bytes % super::FILL_BYTES > 0 && bytes >= super::whole_bytes(size_bytes);
+        let has_rest = !size_bytes.is_multiple_of(super::FILL_BYTES)
+            && bytes >= super::whole_bytes(size_bytes);
         let most_bytes = match has_rest && !self.rests.contains(name) {
             true => bytes.saturating_sub(super::FILL_BYTES),
             false => bytes,

@@ -77,3 +77,18 @@ pub(crate) fn status(output: &Output, expected: i32) {
         text(&output.stderr)
     );
 }
+
+pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// The document holds to its published schema, `iodyno.run.1`.
+#[track_caller]
+pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
+    let path = format!("{}/../../docs/schema/{schema}.json", env!("CARGO_MANIFEST_DIR"));
+    let schema = json(&std::fs::read(path).unwrap());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}

@@ -121,6 +121,10 @@ fn on_drives(
     files: Option<&Files>,
 ) -> Result<u8> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
+    if arguments.dry_run && arguments.on_files.is_some() {
+        let what = "--on-files makes its devices first: name drives, or leave out --dry-run";
+        return Err(Usage(what.into()).into());
+    }
     if words.is_empty() {
         let what = "which drives? Name those that are given up for it, or --on-files 1g";
         return Err(Usage(what.into()).into());
@@ -145,6 +149,11 @@ fn on_drives(
         let tops =
             if trial.together { paths.into_iter().map(Top::Device).collect() } else { vec![top] };
         ready.push((steps, Workload::new(arguments, &trial.layout, &tops, size_bytes)));
+    }
+    if ready.iter().all(|(_, workload)| workload.is_err())
+        && let Some((_, Err(error))) = ready.pop()
+    {
+        return Err(error);
     }
     let mut text = String::new();
     for (trial, (steps, workload)) in trials.iter().zip(&ready) {
@@ -322,10 +331,9 @@ fn print(
     if arguments.on_files.is_some() {
         text.push_str("INVALID for drives: this was measured on loop devices over files.\n");
     }
-    let _ = writeln!(
-        text,
-        "Kept as {} NAME: iodyno runs lists them, iodyno report takes them",
-        arguments.name
-    );
+    if let Some((n, _)) = measured.last() {
+        let name = format!("{} {}", arguments.name, trials[*n].label);
+        let _ = writeln!(text, "Kept as runs of their own: iodyno show '{name}', iodyno runs");
+    }
     terminal::print(&text)
 }

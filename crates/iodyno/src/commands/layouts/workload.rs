@@ -14,6 +14,9 @@ const FILE: &str = "data";
 /// Blocks of the fill: large enough for every stripe.
 const FILL_BLOCK: &str = "1m";
 
+/// Jobs' parts are whole ones of this, bytes.
+const PART_BYTES: u64 = 1 << 20;
+
 /// A plan, and its points on one layout.
 pub(crate) struct Workload {
     pub(crate) study: Study,
@@ -59,6 +62,7 @@ impl Workload {
         }
         let study = Study::parse(&study.to_toml()?, &study.name)?;
         let mut points = study.points(0);
+        points.iter_mut().for_each(|point| share(point, size_bytes));
         if new_files {
             points.retain(only_writes);
             points.iter_mut().for_each(|point| into_new_file(point, size_bytes));
@@ -113,13 +117,32 @@ fn only_writes(point: &Point) -> bool {
     rw.is_some_and(|(_, rw)| rw == "write" || rw == "randwrite")
 }
 
+/// Jobs that begin one behind the other have a part of what was laid out each:
+/// their increment would leave it.
+fn share(point: &mut Point, size_bytes: u64) {
+    let jobs = number(point, "numjobs");
+    if jobs < 2 || !point.options.iter().any(|(name, _)| name == "offset_increment") {
+        return;
+    }
+    let is_bounds = |name: &str| name == "offset_increment" || name == "size";
+    for (_, value) in point.options.iter_mut().filter(|(name, _)| is_bounds(name)) {
+        *value = part_bytes(size_bytes, jobs).to_string();
+    }
+}
+
+/// A part of one of `jobs` jobs, bytes.
+fn part_bytes(size_bytes: u64, jobs: u64) -> u64 {
+    (size_bytes / jobs / PART_BYTES * PART_BYTES).max(PART_BYTES)
+}
+
+fn number(point: &Point, name: &str) -> u64 {
+    let found = point.options.iter().find(|(option, _)| option == name);
+    found.and_then(|(_, value)| value.parse().ok()).unwrap_or(1)
+}
+
 /// The point writes a file of its own for each job, once, and removes it.
 fn into_new_file(point: &mut Point, size_bytes: u64) {
-    let number = |point: &Point, name: &str| -> u64 {
-        let found = point.options.iter().find(|(option, _)| option == name);
-        found.and_then(|(_, value)| value.parse().ok()).unwrap_or(1)
-    };
-    let of_each = size_bytes / number(point, "numjobs").max(1);
+    let of_each = part_bytes(size_bytes, number(point, "numjobs").max(1));
     let gone = ["size", "time_based", "runtime", "offset_increment"];
     point.options.retain(|(name, _)| !gone.contains(&name.as_str()));
     let own = [

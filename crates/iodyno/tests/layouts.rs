@@ -1,0 +1,131 @@
+//! `iodyno layouts` on loop devices. Needs root, losetup, mkfs.ext4 and mount;
+//! arrays and volumes are built in the lab.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{World, json, status, text, validate};
+
+/// Two short points, one of which writes.
+const PLAN: &str = r#"
+format = "iodyno.plan/1"
+name = "short"
+fresh = true
+[stop]
+min_time = "100ms"
+max_time = "200ms"
+[job]
+ioengine = "psync"
+direct = 1
+bs = "4k"
+[grid]
+rw = ["randread", "randwrite"]
+"#;
+
+fn left_behind(world: &World) -> Vec<String> {
+    world.files("here").into_iter().filter(|name| name.ends_with(".img")).collect()
+}
+
+#[test]
+fn layouts_are_built_measured_and_taken_down() {
+    let world = World::new();
+    let here = world.directory("here");
+    let plan = world.path("short.toml");
+    std::fs::write(&plan, PLAN).unwrap();
+    let mut command = world.command();
+    command.current_dir(&here).args(["layouts", "--on-files", "96m", "--json", "--name", "try"]);
+    command.args(["--plan", plan.to_str().unwrap(), "--layout", "{ext4,ext4:new}"]);
+    let output = command.output().unwrap();
+    status(&output, 0);
+    let document = json(&output.stdout);
+    validate(&document, "iodyno.layouts.1");
+    let workloads = document["workloads"].as_array().unwrap();
+    let layouts = |n: usize| {
+        let results = workloads[n]["results"].as_array().unwrap();
+        let mut names: Vec<&str> = results.iter().map(|r| r["layout"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    assert_eq!(workloads.len(), 2);
+    // What is not there yet cannot be read.
+    assert_eq!(layouts(0), "2 raw at once, ext4, raw");
+    assert_eq!(layouts(1), "2 raw at once, ext4, ext4:new, raw");
+    for result in workloads.iter().flat_map(|one| one["results"].as_array().unwrap()) {
+        assert!(result["rate"].as_f64().unwrap() > 0.0, "{result:#}");
+        assert!(result["of_one"].as_f64().unwrap() > 0.0, "{result:#}");
+    }
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    let cleaned = world.run(&["clean-up"]);
+    assert_eq!(text(&cleaned.stdout), "Nothing was left behind.\n");
+    // Each is a run that others can be compared with.
+    status(&world.run(&["compare", "try raw", "try ext4"]), 0);
+}
+
+#[test]
+fn what_a_kill_leaves_is_taken_down_by_clean_up() {
+    let world = World::new();
+    let here = world.directory("here");
+    let plan = world.path("short.toml");
+    std::fs::write(&plan, PLAN).unwrap();
+    let mut command = world.command();
+    command.current_dir(&here).args(["layouts", "--on-files", "96m", "--layout", "ext4"]);
+    let mut child = command
+        .args(["--plan", plan.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let notes = BufReader::new(child.stderr.take().unwrap());
+    let mounted = notes.lines().map(Result::unwrap).find(|line| line.contains("/run/iodyno/"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line = mounted.expect("it ended before it measured on ext4");
+    let at = line.split_whitespace().find(|word| word.starts_with("/run/iodyno/")).unwrap();
+    let at = Path::new(at).parent().unwrap();
+    assert_eq!(left_behind(&world).len(), 2);
+
+    let cleaned = world.run(&["clean-up"]);
+    status(&cleaned, 0);
+    let said = text(&cleaned.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    assert!(lines.iter().all(|line| line.ends_with(": taken down")), "{said}");
+    assert!(lines[0].starts_with("mount at") && lines[1].starts_with("file system on"), "{said}");
+    assert!(!at.exists(), "{}", at.display());
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    // Once more does no harm.
+    assert_eq!(text(&world.run(&["clean-up"]).stdout), "Nothing was left behind.\n");
+}
+
+#[test]
+fn mistakes_are_named_before_anything_is_made() {
+    let world = World::new();
+    let here = world.directory("here");
+    let said = |words: &[&str]| {
+        let mut command = world.command();
+        let output = command.current_dir(&here).arg("layouts").args(words).output().unwrap();
+        status(&output, 2);
+        text(&output.stderr)
+    };
+    for (words, what) in [
+        (&["--on-files", "64m", "--layout", "md7"][..], "did you mean `md"),
+        (&["--on-files", "64m", "--layout", "xfs+ext4"], "nothing stands on a file system"),
+        (&["nvme0n1", "lvm-stripe:64k"], "quote lists in braces"),
+        (&["--layout", "raw"], "which drives?"),
+        (&["--on-files", "64m", "--layout", "raw", "--plan", "snia-iops"], "are of drives"),
+        (
+            &["--on-files", "64m", "--layout", "raw", "--plan", "databse"],
+            "neither a file nor a preset",
+        ),
+        (&["--on-files", "64m", "--layout", "raw", "--size", "1g"], "80 % of the smallest"),
+    ] {
+        let error = said(words);
+        assert!(error.contains(what), "{words:?}: {error}");
+    }
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+}
