@@ -264,12 +264,27 @@ fn block(n: usize) -> BlockDevice {
         model: known("TEST DRIVE".into()),
         stands_on: Vec::new(),
         used_by: Vec::new(),
-        queue: Queue { nr_requests: known(1023), hardware_queues: known(16), ..Queue::default() },
+        queue: Queue {
+            scheduler: known("none".into()),
+            nr_requests: known(1023),
+            hardware_queues: known(16),
+            logical_block_bytes: known(4096),
+            physical_block_bytes: known(4096),
+            max_sectors_kib: known(512),
+            max_hw_sectors_kib: known(512),
+            ..Queue::default()
+        },
     }
 }
 
 fn estimate(value: f64) -> Estimate {
     Estimate::confident(value, value * 0.99, value * 1.01, 0.95)
+}
+
+/// Changes every measurement.
+pub(crate) fn each(mut bench: Bench, change: impl Fn(&mut Measurement)) -> Bench {
+    bench.measurements.iter_mut().for_each(change);
+    bench
 }
 
 /// Scales every figure of a measurement.
@@ -328,6 +343,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             bs: Some(bs),
             iodepth: Some(depth / threads),
             numjobs: Some(threads),
+            ioengine: Some("io_uring".into()),
+            direct: Some(true),
             ..Workload::default()
         },
         source: "simulated".into(),

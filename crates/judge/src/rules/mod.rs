@@ -6,15 +6,25 @@ use crate::facts::Facts;
 
 mod above_claim;
 mod all_at_once;
+mod area_reread;
+mod behind_raid_card;
 mod below_claim;
+mod better_bay;
 mod blocks_not_written;
+mod blocks_split;
+mod compressible_data;
+mod counters_differ;
+mod depth_capped;
+mod depth_ignored;
 mod depth_not_reached;
 mod drive_dead;
 mod drive_missing;
+mod fio_defects;
 mod firmware_differs;
 mod health_critical;
 mod interval_too_wide;
 mod io_errors;
+mod io_scheduler;
 mod lba_format;
 mod link_degraded;
 mod link_limited_by_slot;
@@ -25,14 +35,22 @@ mod measurement_failed;
 mod media_errors;
 mod media_errors_rising;
 mod not_steady;
+mod numa_remote;
 mod other_io;
 mod overlapping_jobs;
+mod page_cache;
+mod pcie_errors;
 mod punted;
+mod qualifies;
+mod rate_cliff;
+mod shared_limit;
+mod steadystate_slope;
 mod submitter_saturated;
 mod tally;
 mod target_qualified;
 mod temperature;
 mod thermal_throttling;
+mod unaligned_io;
 mod unlike_baseline;
 mod unlike_peers;
 mod verify_mismatch;
@@ -90,42 +108,61 @@ impl Reservation {
 
 /// All rules, in the order in which findings of one severity are shown.
 pub fn rules() -> &'static [&'static dyn Rule] {
-    &[
-        &drive_missing::DriveMissing,
-        &drive_dead::DriveDead,
-        &measurement_failed::MeasurementFailed,
-        &health_critical::HealthCritical,
-        &io_errors::IoErrors,
-        &verify_mismatch::VerifyMismatch,
-        &media_errors_rising::MediaErrorsRising,
-        &media_errors::MediaErrors,
-        &worn_out::WornOut,
-        &temperature::TemperatureHigh,
-        &thermal_throttling::ThermalThrottling,
-        &link_degraded::LinkDegraded,
-        &link_unlike_peers::LinkUnlikePeers,
-        &link_target_speed::LinkTargetSpeed,
-        &link_limited_by_slot::LinkLimitedBySlot,
-        &link_oversubscribed::LinkOversubscribed,
-        &all_at_once::AllAtOnce,
-        &firmware_differs::FirmwareDiffers,
-        &lba_format::LbaFormatSlower,
-        &virtual_disk::VirtualDisk,
-        &blocks_not_written::BlocksNotWritten,
-        &below_claim::BelowClaim,
-        &above_claim::AboveClaim,
-        &unlike_peers::UnlikePeers,
-        &unlike_baseline::UnlikeBaseline,
-        &submitter_saturated::SubmitterSaturated,
-        &depth_not_reached::DepthNotReached,
-        &other_io::OtherIo,
-        &not_steady::NotSteady,
-        &interval_too_wide::IntervalTooWide,
-        &overlapping_jobs::OverlappingJobs,
-        &punted::Punted,
-        &target_qualified::TargetQualified,
-    ]
+    RULES
 }
+
+static RULES: &[&dyn Rule] = &[
+    &drive_missing::DriveMissing,
+    &drive_dead::DriveDead,
+    &measurement_failed::MeasurementFailed,
+    &health_critical::HealthCritical,
+    &io_errors::IoErrors,
+    &verify_mismatch::VerifyMismatch,
+    &media_errors_rising::MediaErrorsRising,
+    &media_errors::MediaErrors,
+    &worn_out::WornOut,
+    &temperature::TemperatureHigh,
+    &thermal_throttling::ThermalThrottling,
+    &pcie_errors::PcieErrors,
+    &link_degraded::LinkDegraded,
+    &link_unlike_peers::LinkUnlikePeers,
+    &link_target_speed::LinkTargetSpeed,
+    &link_limited_by_slot::LinkLimitedBySlot,
+    &link_oversubscribed::LinkOversubscribed,
+    &all_at_once::AllAtOnce,
+    &shared_limit::SharedLimit,
+    &better_bay::BetterBay,
+    &firmware_differs::FirmwareDiffers,
+    &lba_format::LbaFormatSlower,
+    &virtual_disk::VirtualDisk,
+    &blocks_not_written::BlocksNotWritten,
+    &below_claim::BelowClaim,
+    &above_claim::AboveClaim,
+    &unlike_peers::UnlikePeers,
+    &unlike_baseline::UnlikeBaseline,
+    &submitter_saturated::SubmitterSaturated,
+    &depth_not_reached::DepthNotReached,
+    &other_io::OtherIo,
+    &counters_differ::CountersDiffer,
+    &not_steady::NotSteady,
+    &rate_cliff::RULE,
+    &steadystate_slope::RULE,
+    &interval_too_wide::IntervalTooWide,
+    &overlapping_jobs::OverlappingJobs,
+    &page_cache::RULE,
+    &depth_ignored::RULE,
+    &depth_capped::RULE,
+    &blocks_split::RULE,
+    &io_scheduler::RULE,
+    &numa_remote::RULE,
+    &unaligned_io::RULE,
+    &area_reread::RULE,
+    &compressible_data::RULE,
+    &punted::Punted,
+    &target_qualified::TargetQualified,
+    &behind_raid_card::RULE,
+    &fio_defects::RULE,
+];
 
 #[cfg(test)]
 mod tests {
