@@ -24,7 +24,7 @@ const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", 
 pub fn assess(question: &Question<'_>) -> Assessment {
     let facts = Facts::gather(question);
     let asked = Asked::of(&facts);
-    let reports: Vec<RuleReport> = rules().iter().map(|rule| rule.check(&facts)).collect();
+    let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&facts)).collect();
     let mut findings: Vec<Finding> = reports
         .iter()
         .filter_map(|report| match &report.outcome {

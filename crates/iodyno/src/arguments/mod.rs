@@ -11,7 +11,9 @@ mod sweep;
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use iodyno_judge::rules;
 
 pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
@@ -90,8 +92,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Draw a figure of runs, files or folders
     Plot(Plot),
-    /// List the rules that `check` applies
-    Rules,
+    /// List the rules that `check` applies, or explain one
+    Rules(Rules),
     /// Write what this machine says of itself into a folder or file, for a bug report
     Capture(Capture),
     /// Remove what a killed run left behind
@@ -193,7 +195,7 @@ pub(crate) struct Run {
     pub(crate) carrying: Carrying,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Table {
     /// All columns, however wide
     #[arg(long)]
@@ -207,6 +209,17 @@ pub(crate) struct Table {
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) table: Table,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rules {
+    /// The rule to explain, by its name [default: list them all]
+    #[arg(value_name = "RULE", value_parser = ids(), hide_possible_values = true)]
+    pub(crate) id: Option<String>,
+}
+
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(rules().map(|rule| rule.id()))
 }
 
 #[derive(Debug, Args)]

@@ -107,61 +107,76 @@ impl Reservation {
 }
 
 /// All rules, in the order in which findings of one severity are shown.
-pub fn rules() -> &'static [&'static dyn Rule] {
-    RULES
+pub fn rules() -> impl ExactSizeIterator<Item = &'static dyn Rule> {
+    RULES.iter().map(|(rule, _)| *rule)
 }
 
-static RULES: &[&dyn Rule] = &[
-    &drive_missing::DriveMissing,
-    &drive_dead::DriveDead,
-    &measurement_failed::MeasurementFailed,
-    &health_critical::HealthCritical,
-    &io_errors::IoErrors,
-    &verify_mismatch::VerifyMismatch,
-    &media_errors_rising::MediaErrorsRising,
-    &media_errors::MediaErrors,
-    &worn_out::WornOut,
-    &temperature::TemperatureHigh,
-    &thermal_throttling::ThermalThrottling,
-    &pcie_errors::PcieErrors,
-    &link_degraded::LinkDegraded,
-    &link_unlike_peers::LinkUnlikePeers,
-    &link_target_speed::LinkTargetSpeed,
-    &link_limited_by_slot::LinkLimitedBySlot,
-    &link_oversubscribed::LinkOversubscribed,
-    &all_at_once::AllAtOnce,
-    &shared_limit::SharedLimit,
-    &better_bay::BetterBay,
-    &firmware_differs::FirmwareDiffers,
-    &lba_format::LbaFormatSlower,
-    &virtual_disk::VirtualDisk,
-    &blocks_not_written::BlocksNotWritten,
-    &below_claim::BelowClaim,
-    &above_claim::AboveClaim,
-    &unlike_peers::UnlikePeers,
-    &unlike_baseline::UnlikeBaseline,
-    &submitter_saturated::SubmitterSaturated,
-    &depth_not_reached::DepthNotReached,
-    &other_io::OtherIo,
-    &counters_differ::CountersDiffer,
-    &not_steady::NotSteady,
-    &rate_cliff::RULE,
-    &steadystate_slope::RULE,
-    &interval_too_wide::IntervalTooWide,
-    &overlapping_jobs::OverlappingJobs,
-    &page_cache::RULE,
-    &depth_ignored::RULE,
-    &depth_capped::RULE,
-    &blocks_split::RULE,
-    &io_scheduler::RULE,
-    &numa_remote::RULE,
-    &unaligned_io::RULE,
-    &area_reread::RULE,
-    &compressible_data::RULE,
-    &punted::Punted,
-    &target_qualified::TargetQualified,
-    &behind_raid_card::RULE,
-    &fio_defects::RULE,
+/// The page of a rule, as Markdown; `None` where there is no rule of this name.
+pub fn page(id: &str) -> Option<&'static str> {
+    RULES.iter().find(|(rule, _)| rule.id() == id).map(|(_, page)| *page)
+}
+
+/// A rule with its page, docs/rules/`id`.md.
+macro_rules! listed {
+    ($rule:expr, $id:literal) => {
+        (
+            &$rule as &dyn Rule,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $id, ".md")),
+        )
+    };
+}
+
+static RULES: &[(&dyn Rule, &str)] = &[
+    listed!(drive_missing::DriveMissing, "drive-missing"),
+    listed!(drive_dead::DriveDead, "drive-dead"),
+    listed!(measurement_failed::MeasurementFailed, "measurement-failed"),
+    listed!(health_critical::HealthCritical, "health-critical"),
+    listed!(io_errors::IoErrors, "io-errors"),
+    listed!(verify_mismatch::VerifyMismatch, "verify-mismatch"),
+    listed!(media_errors_rising::MediaErrorsRising, "media-errors-rising"),
+    listed!(media_errors::MediaErrors, "media-errors"),
+    listed!(worn_out::WornOut, "worn-out"),
+    listed!(temperature::TemperatureHigh, "temperature"),
+    listed!(thermal_throttling::ThermalThrottling, "thermal-throttling"),
+    listed!(pcie_errors::PcieErrors, "pcie-errors"),
+    listed!(link_degraded::LinkDegraded, "link-degraded"),
+    listed!(link_unlike_peers::LinkUnlikePeers, "link-unlike-peers"),
+    listed!(link_target_speed::LinkTargetSpeed, "link-target-speed"),
+    listed!(link_limited_by_slot::LinkLimitedBySlot, "link-limited-by-slot"),
+    listed!(link_oversubscribed::LinkOversubscribed, "link-oversubscribed"),
+    listed!(all_at_once::AllAtOnce, "all-at-once"),
+    listed!(shared_limit::SharedLimit, "shared-limit"),
+    listed!(better_bay::BetterBay, "better-bay"),
+    listed!(firmware_differs::FirmwareDiffers, "firmware-differs"),
+    listed!(lba_format::LbaFormatSlower, "lba-format"),
+    listed!(virtual_disk::VirtualDisk, "virtual-disk"),
+    listed!(blocks_not_written::BlocksNotWritten, "blocks-not-written"),
+    listed!(below_claim::BelowClaim, "below-claim"),
+    listed!(above_claim::AboveClaim, "above-claim"),
+    listed!(unlike_peers::UnlikePeers, "unlike-peers"),
+    listed!(unlike_baseline::UnlikeBaseline, "unlike-baseline"),
+    listed!(submitter_saturated::SubmitterSaturated, "submitter-saturated"),
+    listed!(depth_not_reached::DepthNotReached, "depth-not-reached"),
+    listed!(other_io::OtherIo, "other-io"),
+    listed!(counters_differ::CountersDiffer, "counters-differ"),
+    listed!(not_steady::NotSteady, "not-steady"),
+    listed!(rate_cliff::RULE, "rate-cliff"),
+    listed!(steadystate_slope::RULE, "steadystate-slope"),
+    listed!(interval_too_wide::IntervalTooWide, "interval-too-wide"),
+    listed!(overlapping_jobs::OverlappingJobs, "overlapping-jobs"),
+    listed!(page_cache::RULE, "page-cache"),
+    listed!(depth_ignored::RULE, "depth-ignored"),
+    listed!(depth_capped::RULE, "depth-capped"),
+    listed!(blocks_split::RULE, "blocks-split"),
+    listed!(io_scheduler::RULE, "io-scheduler"),
+    listed!(numa_remote::RULE, "numa-remote"),
+    listed!(unaligned_io::RULE, "unaligned-io"),
+    listed!(area_reread::RULE, "area-reread"),
+    listed!(compressible_data::RULE, "compressible-data"),
+    listed!(punted::Punted, "punted"),
+    listed!(target_qualified::TargetQualified, "target-qualified"),
+    listed!(behind_raid_card::RULE, "behind-raid-card"),
+    listed!(fio_defects::RULE, "fio-defects"),
 ];
 
 #[cfg(test)]
@@ -178,11 +193,11 @@ mod tests {
             .collect();
         pages.sort();
         let index = std::fs::read_to_string(format!("{directory}/README.md")).unwrap();
-        let mut expected: Vec<String> = rules().iter().map(|r| format!("{}.md", r.id())).collect();
+        let mut expected: Vec<String> = rules().map(|r| format!("{}.md", r.id())).collect();
         expected.sort();
         assert_eq!(pages, expected);
         for rule in rules() {
-            let text = std::fs::read_to_string(format!("{directory}/{}.md", rule.id())).unwrap();
+            let text = page(rule.id()).unwrap();
             assert!(text.starts_with(&format!("# {}\n", rule.id())), "{}", rule.id());
             let severity = format!("{:?}", rule.severity()).to_uppercase();
             let row = format!("| [{0}]({0}.md) | {severity} | {1} |", rule.id(), rule.summary());
