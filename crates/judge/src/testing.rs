@@ -1,8 +1,8 @@
 //! Runs for tests: a healthy machine, measured well, and what a test changes of it.
 
 use iodyno_model::{
-    Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult, Drive,
-    EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, LbaFormat, Link,
+    Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
+    Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, LbaFormat, Link,
     LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue, RuleOutcome, Run,
     RunRecord, RunState, Severity, Temperature, Workload, WrittenShare, WrittenState,
 };

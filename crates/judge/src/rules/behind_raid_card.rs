@@ -52,6 +52,8 @@ mod tests {
                 firmware: Fact::Absent,
                 links: Vec::new(),
                 blocks: vec!["nvme0n1".into()],
+                numa_node: Fact::Absent,
+                iommu: Fact::Absent,
             };
             Bench::new(2).measured().host(|host| host.cards.push(card)).record()
         };

@@ -22,9 +22,11 @@ mod drive_missing;
 mod fio_defects;
 mod firmware_differs;
 mod health_critical;
+mod interrupts_on_one_cpu;
 mod interval_too_wide;
 mod io_errors;
 mod io_scheduler;
+mod iommu_strict;
 mod lba_format;
 mod link_degraded;
 mod link_limited_by_slot;
@@ -34,18 +36,22 @@ mod link_unlike_peers;
 mod measurement_failed;
 mod media_errors;
 mod media_errors_rising;
+mod misaligned_layers;
 mod not_steady;
 mod numa_remote;
 mod other_io;
 mod overlapping_jobs;
 mod page_cache;
+mod payload_size;
 mod pcie_errors;
+mod power_saving;
 mod punted;
 mod qualifies;
 mod rate_cliff;
 mod shared_limit;
 mod steadystate_slope;
 mod submitter_saturated;
+mod tail_not_drives;
 mod tally;
 mod target_qualified;
 mod temperature;
@@ -56,6 +62,7 @@ mod unlike_peers;
 mod verify_mismatch;
 mod virtual_disk;
 mod worn_out;
+mod writeback_throttled;
 
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
@@ -144,6 +151,8 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(link_target_speed::LinkTargetSpeed, "link-target-speed"),
     listed!(link_limited_by_slot::LinkLimitedBySlot, "link-limited-by-slot"),
     listed!(link_oversubscribed::LinkOversubscribed, "link-oversubscribed"),
+    listed!(payload_size::PayloadSize, "payload-size"),
+    listed!(iommu_strict::IommuStrict, "iommu-strict"),
     listed!(all_at_once::AllAtOnce, "all-at-once"),
     listed!(shared_limit::SharedLimit, "shared-limit"),
     listed!(better_bay::BetterBay, "better-bay"),
@@ -161,6 +170,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(counters_differ::CountersDiffer, "counters-differ"),
     listed!(not_steady::NotSteady, "not-steady"),
     listed!(rate_cliff::RULE, "rate-cliff"),
+    listed!(tail_not_drives::RULE, "tail-not-drives"),
     listed!(steadystate_slope::RULE, "steadystate-slope"),
     listed!(interval_too_wide::IntervalTooWide, "interval-too-wide"),
     listed!(overlapping_jobs::OverlappingJobs, "overlapping-jobs"),
@@ -169,8 +179,12 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(depth_capped::RULE, "depth-capped"),
     listed!(blocks_split::RULE, "blocks-split"),
     listed!(io_scheduler::RULE, "io-scheduler"),
+    listed!(writeback_throttled::RULE, "writeback-throttled"),
     listed!(numa_remote::RULE, "numa-remote"),
+    listed!(interrupts_on_one_cpu::RULE, "interrupts-on-one-cpu"),
+    listed!(power_saving::RULE, "power-saving"),
     listed!(unaligned_io::RULE, "unaligned-io"),
+    listed!(misaligned_layers::RULE, "misaligned-layers"),
     listed!(area_reread::RULE, "area-reread"),
     listed!(compressible_data::RULE, "compressible-data"),
     listed!(punted::Punted, "punted"),
