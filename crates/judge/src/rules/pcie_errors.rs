@@ -1,6 +1,10 @@
 //! PCIe errors that links counted during the run.
 
-use iodyno_model::{Evidence, Fact, Host, Link, LinkState, RuleReport, Severity};
+use std::collections::BTreeMap;
+
+use iodyno_model::{
+    Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, RuleReport, Severity,
+};
 
 use super::{Rule, Tally, finding};
 use crate::facts::Facts;
@@ -55,13 +59,37 @@ impl Rule for PcieErrors {
                 Some(_) => Severity::Warn,
                 None => Severity::Info,
             };
-            tally.found(self.errors(host, link, (corrected, lost), allowed, severity));
+            let mut found = self.errors(host, link, (corrected, lost), allowed, severity);
+            found.evidence.extend(kinds(link, after));
+            tally.found(found);
+        }
+        for drive in &host.drives {
+            let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_retrainings);
+            // Few drives count them, which is nothing to be told of each.
+            let Some(before) = count(drive) else { continue };
+            let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
+            tally.looked();
+            if after > before {
+                tally.found(self.retrained(&drive.name, after - before));
+            }
         }
         tally.report()
     }
 }
 
 impl PcieErrors {
+    fn retrained(&self, name: &str, times: u64) -> Finding {
+        finding(
+            self,
+            Severity::Info,
+            vec![name.to_owned()],
+            format!("{name} trained its link anew {times} times during the run."),
+            vec![Evidence::new("trained anew, by the drive's count (OCP)", times.to_string())],
+            "While a link trains nothing is sent; it does so after errors it cannot mend, and to save power.",
+            "See whether its state is still what it was (iodyno list), and what the kernel says: dmesg | grep -i pci",
+        )
+    }
+
     fn errors(
         &self,
         host: &Host,
@@ -69,7 +97,7 @@ impl PcieErrors {
         (corrected, lost): (u64, u64),
         allowed: Option<f64>,
         severity: Severity,
-    ) -> iodyno_model::Finding {
+    ) -> Finding {
         let mut evidence = vec![
             Evidence::new("corrected", corrected.to_string()),
             Evidence::new("not corrected", lost.to_string()),
@@ -105,6 +133,21 @@ impl PcieErrors {
         };
         finding(self, severity, links::subjects(host, link), what, evidence, why, next)
     }
+}
+
+/// The kinds of errors that grew, at either end.
+fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
+    let mut grown: BTreeMap<&str, u64> = BTreeMap::new();
+    for (before, after) in [(&before.port, &after.port), (&before.device, &after.device)] {
+        for error in &after.errors {
+            let same = |one: &&PcieError| one.kind == error.kind && one.severity == error.severity;
+            let earlier = before.errors.iter().find(same).map_or(0, |one| one.count);
+            *grown.entry(&error.kind).or_default() += error.count.saturating_sub(earlier);
+        }
+    }
+    grown.retain(|_, count| *count > 0);
+    let words: Vec<String> = grown.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    (!words.is_empty()).then(|| Evidence::new("kinds", words.join(", ")))
 }
 
 /// By how much both ends' counters grew: corrected, and not corrected. Of ends
@@ -183,5 +226,33 @@ mod tests {
         assert_eq!(look(&PcieErrors, &blind.record()), Outcome::CannotTell);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
         assert_eq!(look(&PcieErrors, &one_end.after(|_| ()).record()), Outcome::Clear);
+    }
+
+    #[test]
+    fn kinds_and_new_trainings_are_told() {
+        let error = |kind: &str, count: u64| iodyno_model::PcieError {
+            severity: iodyno_model::PcieSeverity::Correctable,
+            kind: kind.into(),
+            count,
+        };
+        let bench = Bench::new(1).link(0, |link| link.device.errors = vec![error("RxErr", 7)]);
+        let outcome = look(
+            &PcieErrors,
+            &bench
+                .after(|host| {
+                    let device = &mut host.links[0].device;
+                    device.correctable_errors = known(400);
+                    device.errors = vec![error("RxErr", 400), error("BadTLP", 7)];
+                })
+                .record(),
+        );
+        let evidence = &outcome.only(Severity::Warn).evidence;
+        assert_eq!(evidence.last().unwrap().value, "7 BadTLP, 393 RxErr");
+        let trained = |count: u64| {
+            known(iodyno_model::OcpHealth { pcie_retrainings: count, ..Default::default() })
+        };
+        let bench = Bench::new(1).drive(0, |drive| drive.ocp_health = trained(3));
+        let anew = bench.after(|host| host.drives[0].ocp_health = trained(5));
+        look(&PcieErrors, &anew.record()).only(Severity::Info);
     }
 }
