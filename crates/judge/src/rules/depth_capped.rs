@@ -4,8 +4,11 @@ use iodyno_model::{Measurement, format_count};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
-use crate::limiter::DEPTH_REACHED;
 use crate::place::bottoms;
+
+/// A queue that holds this share of the depth holds it nearly: as
+/// depth-not-reached has it.
+const HELD: f64 = 0.8;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "depth-capped",
@@ -43,7 +46,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
         };
         held += u64::from(requests) * u64::from(queues.clamp(1, threads));
     }
-    let capped = held > 0 && (held as f64) < DEPTH_REACHED * f64::from(asked);
+    let capped = held > 0 && (held as f64) < HELD * f64::from(asked);
     Ok(capped.then(|| {
         format!(
             "{} I/Os were asked for, and the queue holds {}",
