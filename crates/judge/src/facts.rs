@@ -45,6 +45,11 @@ impl<'a> Facts<'a> {
         self.question.record.host()
     }
 
+    /// The same for a rule that cannot do without: what is missing, where it is.
+    pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
+        self.host().ok_or_else(|| "the run holds no snapshot of the host".into())
+    }
+
     /// Measurements that came to an end, with their index.
     pub(crate) fn finished(&self) -> impl Iterator<Item = (usize, &'a Measurement)> {
         let all = self.question.record.measurements.iter().enumerate();
@@ -98,6 +103,12 @@ pub(crate) fn option<'m>(of: &'m Measurement, name: &str) -> Result<Option<&'m s
 /// Whether fio measured it.
 pub(crate) fn is_fio(of: &Measurement) -> bool {
     of.source.split(' ').next() == Some("fio")
+}
+
+/// Whether it paused between I/Os because it was asked to.
+pub(crate) fn is_paced(of: &Measurement) -> bool {
+    let paces = ["rate", "rate_iops", "thinktime"];
+    paces.iter().any(|pace| of.workload.options.contains_key(*pace))
 }
 
 /// Whether it wrote, as far as is known.

@@ -12,8 +12,7 @@ use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    RoundsPlan, Style, clean, jobs_text, pts_text, results_table, rounds_text, run_heading,
-    run_text,
+    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
 };
 use iodyno_store::Store;
 
@@ -77,7 +76,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             assessment.verdict.label(),
             assessment.ruleset,
             earlier.verdict.label(),
-            clean(&earlier.ruleset)
+            iodyno_report::text::clean(&earlier.ruleset)
         ));
     }
     Ok(status)

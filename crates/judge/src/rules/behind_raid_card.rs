@@ -18,9 +18,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     let devices = bottoms(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());

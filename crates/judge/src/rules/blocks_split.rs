@@ -21,9 +21,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     for device in bottoms(host, of) {
         let queue = &device.queue;
         let (Some(most), Some(hardware)) =

@@ -28,9 +28,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
         return Err("the depth that was asked for is not known".into());
     };
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     let devices = bottoms(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());

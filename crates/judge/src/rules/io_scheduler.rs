@@ -18,9 +18,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     for device in bottoms(host, of).into_iter().filter(|device| device.kind == BlockKind::Nvme) {
         match device.queue.scheduler.get() {
             // A multipath head has no queue, and so no scheduler.

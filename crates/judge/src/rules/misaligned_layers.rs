@@ -21,9 +21,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     let mut todo: Vec<&str> = of.targets.iter().map(|target| device_of(of, target)).collect();
     let mut seen: Vec<&str> = Vec::new();
     while let Some(name) = todo.pop() {

@@ -17,9 +17,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
+    let host = facts.known_host()?;
     let nodes = &host.cpus.nodes;
     if nodes.len() < 2 {
         return Ok(None);

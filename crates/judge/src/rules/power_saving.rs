@@ -3,7 +3,7 @@
 use iodyno_model::{Drive, Host, Measurement};
 
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::facts::{Facts, is_paced};
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "power-saving",
@@ -18,17 +18,13 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let Some(host) = facts.host() else {
-        return Err("the run holds no snapshot of the host".into());
-    };
-    let paced = ["rate", "rate_iops", "thinktime"];
-    let paused = paced.iter().any(|pace| of.workload.options.contains_key(*pace));
+    let host = facts.known_host()?;
     let drives = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
     for drive in drives.filter(|drive| drive.virtual_disk.is_none() && !drive.links.is_empty()) {
         if let Some(state) = reduced(drive) {
             return Ok(Some(state));
         }
-        let resting = match (outstanding(of), paused) {
+        let resting = match (outstanding(of), is_paced(of)) {
             (_, true) => resting_drive(drive)?.or(resting_link(host, drive)?),
             (Some(1), false) => resting_link(host, drive)?,
             _ => None,

@@ -5,7 +5,7 @@ use iodyno_model::{
 };
 
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::facts::{Facts, is_paced};
 use crate::limiter;
 
 /// The lower level is at most this part of the upper. Caches of sheets that
@@ -31,8 +31,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    if ["rate", "rate_iops", "thinktime"].iter().any(|pace| of.workload.options.contains_key(*pace))
-    {
+    if is_paced(of) {
         return Ok(None);
     }
     let record = facts.record();
@@ -45,15 +44,16 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     for result in &of.total {
         let windows: Vec<&Window> =
             result.series.windows().iter().filter(|window| window.bytes.is_some()).collect();
+        known |= !windows.is_empty();
+        // In so short a time two levels cannot be told apart, or are none.
         if windows.len() < 2 * WINDOWS {
             continue;
         }
-        known = true;
         if let Some(cliff) = cliff(&windows) {
             return Ok(Some(words(result, &cliff)));
         }
     }
-    if known { Ok(None) } else { Err("its rate over time is not recorded, or too short".into()) }
+    if known { Ok(None) } else { Err("its rate over time is not recorded".into()) }
 }
 
 fn words(result: &DirectionResult, cliff: &Cliff) -> String {
