@@ -111,8 +111,9 @@ fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, Strin
         let (Some(before), Some(after)) = (before.stats(name), after.stats(name)) else {
             return Err(format!("disk statistics of {name} are not recorded"));
         };
-        counted[0] += after.read_bytes.saturating_sub(before.read_bytes);
-        counted[1] += after.written_bytes.saturating_sub(before.written_bytes);
+        let [read, written] = &mut counted;
+        *read = read.saturating_add(after.read_bytes.saturating_sub(before.read_bytes));
+        *written = written.saturating_add(after.written_bytes.saturating_sub(before.written_bytes));
     }
     let mut worst: Option<(f64, String)> = None;
     let directions = [(Direction::Read, "read"), (Direction::Write, "written")];

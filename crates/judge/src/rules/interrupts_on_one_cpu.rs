@@ -44,7 +44,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
         let Some(function) = device.pci_function.as_deref() else { continue };
         let Some((queues, by_cpu)) = taken(before, after, function) else { continue };
         looked = true;
-        let total: u64 = by_cpu.values().sum();
+        let total = by_cpu.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let Some((cpu, most)) = by_cpu.iter().max_by_key(|(_, count)| **count) else { continue };
         let share = *most as f64 / total as f64;
         // With one queue there is nothing to be spread.
@@ -75,7 +75,8 @@ fn taken(before: &Host, after: &Host, function: &str) -> Option<(usize, BTreeMap
         let earlier = before.interrupts_of(function).find(|one| one.number == now.number)?;
         queues += 1;
         for (cpu, count) in now.since(earlier) {
-            *by_cpu.entry(cpu).or_insert(0) += count;
+            let sum: &mut u64 = by_cpu.entry(cpu).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
     (queues > 0).then_some((queues, by_cpu))

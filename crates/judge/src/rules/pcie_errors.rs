@@ -49,7 +49,7 @@ impl Rule for PcieErrors {
                 continue;
             };
             tally.looked();
-            if corrected + lost == 0 {
+            if corrected.max(lost) == 0 {
                 continue;
             }
             let allowed = link.current.get().and_then(|state| allowed(*state, seconds));
@@ -142,7 +142,8 @@ fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
         for error in &after.errors {
             let same = |one: &&PcieError| one.kind == error.kind && one.severity == error.severity;
             let earlier = before.errors.iter().find(same).map_or(0, |one| one.count);
-            *grown.entry(&error.kind).or_default() += error.count.saturating_sub(earlier);
+            let sum = grown.entry(&error.kind).or_default();
+            *sum = sum.saturating_add(error.count.saturating_sub(earlier));
         }
     }
     grown.retain(|_, count| *count > 0);

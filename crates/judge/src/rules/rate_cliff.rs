@@ -99,8 +99,7 @@ fn cliff(windows: &[&Window]) -> Option<Cliff> {
         }
     }
     let (before, after) = rates.split_at(best.1);
-    let lasts =
-        |part: &[&Window]| part.iter().map(|window| window.duration_ns).sum::<u64>() >= LASTS_NS;
+    let lasts = |part: &[&Window]| sum_of(part, |window| window.duration_ns) >= LASTS_NS;
     if before.is_empty() || !lasts(&windows[..best.1]) || !lasts(&windows[best.1..]) {
         return None;
     }
@@ -116,8 +115,12 @@ fn cliff(windows: &[&Window]) -> Option<Cliff> {
         before_bytes_per_s: levels.0,
         after_bytes_per_s: levels.1,
         at_ns: windows[best.1].start_ns,
-        moved_bytes: windows[..best.1].iter().filter_map(|window| window.bytes).sum(),
+        moved_bytes: sum_of(&windows[..best.1], |window| window.bytes.unwrap_or(0)),
     })
+}
+
+fn sum_of(windows: &[&Window], what: fn(&Window) -> u64) -> u64 {
+    windows.iter().fold(0, |sum, window| sum.saturating_add(what(window)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
             return Err("its latencies are known by percentiles only".into());
         }
         let slow = result.latency.bins().filter(|bin| bin.low_ns > threshold_ns);
-        let slow: u64 = slow.map(|bin| bin.count).sum();
+        let slow = slow.fold(0, |sum: u64, bin| sum.saturating_add(bin.count));
         let mut counted = 0;
         for (earlier, later) in before.counts.iter().zip(&after.counts) {
             let Some(grown) = later[column].checked_sub(earlier[column]) else {
