@@ -94,7 +94,9 @@ pub(crate) fn metric(of: &Measurement) -> Metric {
 /// they are not fio's defaults; of a report without any nothing is known.
 pub(crate) fn option<'m>(of: &'m Measurement, name: &str) -> Result<Option<&'m str>, String> {
     let options = &of.workload.options;
-    if is_fio(of) && options.is_empty() {
+    // These two have a place of their own, and nothing but options tells them.
+    let none = options.is_empty() && of.workload.direct.is_none() && of.workload.size.is_none();
+    if is_fio(of) && none {
         return Err("the options of the job are not known".into());
     }
     Ok(options.get(name).map(String::as_str))

@@ -47,6 +47,7 @@ mod tests {
             let bench = each(Bench::new(1).measured(), |of| {
                 of.workload.rw = Some(rw.into());
                 of.source = source.into();
+                of.workload.direct = None;
                 let owned = |(name, value): &(&str, &str)| ((*name).into(), (*value).into());
                 of.workload.options = options.iter().map(owned).collect();
             });

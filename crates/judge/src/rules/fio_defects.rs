@@ -145,7 +145,10 @@ mod tests {
         let trims = by_fio("3.36", |of| of.total[0].direction = Direction::Trim);
         assert!(said(&trims).contains("issue 764"));
         // Nobody says with which options it ran.
-        let silent = by_fio("3.36", |of| of.workload.options.clear());
+        let silent = by_fio("3.36", |of| {
+            of.workload.options.clear();
+            of.workload.direct = None;
+        });
         assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
     }
 

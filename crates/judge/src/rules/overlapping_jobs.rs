@@ -151,6 +151,7 @@ mod tests {
         assert_eq!(validity(&clones(4, runtime, 1.2)), Some(Validity::Invalid));
         let mut silent = clones(4, runtime, 1.0);
         silent.measurements[0].workload.options.clear();
+        silent.measurements[0].workload.direct = None;
         assert_eq!(look(&OverlappingJobs, &silent), Outcome::CannotTell);
     }
 }
