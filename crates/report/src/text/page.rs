@@ -21,7 +21,7 @@ pub fn page_text(markdown: &str, style: &Style) -> String {
         }
         match (heading, item) {
             (Some(title), _) => out.push_str(&title_line(title, style)),
-            (_, Some(text)) => open = Some(Block { text: text.into(), is_item: true }),
+            (_, Some(text)) => open = Some(Block { text: text.trim().into(), is_item: true }),
             _ if line.is_empty() => out.push('\n'),
             _ => open.get_or_insert_default().add(line.trim()),
         }
