@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => commands::compare::run(&context, &arguments),
         Command::Report(arguments) => commands::report::run(&context, &arguments),
         Command::Plot(arguments) => commands::plot::run(&context, &arguments),
-        Command::Rules => commands::rules::run(&context),
+        Command::Rules(arguments) => commands::rules::run(&context, &arguments),
         Command::Capture(capture) => commands::capture::run(&context, &capture),
         Command::Completions(completions) => commands::completions::run(&completions),
         Command::Man(man) => commands::man::run(&man),

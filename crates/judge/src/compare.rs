@@ -135,7 +135,8 @@ fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
     (estimate.value.is_finite() && estimate.value > 0.0).then_some((metric, estimate))
 }
 
-fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Estimate> {
+/// The figure of a metric in a result.
+pub(crate) fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Estimate> {
     match metric {
         Metric::Bandwidth => result.bandwidth,
         Metric::Iops => result.iops,

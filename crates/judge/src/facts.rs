@@ -1,11 +1,11 @@
 //! What the rules look at.
 
-use iodyno_model::{Claim, Drive, Host, Measurement, Metric, RunRecord, WrittenState};
+use iodyno_model::{Claim, Direction, Drive, Host, Measurement, Metric, RunRecord, WrittenState};
 
 use crate::claims::ClaimBook;
 use crate::compare::{Compared, compare};
 use crate::expectation::Expectation;
-use crate::place::{Place, capacities, place};
+use crate::place::{Place, bottoms, capacities, place};
 
 /// A run, and what it is to be judged by.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,11 @@ impl<'a> Facts<'a> {
         self.question.record.host()
     }
 
+    /// The same for a rule that cannot do without: what is missing, where it is.
+    pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
+        self.host().ok_or_else(|| "the run holds no snapshot of the host".into())
+    }
+
     /// Measurements that came to an end, with their index.
     pub(crate) fn finished(&self) -> impl Iterator<Item = (usize, &'a Measurement)> {
         let all = self.question.record.measurements.iter().enumerate();
@@ -82,6 +87,53 @@ pub(crate) fn metric(of: &Measurement) -> Metric {
         _ if of.workload.iodepth == Some(1) && of.targets.len() < 2 => Metric::LatencyMean,
         _ => Metric::Iops,
     }
+}
+
+/// One of fio's options as it was written; `Ok(None)`: it was not, so that
+/// its default was in effect. Options of our own jobs are recorded wherever
+/// they are not fio's defaults; of a report without any nothing is known.
+pub(crate) fn option<'m>(of: &'m Measurement, name: &str) -> Result<Option<&'m str>, String> {
+    let options = &of.workload.options;
+    // These two have a place of their own, and nothing but options tells them.
+    let none = options.is_empty() && of.workload.direct.is_none() && of.workload.size.is_none();
+    if is_fio(of) && none {
+        return Err("the options of the job are not known".into());
+    }
+    Ok(options.get(name).map(String::as_str))
+}
+
+/// Whether fio measured it.
+pub(crate) fn is_fio(of: &Measurement) -> bool {
+    of.source.split(' ').next() == Some("fio")
+}
+
+/// Whether it paused between I/Os because it was asked to.
+pub(crate) fn is_paced(of: &Measurement) -> bool {
+    let paces = ["rate", "rate_iops", "thinktime"];
+    paces.iter().any(|pace| of.workload.options.contains_key(*pace))
+}
+
+/// Whether it wrote, as far as is known.
+pub(crate) fn writes(of: &Measurement) -> bool {
+    let rw = of.workload.rw.as_deref().unwrap_or_default();
+    rw.contains("write") || rw.contains("rw") || of.result(Direction::Write).is_some()
+}
+
+/// How many bytes of its targets offsets were taken from, each target once.
+pub(crate) fn reach_bytes(facts: &Facts<'_>, of: &Measurement) -> Option<u64> {
+    if !of.conditions.ranges.is_empty() {
+        let lengths = of.conditions.ranges.iter().map(|(_, length)| *length);
+        return Some(lengths.fold(0, u64::saturating_add));
+    }
+    let size = || of.workload.options.get("size")?.parse().ok();
+    let devices = || {
+        let targets = || of.targets.iter().map(|target| facts.place(of, target));
+        let whole = targets().all(|place| place.whole) && !of.targets.is_empty();
+        let all = bottoms(facts.host()?, of);
+        let sizes = all.iter().map(|device| Some(device.size.get()?.0));
+        sizes.sum::<Option<u64>>().filter(|_| whole)
+    };
+    of.workload.size.or_else(size).or_else(devices)
 }
 
 /// Whether a target's blocks were written.

@@ -40,5 +40,5 @@ pub use expectation::Expectation;
 pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
-pub use rules::{Reservation, Rule, rules};
+pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;

@@ -1,6 +1,6 @@
 //! Where a target is: on which drive, and whether anything lies between.
 
-use iodyno_model::{BlockKind, Bytes, Drive, Host, LinkState, Measurement, RunRecord};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, Measurement, RunRecord};
 
 /// A target's place in the host.
 #[derive(Debug, Clone, Default)]
@@ -18,11 +18,7 @@ pub(crate) struct Place<'a> {
 /// The place of one of a measurement's targets, as the host was at its start.
 pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) -> Place<'a> {
     let Some(host) = host else { return Place::default() };
-    let name = match (&of.conditions.device, of.targets.as_slice()) {
-        (Some(device), [_]) => device.as_str(),
-        _ => target,
-    };
-    let device = name.strip_prefix("/dev/").unwrap_or(name);
+    let device = device_of(of, target);
     let bottom: Vec<&str> = match host.block(device) {
         Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
         // A namespace without an entry of its own is its own bottom.
@@ -42,6 +38,31 @@ pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) 
     };
     let whole = *bottom == target.strip_prefix("/dev/").unwrap_or(target);
     Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
+}
+
+/// The block devices at the bottom of all of a measurement's targets, each
+/// once; empty where one of them is not known.
+pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+    let mut all: Vec<&BlockDevice> = Vec::new();
+    for target in &of.targets {
+        let below = host.bottom_of(device_of(of, target));
+        if below.is_empty() {
+            return Vec::new();
+        }
+        all.extend(below);
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all.dedup_by(|a, b| a.name == b.name);
+    all
+}
+
+/// The name of the block device that a target is or lies on, without `/dev/`.
+pub(crate) fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
+    let name = match (&of.conditions.device, of.targets.as_slice()) {
+        (Some(device), [_]) => device.as_str(),
+        _ => target,
+    };
+    name.strip_prefix("/dev/").unwrap_or(name)
 }
 
 /// The one drive under a measurement's one target; `None` where there are

@@ -35,7 +35,7 @@ pub fn new_names(host: &Host) -> Names {
     let tag = loop {
         let tag: String = (0..5).map(|_| random.lowercase()).collect();
         let taken = |block: &iodyno_model::BlockDevice| match &block.kind {
-            iodyno_model::BlockKind::DeviceMapper { name, .. } => name.contains(&tag),
+            iodyno_model::BlockKind::DeviceMapper(mapped) => mapped.name.contains(&tag),
             _ => false,
         };
         if !host.blocks.iter().any(taken) && !Path::new(MOUNTS).join(&tag).exists() {

@@ -129,7 +129,9 @@ fn mounted(host: &Host, at: &str) -> Option<String> {
 fn is_device(host: &Host, name: &str, path: &str) -> bool {
     let real = Path::new(path).canonicalize().unwrap_or_else(|_| path.into());
     let mapped = host.blocks.iter().find(|block| match &block.kind {
-        iodyno_model::BlockKind::DeviceMapper { name, .. } => path == format!("/dev/mapper/{name}"),
+        iodyno_model::BlockKind::DeviceMapper(mapped) => {
+            path == format!("/dev/mapper/{}", mapped.name)
+        }
         _ => false,
     });
     real == Path::new("/dev").join(name) || mapped.is_some_and(|block| block.name == name)

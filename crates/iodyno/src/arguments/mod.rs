@@ -12,7 +12,9 @@ mod sweep;
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use iodyno_judge::rules;
 
 pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
@@ -94,8 +96,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Draw a figure of runs, files or folders
     Plot(Plot),
-    /// List the rules that `check` applies
-    Rules,
+    /// List the rules that `check` applies, or explain one
+    Rules(Rules),
     /// Write what this machine says of itself into a folder or file, for a bug report
     Capture(Capture),
     /// Remove what a killed run left behind
@@ -197,7 +199,7 @@ pub(crate) struct Run {
     pub(crate) carrying: Carrying,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Table {
     /// All columns, however wide
     #[arg(long)]
@@ -214,6 +216,17 @@ pub(crate) struct List {
     pub(crate) history: bool,
     #[command(flatten)]
     pub(crate) table: Table,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rules {
+    /// The rule to explain, by its name [default: list them all]
+    #[arg(value_name = "RULE", value_parser = ids(), hide_possible_values = true)]
+    pub(crate) id: Option<String>,
+}
+
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(rules().map(|rule| rule.id()))
 }
 
 #[derive(Debug, Args)]

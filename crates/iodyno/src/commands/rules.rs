@@ -1,28 +1,26 @@
-//! `iodyno rules`: what `check` looks for.
+//! `iodyno rules`: what `check` looks for, and the page of one rule.
 
 use anyhow::Result;
-use iodyno_judge::rules;
-use iodyno_model::Severity;
+use iodyno_judge::{page, rules};
+use iodyno_report::text::{page_text, rules_text};
 
+use crate::arguments::{Rules, Table};
 use crate::context::Context;
 use crate::terminal;
 
-pub(crate) fn run(context: &Context) -> Result<u8> {
-    let all = rules().iter().map(|rule| (rule.id(), rule.severity(), rule.summary()));
-    let text = if context.json {
-        let document = iodyno_report::document::rules_document(all);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
-    } else {
-        let width = rules().iter().map(|rule| rule.id().len()).max().unwrap_or(0);
-        let line = |(id, severity, summary): (&str, Severity, &str)| {
-            let severity = match severity {
-                Severity::Info => "INFO",
-                Severity::Warn => "WARN",
-                Severity::Fail => "FAIL",
-            };
-            format!("{id:width$}  {severity}  {summary}\n")
-        };
-        all.map(line).collect()
+pub(crate) fn run(context: &Context, arguments: &Rules) -> Result<u8> {
+    let asked = arguments.id.as_deref();
+    let all = rules()
+        .filter(|rule| asked.is_none_or(|id| rule.id() == id))
+        .map(|rule| (rule.id(), rule.severity(), rule.summary()));
+    let style = terminal::style(context, &Table::default());
+    let text = match asked.and_then(page) {
+        _ if context.json => {
+            let document = iodyno_report::document::rules_document(all);
+            format!("{}\n", serde_json::to_string_pretty(&document)?)
+        }
+        Some(page) => page_text(page, &style),
+        None => rules_text(all, &style),
     };
     terminal::print(&text)?;
     Ok(0)

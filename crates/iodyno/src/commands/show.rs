@@ -54,7 +54,8 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let load = |word: &str| Ok::<_, anyhow::Error>(sources::load(context, word)?.record);
     let record = load(&arguments.run)?;
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;
-    print(
+    let earlier = earlier_judged(context, &record);
+    let (assessment, status) = print(
         context,
         &record,
         &Judging {
@@ -65,8 +66,25 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             table: &arguments.table,
             shape: Shape::of(arguments.format),
         },
-    )
-    .map(|(_, status)| status)
+    )?;
+    if let Some(earlier) = earlier.filter(|earlier| earlier.ruleset != assessment.ruleset)
+        && !context.quiet
+    {
+        terminal::note(&format!(
+            "judged anew: {} by ruleset {}; it was {} by ruleset {}",
+            assessment.verdict.label(),
+            assessment.ruleset,
+            earlier.verdict.label(),
+            iodyno_report::text::clean(&earlier.ruleset)
+        ));
+    }
+    Ok(status)
+}
+
+/// What a run in the store was judged to mean when it was made.
+fn earlier_judged(context: &Context, record: &RunRecord) -> Option<Assessment> {
+    let store = context.store_to_read().ok()?;
+    store.assessment(&record.run.id).ok().flatten()
 }
 
 /// Judges, stores the assessment and prints; the exit status.

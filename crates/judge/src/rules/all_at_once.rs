@@ -14,7 +14,7 @@ pub(super) struct AllAtOnce;
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;
 /// A link that carries this share of its ceiling is full.
-const FULL: f64 = 0.9;
+pub(super) const FULL: f64 = 0.9;
 
 impl Rule for AllAtOnce {
     fn id(&self) -> &'static str {
@@ -86,6 +86,14 @@ impl Rule for AllAtOnce {
     }
 }
 
+/// Submitting threads, or all CPUs together, had no time left.
+pub(super) fn is_cpu_busy(facts: &Facts<'_>, of: &Measurement) -> bool {
+    let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
+    let used = of.cpu.map(|cpu| cpu.user + cpu.system);
+    let all = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
+    all || limiter::saturated(of) == Some(true)
+}
+
 /// What is to be suspected first, and what to do: CPU, then memory and socket,
 /// and a link only where it is full.
 fn suspect(
@@ -93,10 +101,7 @@ fn suspect(
     of: &Measurement,
     link_is_full: bool,
 ) -> (&'static str, &'static str) {
-    let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
-    let used = of.cpu.map(|cpu| cpu.user + cpu.system);
-    let all_busy = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
-    if all_busy || limiter::saturated(of) == Some(true) {
+    if is_cpu_busy(facts, of) {
         return (
             "this machine's CPUs",
             "Look at their load meanwhile (mpstat -P ALL 1) and at the governor; the drives' own rates are those \

@@ -2,7 +2,8 @@
 
 use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Reservation, Rule, qualify};
+use super::qualifies::Seen;
+use super::{Reservation, Rule, depth_capped, depth_ignored, qualify};
 use crate::facts::Facts;
 use crate::limiter;
 
@@ -23,7 +24,7 @@ impl Rule for DepthNotReached {
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let look = |of: &Measurement| {
-            let why = limiter::depth_short(of)?;
+            let why = short(facts, of)?;
             Ok(why.map(|why| evidence(facts, of, &why)))
         };
         let words = [
@@ -36,9 +37,19 @@ impl Rule for DepthNotReached {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let why = limiter::depth_short(of).ok()??;
+        let why = short(facts, of).ok()??;
         Some(Reservation::qualified(why))
     }
+}
+
+/// How its depth fell short, unless that is another rule's to tell: an engine
+/// that knows no depth, a queue that does not hold it.
+fn short(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let told = [depth_ignored::RULE.look, depth_capped::RULE.look];
+    if told.iter().any(|look| matches!(look(facts, of), Ok(Some(_)))) {
+        return Ok(None);
+    }
+    limiter::depth_short(of)
 }
 
 /// What was short, and what the queues hold.
@@ -87,5 +98,18 @@ mod tests {
         });
         let outcome = look(&DepthNotReached, &growing.record());
         assert!(outcome.only(Severity::Info).evidence[0].value.contains("8192"));
+    }
+
+    #[test]
+    fn what_another_rule_tells_is_told_once() {
+        let shallow = |engine: &str| {
+            let bench = Bench::new(1).measured().measurement(1, |of| {
+                of.conditions.depth_reached = Some(1.0);
+                of.workload.ioengine = Some(engine.into());
+            });
+            reserves(&DepthNotReached, &bench.record(), 1)
+        };
+        assert!(shallow("io_uring").is_some());
+        assert_eq!(shallow("psync"), None);
     }
 }

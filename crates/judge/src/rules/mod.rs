@@ -6,15 +6,27 @@ use crate::facts::Facts;
 
 mod above_claim;
 mod all_at_once;
+mod area_reread;
+mod behind_raid_card;
 mod below_claim;
+mod better_bay;
 mod blocks_not_written;
+mod blocks_split;
+mod compressible_data;
+mod counters_differ;
+mod depth_capped;
+mod depth_ignored;
 mod depth_not_reached;
 mod drive_dead;
 mod drive_missing;
+mod fio_defects;
 mod firmware_differs;
 mod health_critical;
+mod interrupts_on_one_cpu;
 mod interval_too_wide;
 mod io_errors;
+mod io_scheduler;
+mod iommu_strict;
 mod lba_format;
 mod link_degraded;
 mod link_limited_by_slot;
@@ -24,20 +36,33 @@ mod link_unlike_peers;
 mod measurement_failed;
 mod media_errors;
 mod media_errors_rising;
+mod misaligned_layers;
 mod not_steady;
+mod numa_remote;
 mod other_io;
 mod overlapping_jobs;
+mod page_cache;
+mod payload_size;
+mod pcie_errors;
+mod power_saving;
 mod punted;
+mod qualifies;
+mod rate_cliff;
+mod shared_limit;
+mod steadystate_slope;
 mod submitter_saturated;
+mod tail_not_drives;
 mod tally;
 mod target_qualified;
 mod temperature;
 mod thermal_throttling;
+mod unaligned_io;
 mod unlike_baseline;
 mod unlike_peers;
 mod verify_mismatch;
 mod virtual_disk;
 mod worn_out;
+mod writeback_throttled;
 
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
@@ -89,43 +114,84 @@ impl Reservation {
 }
 
 /// All rules, in the order in which findings of one severity are shown.
-pub fn rules() -> &'static [&'static dyn Rule] {
-    &[
-        &drive_missing::DriveMissing,
-        &drive_dead::DriveDead,
-        &measurement_failed::MeasurementFailed,
-        &health_critical::HealthCritical,
-        &io_errors::IoErrors,
-        &verify_mismatch::VerifyMismatch,
-        &media_errors_rising::MediaErrorsRising,
-        &media_errors::MediaErrors,
-        &worn_out::WornOut,
-        &temperature::TemperatureHigh,
-        &thermal_throttling::ThermalThrottling,
-        &link_degraded::LinkDegraded,
-        &link_unlike_peers::LinkUnlikePeers,
-        &link_target_speed::LinkTargetSpeed,
-        &link_limited_by_slot::LinkLimitedBySlot,
-        &link_oversubscribed::LinkOversubscribed,
-        &all_at_once::AllAtOnce,
-        &firmware_differs::FirmwareDiffers,
-        &lba_format::LbaFormatSlower,
-        &virtual_disk::VirtualDisk,
-        &blocks_not_written::BlocksNotWritten,
-        &below_claim::BelowClaim,
-        &above_claim::AboveClaim,
-        &unlike_peers::UnlikePeers,
-        &unlike_baseline::UnlikeBaseline,
-        &submitter_saturated::SubmitterSaturated,
-        &depth_not_reached::DepthNotReached,
-        &other_io::OtherIo,
-        &not_steady::NotSteady,
-        &interval_too_wide::IntervalTooWide,
-        &overlapping_jobs::OverlappingJobs,
-        &punted::Punted,
-        &target_qualified::TargetQualified,
-    ]
+pub fn rules() -> impl ExactSizeIterator<Item = &'static dyn Rule> {
+    RULES.iter().map(|(rule, _)| *rule)
 }
+
+/// The page of a rule, as Markdown; `None` where there is no rule of this name.
+pub fn page(id: &str) -> Option<&'static str> {
+    RULES.iter().find(|(rule, _)| rule.id() == id).map(|(_, page)| *page)
+}
+
+/// A rule with its page, docs/rules/`id`.md.
+macro_rules! listed {
+    ($rule:expr, $id:literal) => {
+        (
+            &$rule as &dyn Rule,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $id, ".md")),
+        )
+    };
+}
+
+static RULES: &[(&dyn Rule, &str)] = &[
+    listed!(drive_missing::DriveMissing, "drive-missing"),
+    listed!(drive_dead::DriveDead, "drive-dead"),
+    listed!(measurement_failed::MeasurementFailed, "measurement-failed"),
+    listed!(health_critical::HealthCritical, "health-critical"),
+    listed!(io_errors::IoErrors, "io-errors"),
+    listed!(verify_mismatch::VerifyMismatch, "verify-mismatch"),
+    listed!(media_errors_rising::MediaErrorsRising, "media-errors-rising"),
+    listed!(media_errors::MediaErrors, "media-errors"),
+    listed!(worn_out::WornOut, "worn-out"),
+    listed!(temperature::TemperatureHigh, "temperature"),
+    listed!(thermal_throttling::ThermalThrottling, "thermal-throttling"),
+    listed!(pcie_errors::PcieErrors, "pcie-errors"),
+    listed!(link_degraded::LinkDegraded, "link-degraded"),
+    listed!(link_unlike_peers::LinkUnlikePeers, "link-unlike-peers"),
+    listed!(link_target_speed::LinkTargetSpeed, "link-target-speed"),
+    listed!(link_limited_by_slot::LinkLimitedBySlot, "link-limited-by-slot"),
+    listed!(link_oversubscribed::LinkOversubscribed, "link-oversubscribed"),
+    listed!(payload_size::PayloadSize, "payload-size"),
+    listed!(iommu_strict::IommuStrict, "iommu-strict"),
+    listed!(all_at_once::AllAtOnce, "all-at-once"),
+    listed!(shared_limit::SharedLimit, "shared-limit"),
+    listed!(better_bay::BetterBay, "better-bay"),
+    listed!(firmware_differs::FirmwareDiffers, "firmware-differs"),
+    listed!(lba_format::LbaFormatSlower, "lba-format"),
+    listed!(virtual_disk::VirtualDisk, "virtual-disk"),
+    listed!(blocks_not_written::BlocksNotWritten, "blocks-not-written"),
+    listed!(below_claim::BelowClaim, "below-claim"),
+    listed!(above_claim::AboveClaim, "above-claim"),
+    listed!(unlike_peers::UnlikePeers, "unlike-peers"),
+    listed!(unlike_baseline::UnlikeBaseline, "unlike-baseline"),
+    listed!(submitter_saturated::SubmitterSaturated, "submitter-saturated"),
+    listed!(depth_not_reached::DepthNotReached, "depth-not-reached"),
+    listed!(other_io::OtherIo, "other-io"),
+    listed!(counters_differ::CountersDiffer, "counters-differ"),
+    listed!(not_steady::NotSteady, "not-steady"),
+    listed!(rate_cliff::RULE, "rate-cliff"),
+    listed!(tail_not_drives::RULE, "tail-not-drives"),
+    listed!(steadystate_slope::RULE, "steadystate-slope"),
+    listed!(interval_too_wide::IntervalTooWide, "interval-too-wide"),
+    listed!(overlapping_jobs::OverlappingJobs, "overlapping-jobs"),
+    listed!(page_cache::RULE, "page-cache"),
+    listed!(depth_ignored::RULE, "depth-ignored"),
+    listed!(depth_capped::RULE, "depth-capped"),
+    listed!(blocks_split::RULE, "blocks-split"),
+    listed!(io_scheduler::RULE, "io-scheduler"),
+    listed!(writeback_throttled::RULE, "writeback-throttled"),
+    listed!(numa_remote::RULE, "numa-remote"),
+    listed!(interrupts_on_one_cpu::RULE, "interrupts-on-one-cpu"),
+    listed!(power_saving::RULE, "power-saving"),
+    listed!(unaligned_io::RULE, "unaligned-io"),
+    listed!(misaligned_layers::RULE, "misaligned-layers"),
+    listed!(area_reread::RULE, "area-reread"),
+    listed!(compressible_data::RULE, "compressible-data"),
+    listed!(punted::Punted, "punted"),
+    listed!(target_qualified::TargetQualified, "target-qualified"),
+    listed!(behind_raid_card::RULE, "behind-raid-card"),
+    listed!(fio_defects::RULE, "fio-defects"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -141,11 +207,11 @@ mod tests {
             .collect();
         pages.sort();
         let index = std::fs::read_to_string(format!("{directory}/README.md")).unwrap();
-        let mut expected: Vec<String> = rules().iter().map(|r| format!("{}.md", r.id())).collect();
+        let mut expected: Vec<String> = rules().map(|r| format!("{}.md", r.id())).collect();
         expected.sort();
         assert_eq!(pages, expected);
         for rule in rules() {
-            let text = std::fs::read_to_string(format!("{directory}/{}.md", rule.id())).unwrap();
+            let text = page(rule.id()).unwrap();
             assert!(text.starts_with(&format!("# {}\n", rule.id())), "{}", rule.id());
             let severity = format!("{:?}", rule.severity()).to_uppercase();
             let row = format!("| [{0}]({0}.md) | {severity} | {1} |", rule.id(), rule.summary());

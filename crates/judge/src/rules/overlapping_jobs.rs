@@ -3,7 +3,7 @@
 use iodyno_model::{Measurement, RuleReport, Severity};
 
 use super::{Affected, Reservation, Rule, Tally};
-use crate::facts::Facts;
+use crate::facts::{Facts, is_fio, option};
 
 pub(super) struct OverlappingJobs;
 
@@ -25,9 +25,14 @@ impl Rule for OverlappingJobs {
         let mut affected = Affected::default();
         for (_, of) in facts.finished() {
             let Some(clones) = sequential_clones(of) else { continue };
-            tally.looked();
-            if overlap(of) {
-                affected.add(of.title(), format!("{clones} jobs"), facts.subjects(of));
+            match overlap(of) {
+                Err(missing) => tally.unknown(of.title(), missing),
+                Ok(overlap) => {
+                    tally.looked();
+                    if overlap {
+                        affected.add(of.title(), format!("{clones} jobs"), facts.subjects(of));
+                    }
+                }
             }
         }
         affected.tell(
@@ -43,32 +48,57 @@ impl Rule for OverlappingJobs {
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
         let clones = sequential_clones(of)?;
-        overlap(of).then(|| {
-            Reservation::qualified(format!(
-                "{clones} jobs went through the same blocks: offset_increment gives each its own"
-            ))
+        if overlap(of) != Ok(true) {
+            return None;
+        }
+        let same = format!("{clones} jobs went through the same blocks");
+        Some(match too_much(facts, measurement) {
+            Some(what) => Reservation::invalid(format!(
+                "{same}, and the sum is above {what}: a cache gave what the drive did not"
+            )),
+            None => Reservation::qualified(format!("{same}: offset_increment gives each its own")),
         })
     }
 }
 
-/// How many clones of a sequential job there were, if several.
+/// How many clones of a sequential job there were, if several. Our own tell
+/// of each; of fio's often the number alone is known.
 fn sequential_clones(of: &Measurement) -> Option<usize> {
     let random = of.workload.rw.as_ref()?.starts_with("rand");
-    let clones = of.parts.iter().filter(|part| part.clone.is_some()).count();
+    let told = of.parts.iter().filter(|part| part.clone.is_some()).count();
+    let asked = of.workload.numjobs.filter(|_| told == 0 && is_fio(of));
+    let clones = asked.map_or(told, |jobs| jobs as usize);
     (!random && clones > 1).then_some(clones)
 }
 
-fn overlap(of: &Measurement) -> bool {
-    let apart = of.workload.options.contains_key("offset_increment");
+fn overlap(of: &Measurement) -> Result<bool, String> {
+    let apart = option(of, "offset_increment")?.is_some_and(|increment| increment != "0");
     let mut targets: Vec<&str> = of.parts.iter().map(|part| part.target.as_str()).collect();
     targets.sort_unstable();
-    !apart && targets.windows(2).any(|pair| pair[0] == pair[1])
+    // Without a name of its own each clone of fio's makes a file of its own.
+    let shared = match of.parts.is_empty() {
+        true => !of.targets.is_empty(),
+        false => targets.windows(2).any(|pair| pair[0] == pair[1]),
+    };
+    Ok(!apart && shared)
+}
+
+/// What its figure is above of what the drive or its links can give.
+fn too_much(facts: &Facts<'_>, measurement: usize) -> Option<String> {
+    let compared = facts.compared.iter().find(|of| of.measurement == measurement)?;
+    let low = compared.estimate.low();
+    if let Some((_, what)) = compared.ceiling.as_ref().filter(|(bound, _)| low > *bound) {
+        return Some(format!("what {what} allows"));
+    }
+    let (claim, _) = compared.claim.as_ref()?;
+    (low > claim.value).then(|| "the claim".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, look, reserves, scale};
+    use iodyno_model::Validity;
 
     #[test]
     fn clones_on_the_same_blocks_qualify() {
@@ -98,5 +128,30 @@ mod tests {
             of.workload.rw = Some("randread".into());
         });
         assert_eq!(look(&OverlappingJobs, &random.record()), Outcome::NotApplicable);
+    }
+
+    #[test]
+    fn clones_of_fio_are_known_by_their_number_and_disproved_by_the_link() {
+        let clones = |jobs: u32, option: (&'static str, &'static str), factor: f64| {
+            let bench = Bench::new(1).measured().measurement(0, |of| {
+                of.source = "fio 3.36".into();
+                of.workload.numjobs = Some(jobs);
+                of.workload.options.insert(option.0.into(), option.1.into());
+                scale(of, factor);
+            });
+            bench.record()
+        };
+        let validity = |record: &iodyno_model::RunRecord| {
+            reserves(&OverlappingJobs, record, 0).map(|reserved| reserved.validity)
+        };
+        let runtime = ("runtime", "10");
+        assert_eq!(validity(&clones(1, runtime, 1.0)), None);
+        assert_eq!(validity(&clones(4, ("offset_increment", "25%"), 1.0)), None);
+        assert_eq!(validity(&clones(4, runtime, 0.9)), Some(Validity::Qualified));
+        assert_eq!(validity(&clones(4, runtime, 1.2)), Some(Validity::Invalid));
+        let mut silent = clones(4, runtime, 1.0);
+        silent.measurements[0].workload.options.clear();
+        silent.measurements[0].workload.direct = None;
+        assert_eq!(look(&OverlappingJobs, &silent), Outcome::CannotTell);
     }
 }

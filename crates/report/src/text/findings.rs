@@ -90,7 +90,8 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     if assessment.rules.is_empty() {
         return String::new();
     }
-    let items = outcomes(assessment);
+    let mut items = outcomes(assessment);
+    items.push(format!("ruleset {}", clean(&assessment.ruleset)));
     let lead = counted(assessment.rules.len(), "rule");
     let summary = Hanging {
         lead: Ink::Bold.paint(&lead, style.color),

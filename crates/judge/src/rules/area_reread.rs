@@ -1,0 +1,76 @@
+//! Reads that go over a small area again and again.
+
+use iodyno_model::{Bytes, Direction, Measurement};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, reach_bytes};
+
+/// A drive's memory is about this part of its capacity: its map takes 4 bytes
+/// for each 4 KiB.
+const MEMORY_SHARE: u64 = 1024;
+/// Where the capacity is not a drive's: what a RAID card or a hypervisor may
+/// well have as a cache.
+const SMALL: u64 = 1 << 30;
+/// Read so often on the average, most reads are of blocks that were read before.
+const TIMES: u64 = 2;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "area-reread",
+    summary: "reads of the same few blocks again and again, which a cache may hold",
+    look,
+    what: "the same blocks were read several times",
+    why: "What was read before may come from the drive's own memory or a controller's, and its map \
+          of so small an area is always at hand: other blocks are slower.",
+    next: "Read a larger area (size), best the whole drive, and across runs other offsets \
+           (randrepeat=0): by default each run repeats the same ones.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let Some(read) = of.result(Direction::Read) else { return Ok(None) };
+    let Some(read_bytes) = read.whole_bytes.or(read.bytes) else {
+        return Err("how much was read is not known".into());
+    };
+    let Some(reach) = reach_bytes(facts, of).filter(|bytes| *bytes > 0) else {
+        return Err("how much of its target was in reach is not known".into());
+    };
+    let capacity = match of.targets.as_slice() {
+        [target] => facts.place(of, target).drive.filter(|drive| drive.virtual_disk.is_none()),
+        _ => None,
+    }
+    .and_then(|drive| drive.capacity.value());
+    let small = capacity.map_or(SMALL, |bytes| bytes.0 / MEMORY_SHARE);
+    let times = read_bytes / reach;
+    Ok((reach < small && times >= TIMES)
+        .then(|| format!("{} were read {times} times", Bytes(reach).binary())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn a_small_area_read_often_may_be_cached() {
+        let with = |reach: Option<u64>, read: Option<u64>| {
+            let bench = each(Bench::new(1).measured(), |of| {
+                of.conditions.ranges = reach.map(|bytes| (0, bytes)).into_iter().collect();
+                of.total[0].whole_bytes = read;
+                of.total[0].bytes = read;
+            });
+            bench.record()
+        };
+        let tripped = with(Some(1 << 28), Some(10 << 28));
+        look(&RULE, &tripped).only(Severity::Info);
+        assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "256 MiB were read 10 times");
+        // Once over it, or over more than such a drive has memory for.
+        assert_eq!(look(&RULE, &with(Some(1 << 28), Some(1 << 28))), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(Some(1 << 33), Some(10 << 33))), Outcome::Clear);
+        // No ranges: the whole drive.
+        assert_eq!(look(&RULE, &with(None, Some(10 << 28))), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(Some(1 << 28), None)), Outcome::CannotTell);
+        let mut nowhere = with(None, Some(1 << 28));
+        nowhere.snapshots.clear();
+        assert_eq!(look(&RULE, &nowhere), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,69 @@
+//! Targets behind a RAID card.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+use crate::place::bottoms;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "behind-raid-card",
+    summary: "targets behind a RAID card, whose limits and cache stand before the drives'",
+    look,
+    what: "a RAID card stands before the drives",
+    why: "The card's processor, its cache and its own link limit what its drives give together, and \
+          the drives' links, health and wear cannot be seen through it.",
+    next: "Ask the card by its vendor's tool (storcli, perccli) for drives and cache; to measure \
+           drives, pass them through (JBOD, HBA mode).",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let host = facts.known_host()?;
+    let devices = bottoms(host, of);
+    if devices.is_empty() {
+        return Err("the device below its target is not known".into());
+    }
+    let raid = || host.cards.iter().filter(|card| card.kind == "RAID");
+    let found = devices.iter().find_map(|device| {
+        let card = raid().find(|card| card.blocks.contains(&device.name))?;
+        let name = card.name.get().or(card.driver.get()).map_or("", String::as_str);
+        Some(format!("{} lies behind the RAID card {} {name}", device.name, card.address))
+    });
+    Ok(found.map(|text| text.trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use iodyno_model::{Fact, Severity, StorageCard};
+
+    #[test]
+    fn what_a_card_hides_is_qualified() {
+        let card = |kind: &str| {
+            let card = StorageCard {
+                address: "0000:50:00.0".into(),
+                kind: kind.into(),
+                pci_id: "1000:00a5".into(),
+                name: Fact::Absent,
+                driver: known("mpi3mr".into()),
+                firmware: Fact::Absent,
+                links: Vec::new(),
+                blocks: vec!["nvme0n1".into()],
+                numa_node: Fact::Absent,
+                iommu: Fact::Absent,
+            };
+            Bench::new(2).measured().host(|host| host.cards.push(card)).record()
+        };
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &card("SAS")), Outcome::Clear);
+        let hidden = card("RAID");
+        look(&RULE, &hidden).only(Severity::Info);
+        let why = reserves(&RULE, &hidden, 0).unwrap().why;
+        assert_eq!(why, "nvme0n1 lies behind the RAID card 0000:50:00.0 mpi3mr");
+        assert_eq!(reserves(&RULE, &hidden, 3), None);
+        let mut blind = hidden;
+        blind.snapshots.clear();
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,187 @@
+//! A fast drive in a slow bay, while a slower one has a fast bay.
+
+use iodyno_model::{Drive, Evidence, Host, LinkState, RuleReport, Severity, format_mb_per_s};
+
+use super::{Rule, Tally, finding};
+use crate::facts::{Facts, claim_of};
+
+pub(super) struct BetterBay;
+
+/// Less than this gained by a swap is not worth the walk.
+const GAIN: f64 = 0.1;
+
+impl Rule for BetterBay {
+    fn id(&self) -> &'static str {
+        "better-bay"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "a fast drive in a slow or shared bay, while a slower drive has a fast one"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let Some(host) = facts.host() else { return Tally::no_host(self) };
+        let mut tally = Tally::new(self);
+        let drives: Vec<&Drive> = host
+            .drives
+            .iter()
+            .filter(|drive| drive.virtual_disk.is_none() && !drive.links.is_empty())
+            .collect();
+        if drives.len() < 2 {
+            return tally.report();
+        }
+        let able: Vec<Option<f64>> = drives.iter().map(|drive| able(facts, host, drive)).collect();
+        let mut bays = Vec::new();
+        for (n, drive) in drives.iter().enumerate() {
+            let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
+                tally.unknown(&drive.name, "what the drive or the links above it are able to");
+                continue;
+            };
+            bays.push(Bay { drive, able, bay });
+        }
+        if bays.len() > 1 {
+            tally.looked();
+        }
+        if let Some((fast, slow, gain)) = best_swap(&bays) {
+            tally.found(self.swap(fast, slow, gain));
+        }
+        tally.report()
+    }
+}
+
+impl BetterBay {
+    fn swap(&self, fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
+        let (a, b) = (&fast.drive.name, &slow.drive.name);
+        let words = |bay: &Bay<'_>| {
+            format!(
+                "able to {}, its bay to {}",
+                format_mb_per_s(bay.able),
+                format_mb_per_s(bay.bay)
+            )
+        };
+        finding(
+            self,
+            Severity::Info,
+            vec![a.clone(), b.clone()],
+            format!("{a} is faster than its bay, and {b} slower than its own: swapped, both fit."),
+            vec![
+                Evidence::new(a.clone(), words(fast)),
+                Evidence::new(b.clone(), words(slow)),
+                Evidence::new("together, swapped", format!("{} more", format_mb_per_s(gain))),
+            ],
+            "The bandwidth that was paid for is there, at the wrong place.",
+            format!(
+                "Swap {a} and {b}, where both bays take both drives (form factor, cooling), with the machine off or \
+                 both unused: nothing on a drive depends on its bay."
+            ),
+        )
+    }
+}
+
+/// A drive and its place, bytes per second.
+struct Bay<'h> {
+    drive: &'h Drive,
+    /// What the drive could send anywhere.
+    able: f64,
+    /// What its bay could carry for any drive.
+    bay: f64,
+}
+
+/// What a drive could read over a link of its own ability, or less where its
+/// data sheet says so.
+fn able(facts: &Facts<'_>, host: &Host, drive: &Drive) -> Option<f64> {
+    let link = host.link(drive.links.last()?)?;
+    let state = LinkState {
+        generation: link.device.max_generation.value()?,
+        width: link.device.max_width.value()?,
+    };
+    let payload = state.payload_bytes_per_s(link.max_payload_bytes())?;
+    let claimed = claim_of(facts.question.claims, drive).and_then(|claim| claim.seq_read_mbs);
+    Some(claimed.map_or(payload, |mbs| payload.min(mbs * 1e6)))
+}
+
+/// What the ports above a drive carry for it: of a shared one an equal part, or
+/// what the others cannot use if that is more.
+fn bay(host: &Host, drive: &Drive, drives: &[&Drive], able: &[Option<f64>]) -> Option<f64> {
+    let own = drive.links.last()?;
+    let mut carries = f64::INFINITY;
+    for name in &drive.links {
+        let link = host.link(name)?;
+        // The drive's own end of its link moves with it.
+        let state = match name == own {
+            true => LinkState {
+                generation: link.port.max_generation.value()?,
+                width: link.port.max_width.value()?,
+            },
+            false => link.able()?,
+        };
+        let payload = state.payload_bytes_per_s(link.max_payload_bytes())?;
+        let below: Vec<f64> = drives
+            .iter()
+            .zip(able)
+            .filter(|(other, _)| other.links.contains(name))
+            .map(|(other, able)| if other.name == drive.name { Some(0.0) } else { *able })
+            .collect::<Option<_>>()?;
+        let left = payload - below.iter().sum::<f64>();
+        carries = carries.min(left.max(payload / below.len() as f64));
+    }
+    Some(carries)
+}
+
+/// The two whose swap gains most, the one that gains first, and how much.
+fn best_swap<'b, 'h>(bays: &'b [Bay<'h>]) -> Option<(&'b Bay<'h>, &'b Bay<'h>, f64)> {
+    let pairs = bays.iter().flat_map(|a| bays.iter().map(move |b| (a, b)));
+    pairs
+        .filter(|(fast, slow)| fast.able > slow.able && fast.bay < slow.bay)
+        .filter_map(|(fast, slow)| {
+            let now = fast.able.min(fast.bay) + slow.able.min(slow.bay);
+            let swapped = fast.able.min(slow.bay) + slow.able.min(fast.bay);
+            (swapped - now > GAIN * now).then_some((fast, slow, swapped - now))
+        })
+        .max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, link, look};
+    use iodyno_model::Fact;
+
+    /// nvme0 and nvme1 share an uplink of this width, nvme2 is a Gen3 drive in
+    /// a bay of its own.
+    fn shared(width: u8) -> Bench {
+        let bench = Bench::new(3).link(2, |link| link.device.max_generation = known(3));
+        bench.host(|host| {
+            let mut up = link("0000:00:01.0", "0000:01:00.0");
+            up.port.max_width = known(width);
+            up.device.max_width = known(width);
+            host.links.push(up);
+            for drive in &mut host.drives[..2] {
+                drive.links.insert(0, "0000:01:00.0".into());
+            }
+        })
+    }
+
+    #[test]
+    fn a_swap_that_gains_is_advised() {
+        assert_eq!(look(&BetterBay, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&BetterBay, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(look(&BetterBay, &shared(8).record()), Outcome::Clear);
+        // An uplink of x4: 3547 MB/s for each, which is what the Gen3 drive takes.
+        let outcome = look(&BetterBay, &shared(4).record());
+        let found = outcome.only(Severity::Info);
+        assert!(found.subjects.contains(&"nvme2".to_owned()), "{found:?}");
+        assert!(found.evidence[2].value.starts_with("3253 MB/s"), "{found:?}");
+        // A slot of x2 for a drive of x4.
+        let slots = Bench::new(2)
+            .link(0, |link| link.port.max_width = known(2))
+            .link(1, |link| link.device.max_width = known(2));
+        look(&BetterBay, &slots.record()).only(Severity::Info);
+        let blind = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent);
+        assert_eq!(look(&BetterBay, &blind.record()), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,68 @@
+//! Written data that a drive or a layer can make smaller.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, option, writes};
+
+/// fio's options that make buffers compressible or equal to each other.
+const SMALLER: [&str; 4] =
+    ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "compressible-data",
+    summary: "writes of zeros, patterns, or data made to be compressed or deduplicated",
+    look,
+    what: "what was written can be made smaller",
+    why: "Some drives compress, some take zeros as a trim, and file systems and arrays \
+          deduplicate: less is written than is counted, and what is read back later is no data \
+          either. No drive says whether it does.",
+    next: "Write random data (fio's default; refill_buffers=1 makes every buffer new), as SNIA's \
+           specification asks for.",
+};
+
+fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+    if !writes(of) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for name in SMALLER {
+        if let Some(value) = option(of, name)?.filter(|value| *value != "0") {
+            // fio writes a flag without a value as an empty one.
+            found.push(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") });
+        }
+    }
+    Ok((!found.is_empty()).then(|| found.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn only_what_is_written_counts() {
+        let with = |rw: &str, source: &str, options: &[(&str, &str)]| {
+            let bench = each(Bench::new(1).measured(), |of| {
+                of.workload.rw = Some(rw.into());
+                of.source = source.into();
+                of.workload.direct = None;
+                let owned = |(name, value): &(&str, &str)| ((*name).into(), (*value).into());
+                of.workload.options = options.iter().map(owned).collect();
+            });
+            bench.record()
+        };
+        let zeros = [("zero_buffers", "")];
+        assert_eq!(look(&RULE, &with("randread", "native 1", &zeros)), Outcome::Clear);
+        assert_eq!(look(&RULE, &with("write", "native 1", &[])), Outcome::Clear);
+        let off = [("buffer_compress_percentage", "0")];
+        assert_eq!(look(&RULE, &with("write", "fio 3.36", &off)), Outcome::Clear);
+        for options in [zeros, [("dedupe_percentage", "50")]] {
+            let record = with("randrw", "fio 3.36", &options);
+            look(&RULE, &record).only(Severity::Info);
+            assert!(reserves(&RULE, &record, 0).unwrap().why.starts_with(options[0].0));
+        }
+        assert_eq!(look(&RULE, &with("write", "fio 3.36", &[])), Outcome::CannotTell);
+    }
+}

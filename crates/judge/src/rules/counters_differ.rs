@@ -1,0 +1,274 @@
+//! What was issued against what the kernel and the drive counted.
+
+use iodyno_model::{
+    Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, Origin, RuleReport, RunRecord,
+    Severity, Validity,
+};
+
+use super::{Affected, Reservation, Rule, Tally, finding};
+use crate::compare::percent;
+use crate::facts::Facts;
+use crate::place::bottoms;
+
+pub(super) struct CountersDiffer;
+
+/// Below this share of what was issued something answered in the device's place.
+const REACHED: f64 = 0.9;
+/// Below this one most of it was not the device's.
+const MOSTLY: f64 = 0.5;
+/// Less than this is not compared: metadata and read-ahead are as much.
+const LEAST_BYTES: u64 = 16 << 20;
+/// A drive's own counter may lag behind, and counts what firmware does for
+/// itself: it differs from this share of the kernel's count on …
+const FOREIGN_SHARE: f64 = 0.1;
+/// … and from so many bytes on.
+const FOREIGN_BYTES: u128 = 1_000_000_000;
+
+impl Rule for CountersDiffer {
+    fn id(&self) -> &'static str {
+        "counters-differ"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "I/O that never reached the device, or reached the drive past this host's kernel"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut affected = Affected::default();
+        for (_, of) in facts.finished() {
+            match short(facts.record(), of) {
+                Err(missing) => tally.unknown(of.title(), missing),
+                Ok(short) => {
+                    tally.looked();
+                    if let Some((_, figure)) = short {
+                        affected.add(of.title(), figure, facts.subjects(of));
+                    }
+                }
+            }
+        }
+        affected.tell(
+            &mut tally,
+            self,
+            "part of the I/O never reached the device",
+            "What answered in its place, a page cache, a file system's holes or compression, is faster than a drive.",
+            "Bypass the page cache (direct=1), and read files that were written in full.",
+        );
+        let snapshots = (facts.host(), facts.record().host_after());
+        if let (Some(before), Some(after)) = snapshots
+            && facts.record().snapshots.len() > 1
+        {
+            before.drives.iter().for_each(|drive| self.foreign(&mut tally, drive, before, after));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let (validity, why) = short(facts.record(), of).ok().flatten()?;
+        Some(Reservation { validity, why })
+    }
+}
+
+/// Of what a measurement issued, less reached the devices below it, by the
+/// kernel's statistics: how that qualifies it, and a sentence. What ran at the
+/// same time counts together; others' I/O, copies and parity only add.
+fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
+    // A simulated drive has no counters, and what is below it does nothing.
+    if record.run.origin == Origin::Simulated {
+        return Ok(None);
+    }
+    let around = |of: &Measurement| Some((of.before?, of.after?));
+    let span = around(of).filter(|(before, after)| before != after);
+    let Some((before, after)) = span else {
+        return Err("disk statistics around it are not recorded".into());
+    };
+    let snapshots = (record.snapshots.get(before), record.snapshots.get(after));
+    let (Some(before), Some(after)) = snapshots else {
+        return Err("disk statistics around it are not recorded".into());
+    };
+    let together = || record.measurements.iter().filter(|other| around(other) == span);
+    let mut devices: Vec<&str> = Vec::new();
+    for other in together() {
+        // Passthrough is not in the kernel's statistics.
+        if other.workload.ioengine.as_deref() == Some("io_uring_cmd") {
+            return Ok(None);
+        }
+        let below = bottoms(before, other);
+        if below.is_empty() {
+            return Err("the device below its target is not known".into());
+        }
+        devices.extend(below.iter().map(|device| device.name.as_str()));
+    }
+    devices.sort_unstable();
+    devices.dedup();
+    let mut counted = [0_u64; 2];
+    for name in &devices {
+        let (Some(before), Some(after)) = (before.stats(name), after.stats(name)) else {
+            return Err(format!("disk statistics of {name} are not recorded"));
+        };
+        let [read, written] = &mut counted;
+        *read = read.saturating_add(after.read_bytes.saturating_sub(before.read_bytes));
+        *written = written.saturating_add(after.written_bytes.saturating_sub(before.written_bytes));
+    }
+    let mut worst: Option<(f64, String)> = None;
+    let directions = [(Direction::Read, "read"), (Direction::Write, "written")];
+    for ((direction, verb), counted) in directions.into_iter().zip(counted) {
+        if of.result(direction).is_none() {
+            continue;
+        }
+        let results = together().filter_map(|of| of.result(direction));
+        let issued = results.filter_map(|result| result.whole_bytes).fold(0, u64::saturating_add);
+        if issued < LEAST_BYTES {
+            continue;
+        }
+        if counted == 0 && of.workload.direct != Some(false) {
+            return Err(format!("the kernel counts no I/O of {}", devices.join(", ")));
+        }
+        let share = counted as f64 / issued as f64;
+        if share < worst.as_ref().map_or(REACHED, |(worst, _)| *worst) {
+            let why = format!(
+                "{} were {verb}, and {} counted {} of them ({})",
+                Bytes(issued).decimal(),
+                devices.join(", "),
+                Bytes(counted).decimal(),
+                percent(share)
+            );
+            worst = Some((share, why));
+        }
+    }
+    Ok(worst.map(|(share, why)| match share < MOSTLY {
+        true => (Validity::Invalid, why),
+        false => (Validity::Qualified, why),
+    }))
+}
+
+impl CountersDiffer {
+    /// What a drive counted over the run against what the kernel sent it.
+    fn foreign(&self, tally: &mut Tally, drive: &Drive, before: &Host, after: &Host) {
+        let name = &drive.name;
+        let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
+        let Some(last) = after.drive(name).and_then(|drive| drive.health.get()) else { return };
+        let of_kernel = |host: &Host| {
+            let stats = drive.namespaces.iter().map(|namespace| host.stats(&namespace.name));
+            stats.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(|all| {
+                let sum = |bytes: fn(&iodyno_model::DiskStats) -> u64| {
+                    all.iter().map(|stats| u128::from(bytes(stats))).sum::<u128>()
+                };
+                [sum(|stats| stats.read_bytes), sum(|stats| stats.written_bytes)]
+            })
+        };
+        let (Some(earlier), Some(later)) = (of_kernel(before), of_kernel(after)) else {
+            return tally.unknown(name, "the kernel's statistics of all its namespaces");
+        };
+        tally.looked();
+        let of_drive = |log: &HealthLog| [log.host_read_bytes, log.host_written_bytes];
+        let (was, is) = (of_drive(first), of_drive(last));
+        for (n, verb) in ["read", "written"].into_iter().enumerate() {
+            let kernel = later[n].saturating_sub(earlier[n]);
+            let counted = is[n].saturating_sub(was[n]);
+            let foreign = counted.saturating_sub(kernel);
+            if foreign < FOREIGN_BYTES || (foreign as f64) < FOREIGN_SHARE * kernel as f64 {
+                continue;
+            }
+            let bytes = |bytes: u128| Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal();
+            tally.found(finding(
+                self,
+                Severity::Info,
+                vec![name.clone()],
+                format!(
+                    "{name} counted {} {verb} during the run, of which this host's kernel sent {}.",
+                    bytes(counted),
+                    bytes(kernel)
+                ),
+                vec![
+                    Evidence::new(format!("{verb}, by the drive"), bytes(counted)),
+                    Evidence::new(format!("{verb}, by the kernel"), bytes(kernel)),
+                ],
+                "Somebody else used the drive: another host at its second port, or a program that goes past the kernel \
+                 (SPDK, passthrough).",
+                "Find out who it is, and repeat when it is quiet.",
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, log, look, reserves};
+    use iodyno_model::{DiskStats, Fact};
+
+    fn measured(bench: &Bench) -> RunRecord {
+        let mut record = bench.record();
+        record.run.origin = Origin::Measured;
+        record
+    }
+
+    /// 10 GB issued each time, of which the kernel counted so much.
+    fn bench(counted: u64, change: impl FnOnce(&mut Host)) -> Bench {
+        let stats = |read_bytes| DiskStats {
+            name: "nvme0n1".into(),
+            reads: 0,
+            read_bytes,
+            writes: 0,
+            written_bytes: 0,
+            busy_ms: 0,
+        };
+        let bench = Bench::new(1).measured().host(|host| host.disk_stats = vec![stats(7)]);
+        let bench = bench.after(|host| {
+            host.disk_stats = vec![stats(7 + counted)];
+            change(host);
+        });
+        // The three are one phase.
+        each(bench, |of| of.total[0].whole_bytes = Some(10_000_000_000))
+    }
+
+    #[test]
+    fn what_never_reached_the_device_is_not_its_figure() {
+        assert_eq!(
+            look(&CountersDiffer, &measured(&bench(31_000_000_000, |_| ()))),
+            Outcome::Clear
+        );
+        let some = measured(&bench(20_000_000_000, |_| ()));
+        look(&CountersDiffer, &some).only(Severity::Info);
+        assert_eq!(reserves(&CountersDiffer, &some, 0).unwrap().validity, Validity::Qualified);
+        let most = reserves(&CountersDiffer, &measured(&bench(3_000_000, |_| ())), 0).unwrap();
+        assert_eq!(most.validity, Validity::Invalid);
+        assert!(most.why.contains("30 GB were read, and nvme0n1 counted 3 MB"), "{most:?}");
+    }
+
+    #[test]
+    fn statistics_that_stand_still_prove_nothing_unless_a_cache_may_answer() {
+        let still = bench(0, |_| ());
+        assert_eq!(reserves(&CountersDiffer, &measured(&still), 0), None);
+        let cached = measured(&each(still, |of| of.workload.direct = Some(false)));
+        assert_eq!(reserves(&CountersDiffer, &cached, 0).unwrap().validity, Validity::Invalid);
+        let passed =
+            each(bench(0, |_| ()), |of| of.workload.ioengine = Some("io_uring_cmd".into()));
+        assert_eq!(look(&CountersDiffer, &measured(&passed)), Outcome::Clear);
+        let simulated = bench(3_000_000, |_| ()).record();
+        assert_eq!(look(&CountersDiffer, &simulated), Outcome::Clear);
+        let none = Bench::new(1).measured().drive(0, |drive| drive.health = Fact::NeedsRoot);
+        assert_eq!(
+            look(&CountersDiffer, &measured(&none.clone().after(|_| ()))),
+            Outcome::CannotTell
+        );
+        assert_eq!(look(&CountersDiffer, &measured(&none)), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn what_the_drive_did_for_others_is_told() {
+        let others = |bytes: u128| {
+            let grown = |host: &mut Host| log(&mut host.drives[0]).host_read_bytes = bytes;
+            measured(&bench(30_000_000_000, grown))
+        };
+        assert_eq!(look(&CountersDiffer, &others(30_900_000_000)), Outcome::Clear);
+        let found = look(&CountersDiffer, &others(50_000_000_000));
+        assert!(found.only(Severity::Info).what.starts_with("nvme0 counted 50 GB read"));
+    }
+}

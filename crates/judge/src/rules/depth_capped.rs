@@ -1,0 +1,81 @@
+//! A depth that the block layer's queue does not hold.
+
+use iodyno_model::{Measurement, format_count};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+use crate::place::bottoms;
+
+/// A queue that holds this share of the depth holds it nearly: as
+/// depth-not-reached has it.
+const HELD: f64 = 0.8;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "depth-capped",
+    summary: "more outstanding I/Os asked for than the device's queue holds (nr_requests)",
+    look,
+    what: "the queue does not hold the depth that was asked for",
+    why: "What finds no place in the queue waits outside: the drive never saw so many I/Os at once, \
+          and the latencies hold the wait.",
+    next: "Raise /sys/block/DEVICE/queue/nr_requests as far as the device takes it, spread the jobs \
+           over more CPUs (each has a queue of its own), or ask for less depth.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let workload = &of.workload;
+    let jobs = workload.numjobs.unwrap_or(1);
+    let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));
+    let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
+        return Err("the depth that was asked for is not known".into());
+    };
+    let host = facts.known_host()?;
+    let devices = bottoms(host, of);
+    if devices.is_empty() {
+        return Err("the device below its target is not known".into());
+    }
+    // A thread submits to the queue of its CPU.
+    let threads = of.conditions.threads.unwrap_or(jobs).max(1);
+    let mut held: u64 = 0;
+    for device in &devices {
+        // Without a request queue (zram) there is nothing to be full.
+        let Some(queues) = device.queue.hardware_queues.value() else { return Ok(None) };
+        let Some(requests) = device.queue.nr_requests.value() else {
+            return Err(format!("nr_requests of {} is not known", device.name));
+        };
+        held += u64::from(requests) * u64::from(queues.clamp(1, threads));
+    }
+    let capped = held > 0 && (held as f64) < HELD * f64::from(asked);
+    Ok(capped.then(|| {
+        format!(
+            "{} I/Os were asked for, and the queue holds {}",
+            format_count(f64::from(asked)),
+            format_count(held as f64)
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use iodyno_model::{Fact, Severity};
+
+    #[test]
+    fn a_queue_that_is_too_short_is_named() {
+        let queue = |requests: Fact<u32>, queues: Fact<u32>| {
+            Bench::new(1).measured().host(|host| {
+                host.blocks[0].queue.nr_requests = requests;
+                host.blocks[0].queue.hardware_queues = queues;
+            })
+        };
+        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::Clear);
+        // Eight threads with 512 I/Os.
+        assert_eq!(look(&RULE, &queue(known(64), known(16)).record()), Outcome::Clear);
+        let tripped = queue(known(64), known(1)).record();
+        look(&RULE, &tripped).only(Severity::Info);
+        let why = reserves(&RULE, &tripped, 1).unwrap().why;
+        assert_eq!(why, "512 I/Os were asked for, and the queue holds 64");
+        assert_eq!(look(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
+    }
+}

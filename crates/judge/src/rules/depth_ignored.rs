@@ -1,0 +1,71 @@
+//! A depth that the I/O engine cannot keep.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+
+/// Engines that wait for each I/O (fio(1), ioengine and iodepth).
+const ONE_AT_A_TIME: [&str; 5] = ["sync", "psync", "pvsync", "pvsync2", "mmap"];
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "depth-ignored",
+    summary: "iodepth above 1 with an engine that has one I/O outstanding at a time",
+    look,
+    what: "its iodepth had no effect",
+    why: "The engine waits for each I/O before it submits the next, so each job was at depth 1 \
+          whatever iodepth says.",
+    next: "Take ioengine=io_uring or libaio with direct=1; or as many jobs (numjobs) as there are to \
+           be I/Os outstanding.",
+};
+
+fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+    let workload = &of.workload;
+    let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
+    if depth < 2 {
+        return Ok(None);
+    }
+    match (workload.ioengine.as_deref(), workload.direct) {
+        (None, _) => Err("its I/O engine is not known".into()),
+        (Some(engine), _) if ONE_AT_A_TIME.contains(&engine) => {
+            Ok(Some(format!("iodepth={depth}, and {engine} has one I/O outstanding at a time")))
+        }
+        // The kernel copies from and to the page cache within io_submit.
+        (Some("libaio"), Some(false)) => {
+            Ok(Some(format!("iodepth={depth}, and libaio without direct=1 waits for each I/O")))
+        }
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn engines_that_wait_have_no_depth() {
+        let with = |engine: Option<&str>, depth: Option<u32>, direct: bool| {
+            let bench = each(Bench::new(1).measured(), |of| {
+                of.workload.ioengine = engine.map(str::to_owned);
+                of.workload.iodepth = depth;
+                of.workload.direct = Some(direct);
+            });
+            bench.record()
+        };
+        for (engine, depth, direct) in
+            [("psync", 1, true), ("io_uring", 32, false), ("libaio", 32, true)]
+        {
+            assert_eq!(look(&RULE, &with(Some(engine), Some(depth), direct)), Outcome::Clear);
+        }
+        for (engine, direct) in [("psync", true), ("mmap", false), ("libaio", false)] {
+            let record = with(Some(engine), Some(32), direct);
+            look(&RULE, &record).only(Severity::Info);
+            assert!(reserves(&RULE, &record, 0).unwrap().why.contains(engine));
+        }
+        assert_eq!(look(&RULE, &with(None, Some(32), true)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &with(Some("psync"), None, true)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &with(None, Some(1), true)), Outcome::Clear);
+    }
+}

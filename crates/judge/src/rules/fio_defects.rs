@@ -1,0 +1,182 @@
+//! What fio itself is known to report wrongly.
+
+use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, is_fio, option, writes};
+
+/// Engines that submit I/O and come back for it.
+const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
+/// A printed figure is doubted where its rounding leaves more room than this:
+/// more than fio's three significant digits do.
+const VAGUE: f64 = 0.02;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "fio-defects",
+    summary: "figures that fio, or this version of it, is known to report wrongly",
+    look,
+    what: "fio is known to report some of it wrongly",
+    why: "Defects of the program that measured look like properties of the drive.",
+    next: "Repeat with what is named left out, or with another version; iodyno runs the same job \
+           file.",
+};
+
+type Defect = fn(&Measurement) -> Result<bool, String>;
+
+/// Each with its place in fio's issues or sources.
+const DEFECTS: [(Defect, &str); 5] = [
+    (lost_carry, "fio 2.20 to 3.25 lose a carry where they round: 11.98 is printed as 11.0"),
+    (
+        poisson,
+        "rate_process=poisson may double the rate, and counts latencies from the wrong moment \
+         (issues 333 and 1394)",
+    ),
+    (
+        trimmed,
+        "latencies of trims with an asynchronous engine are those of handing them over (issue 764)",
+    ),
+    (verified, "verify reads back what was written, and the figures hold those reads (issue 1492)"),
+    (
+        without_submission,
+        "clat begins behind the system call that submits: at depth 1 much of an I/O has passed by \
+         then",
+    ),
+];
+
+fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+    if !is_fio(of) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    let mut missing = None;
+    for (is_so, what) in DEFECTS {
+        match is_so(of) {
+            Ok(true) => found.push(what),
+            Ok(false) => {}
+            Err(why) => missing = Some(why),
+        }
+    }
+    match missing {
+        Some(why) if found.is_empty() => Err(why),
+        _ => Ok((!found.is_empty()).then(|| found.join("; "))),
+    }
+}
+
+/// Major and minor of `fio 3.36` and `fio 2.0.8`.
+fn version(of: &Measurement) -> Option<(u32, u32)> {
+    let mut numbers = of.source.strip_prefix("fio ")?.split(['.', '-', ' ']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn lost_carry(of: &Measurement) -> Result<bool, String> {
+    let vague = |estimate: &Estimate| match estimate.spread {
+        Spread::Rounding { low, high } => high - low > VAGUE * estimate.value.abs(),
+        _ => false,
+    };
+    let printed = of.total.iter().flat_map(|one| [one.iops, one.bandwidth]).flatten();
+    // Nothing that was printed exactly is affected, whatever the version.
+    if !printed.into_iter().any(|estimate| vague(&estimate)) {
+        return Ok(false);
+    }
+    let version = version(of).ok_or("the version of fio is not known")?;
+    Ok(((2, 20)..=(3, 25)).contains(&version))
+}
+
+fn poisson(of: &Measurement) -> Result<bool, String> {
+    Ok(option(of, "rate_process")? == Some("poisson"))
+}
+
+fn trimmed(of: &Measurement) -> Result<bool, String> {
+    let trims = of.result(Direction::Trim).and_then(|result| result.mean_latency()).is_some();
+    Ok(trims && is_asynchronous(of)?)
+}
+
+fn verified(of: &Measurement) -> Result<bool, String> {
+    let verify = option(of, "verify")?;
+    Ok(writes(of) && verify.is_some_and(|method| !["", "0", "none"].contains(&method)))
+}
+
+fn without_submission(of: &Measurement) -> Result<bool, String> {
+    let completion_alone = |one: &iodyno_model::DirectionResult| {
+        one.mean_latency().is_some_and(|(kind, _)| kind == LatencyKind::Completion)
+    };
+    let alone = of.workload.iodepth == Some(1) && of.total.iter().any(completion_alone);
+    Ok(alone && is_asynchronous(of)?)
+}
+
+fn is_asynchronous(of: &Measurement) -> Result<bool, String> {
+    let engine = of.workload.ioengine.as_deref().ok_or("its I/O engine is not known")?;
+    Ok(ASYNCHRONOUS.contains(&engine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::{RunRecord, Severity};
+
+    fn by_fio(version: &str, change: impl Fn(&mut Measurement)) -> RunRecord {
+        let bench = each(Bench::new(1).measured(), |of| {
+            of.source = format!("fio {version}").trim().into();
+            of.workload.options.insert("runtime".into(), "10".into());
+            change(of);
+        });
+        bench.record()
+    }
+
+    fn said(record: &RunRecord) -> String {
+        look(&RULE, record).only(Severity::Info);
+        reserves(&RULE, record, 2).unwrap().why
+    }
+
+    #[test]
+    fn versions_and_options_with_known_defects_are_told() {
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
+        let put = |name: &'static str, value: &'static str| {
+            move |of: &mut Measurement| {
+                of.workload.rw = Some("randwrite".into());
+                of.workload.options.insert(name.into(), value.into());
+            }
+        };
+        assert!(said(&by_fio("3.36", put("rate_process", "poisson"))).contains("issues 333"));
+        assert!(said(&by_fio("3.36", put("verify", "crc32c"))).contains("issue 1492"));
+        assert_eq!(look(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
+        let trims = by_fio("3.36", |of| of.total[0].direction = Direction::Trim);
+        assert!(said(&trims).contains("issue 764"));
+        // Nobody says with which options it ran.
+        let silent = by_fio("3.36", |of| {
+            of.workload.options.clear();
+            of.workload.direct = None;
+        });
+        assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_figure_without_its_carry_is_doubted() {
+        let rounded = |version: &str, high: f64| {
+            by_fio(version, |of| {
+                let spread = Spread::Rounding { low: 12_000.0, high };
+                of.total[0].iops = Some(Estimate { value: 12_500.0, spread });
+            })
+        };
+        assert!(said(&rounded("3.16", 13_000.0)).contains("lose a carry"));
+        assert_eq!(look(&RULE, &rounded("3.16", 12_010.0)), Outcome::Clear);
+        assert_eq!(look(&RULE, &rounded("3.26", 13_000.0)), Outcome::Clear);
+        assert_eq!(look(&RULE, &rounded("", 13_000.0)), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_completion_alone_is_no_latency_at_depth_1() {
+        let completion = |depth: u32| {
+            by_fio("3.36", |of| {
+                of.workload.iodepth = Some(depth);
+                let mut stated = iodyno_model::StatedLatencies::default();
+                stated.completion.mean_ns = of.total[0].latency_mean.take();
+                of.total[0].stated = Some(Box::new(stated));
+            })
+        };
+        assert!(said(&completion(1)).contains("clat begins"));
+        assert_eq!(look(&RULE, &completion(32)), Outcome::Clear);
+    }
+}

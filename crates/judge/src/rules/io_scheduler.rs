@@ -1,0 +1,58 @@
+//! An I/O scheduler in front of an NVMe drive.
+
+use iodyno_model::{BlockKind, Measurement};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+use crate::place::bottoms;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "io-scheduler",
+    summary: "an I/O scheduler other than none on an NVMe drive",
+    look,
+    what: "an I/O scheduler sorted the I/O",
+    why: "A scheduler takes a lock and CPU time for every I/O, and holds some back; NVMe drives have \
+          queues enough to do without, and do so unless somebody set it otherwise.",
+    next: "echo none > /sys/block/DEVICE/queue/scheduler, and look for the udev rule or tuned \
+           profile that set it; where it is wanted, keep it and compare with such runs alone.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let host = facts.known_host()?;
+    for device in bottoms(host, of).into_iter().filter(|device| device.kind == BlockKind::Nvme) {
+        match device.queue.scheduler.get() {
+            // A multipath head has no queue, and so no scheduler.
+            None if device.queue.nr_requests.get().is_none() => {}
+            None => return Err(format!("the scheduler of {} is not known", device.name)),
+            Some(scheduler) if scheduler != "none" => {
+                return Ok(Some(format!("{scheduler} on {}", device.name)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use iodyno_model::{Fact, Severity};
+
+    #[test]
+    fn nvme_is_to_have_none() {
+        let with = |scheduler: Fact<String>, kind: BlockKind| {
+            let bench = Bench::new(1).measured().host(|host| {
+                host.blocks[0].queue.scheduler = scheduler;
+                host.blocks[0].kind = kind;
+            });
+            bench.record()
+        };
+        assert_eq!(look(&RULE, &with(known("none".into()), BlockKind::Nvme)), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(known("bfq".into()), BlockKind::Scsi)), Outcome::Clear);
+        let tripped = with(known("bfq".into()), BlockKind::Nvme);
+        look(&RULE, &tripped).only(Severity::Info);
+        assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "bfq on nvme0n1");
+        assert_eq!(look(&RULE, &with(Fact::Absent, BlockKind::Nvme)), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,155 @@
+//! Partitions, volumes and arrays that begin in the middle of a block or chunk.
+
+use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+use crate::place::device_of;
+
+/// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
+const MAPPED_BYTES: u64 = 4096;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "misaligned-layers",
+    summary: "partitions, volumes or arrays that do not begin on a block or chunk of what is below",
+    look,
+    what: "a layer below it is misaligned",
+    why: "I/O that is aligned above lies across two blocks or chunks below: reads become two, and \
+          writes read what they do not overwrite.",
+    next: "Only making it anew mends it: partitions at multiples of 1 MiB (what parted and fdisk \
+           take by themselves), volumes and file systems made on the array and not before it.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let host = facts.known_host()?;
+    let mut todo: Vec<&str> = of.targets.iter().map(|target| device_of(of, target)).collect();
+    let mut seen: Vec<&str> = Vec::new();
+    while let Some(name) = todo.pop() {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let Some(device) = host.block(name) else { continue };
+        if let Some(what) = misaligned(host, device)? {
+            return Ok(Some(what));
+        }
+        todo.extend(device.stands_on.iter().map(String::as_str));
+    }
+    Ok(None)
+}
+
+/// Where a device does not fit what it stands on.
+fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
+    let name = &device.name;
+    let mut places: Vec<(&str, u64)> = Vec::new();
+    match &device.kind {
+        BlockKind::Partition => match (device.start.value(), device.stands_on.as_slice()) {
+            (Some(start), [disk]) => places.push((disk, start.0)),
+            _ => return Err(format!("where {name} begins on its disk is not known")),
+        },
+        BlockKind::Md(array) => places.extend(array.members.iter().filter_map(|member| {
+            Some((member.device.as_str(), member.data_offset_bytes.value()?))
+        })),
+        // The table needs root, and without it nothing of this layer is said.
+        BlockKind::DeviceMapper(mapped) => {
+            let segments = mapped.table.get().into_iter().flatten();
+            let all = segments.flat_map(|segment| &segment.places);
+            places.extend(all.map(|place| (place.device.as_str(), place.start_bytes)));
+        }
+        _ => {}
+    }
+    for (below, start_bytes) in places {
+        let Some((unit, what)) = host.block(below).map(unit) else { continue };
+        if !start_bytes.is_multiple_of(unit) {
+            return Ok(Some(format!(
+                "{name} begins at byte {start_bytes} of {below}, whose {what} are of {unit}"
+            )));
+        }
+    }
+    Ok(file_system(device))
+}
+
+/// What has to begin on boundaries of a device: an array's chunks, a drive's blocks.
+fn unit(below: &BlockDevice) -> (u64, &'static str) {
+    if let Some(chunk) = chunk_bytes(below) {
+        return (chunk, "chunks");
+    }
+    let physical = below.queue.physical_block_bytes.value().unwrap_or(0);
+    (u64::from(physical).max(MAPPED_BYTES), "blocks")
+}
+
+fn chunk_bytes(device: &BlockDevice) -> Option<u64> {
+    let chunk = match &device.kind {
+        BlockKind::Md(array) => array.chunk_bytes,
+        BlockKind::DeviceMapper(mapped) => mapped.stripes().map(|(_, chunk)| chunk),
+        _ => None,
+    };
+    chunk.filter(|chunk| *chunk > 0)
+}
+
+/// A file system made for other chunks than its array has.
+fn file_system(device: &BlockDevice) -> Option<String> {
+    let chunk = chunk_bytes(device)?;
+    let file_system = device.file_system.as_ref()?;
+    let unit = file_system.stripe_unit_bytes.value().filter(|unit| *unit > 0)?;
+    let fits = unit.is_multiple_of(chunk) || chunk.is_multiple_of(unit);
+    (!fits).then(|| {
+        format!(
+            "{} on {} was made for chunks of {unit} bytes, and they are of {chunk}",
+            file_system.kind, device.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use iodyno_model::{Bytes, Fact, FileSystem, MdArray, RunRecord, Severity};
+
+    /// nvme0n1p1 at this byte, md0 on it, and the file system's stripe unit.
+    fn stack(start: Fact<Bytes>, chunk: u64, unit: u64) -> RunRecord {
+        let bench = Bench::new(1).measured().host(|host| {
+            let disk = host.blocks[0].clone();
+            host.blocks.push(BlockDevice {
+                name: "nvme0n1p1".into(),
+                kind: BlockKind::Partition,
+                stands_on: vec![disk.name.clone()],
+                start,
+                ..disk.clone()
+            });
+            let array =
+                MdArray { level: "raid0".into(), chunk_bytes: Some(chunk), ..MdArray::default() };
+            host.blocks.push(BlockDevice {
+                name: "md0".into(),
+                kind: BlockKind::Md(Box::new(array)),
+                stands_on: vec!["nvme0n1p1".into()],
+                file_system: Some(FileSystem {
+                    kind: "xfs".into(),
+                    stripe_unit_bytes: known(unit),
+                    ..FileSystem::default()
+                }),
+                ..disk
+            });
+        });
+        let bench = each(bench, |of| of.conditions.device = Some("md0".into()));
+        bench.record()
+    }
+
+    #[test]
+    fn what_does_not_begin_on_a_boundary_is_told() {
+        let aligned = known(Bytes::mib(1));
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        let fits = stack(aligned.clone(), 512 << 10, 512 << 10);
+        assert_eq!(look(&RULE, &fits), Outcome::Clear);
+        // As DOS had it: sector 63.
+        let old = stack(known(Bytes(63 * 512)), 512 << 10, 512 << 10);
+        look(&RULE, &old).only(Severity::Info);
+        let why = reserves(&RULE, &old, 0).unwrap().why;
+        assert_eq!(why, "nvme0n1p1 begins at byte 32256 of nvme0n1, whose blocks are of 4096");
+        let other = reserves(&RULE, &stack(aligned, 192 << 10, 512 << 10), 0).unwrap();
+        assert!(other.why.starts_with("xfs on md0 was made for chunks"), "{other:?}");
+        let blind = stack(Fact::Absent, 512 << 10, 512 << 10);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,80 @@
+//! Jobs on another NUMA node than the drive.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "numa-remote",
+    summary: "jobs on CPUs of another NUMA node than the drive's",
+    look,
+    what: "most of its CPUs are far from the drive",
+    why: "Every block crosses the link between the sockets, which costs latency at low depth and \
+          bandwidth where many drives do so.",
+    next: "Keep the jobs on CPUs near the drive (cpus_allowed, numa_cpu_nodes) and compare: near is \
+           mostly faster, not always.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let host = facts.known_host()?;
+    let nodes = &host.cpus.nodes;
+    if nodes.len() < 2 {
+        return Ok(None);
+    }
+    let cpus = &of.conditions.cpus;
+    if cpus.is_empty() {
+        return Err("its threads were not kept on CPUs, so where they ran is not known".into());
+    }
+    for target in &of.targets {
+        let Some(drive) = facts.place(of, target).drive else {
+            return Err(format!("which drive is under {target} is not known"));
+        };
+        let Some(node) = drive.numa_node.value() else {
+            return Err(format!("the NUMA node of {} is not known", drive.name));
+        };
+        let near = nodes.iter().find(|of| of.id == node).map_or(&[][..], |of| &of.cpus);
+        let far = cpus.iter().filter(|cpu| !near.contains(cpu)).count();
+        if far * 2 > cpus.len() {
+            return Ok(Some(format!(
+                "{far} of its {} CPUs are not on node {node}, where {} is",
+                cpus.len(),
+                drive.name
+            )));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use iodyno_model::{Fact, NumaNode, Severity};
+
+    #[test]
+    fn far_cpus_are_told() {
+        let bench = |cpus: &[u32]| {
+            let bench = Bench::new(1).measured().host(|host| {
+                host.cpus.nodes = vec![
+                    NumaNode { id: 0, cpus: (0..8).collect() },
+                    NumaNode { id: 1, cpus: (8..16).collect() },
+                ];
+            });
+            each(bench, |of| of.conditions.cpus = cpus.to_vec())
+        };
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        // On both nodes, as a load on all CPUs is.
+        for near in [&[0, 1][..], &[7, 8], &(0..16).collect::<Vec<_>>()] {
+            assert_eq!(look(&RULE, &bench(near).record()), Outcome::Clear);
+        }
+        let far = bench(&[8, 9]).record();
+        look(&RULE, &far).only(Severity::Info);
+        assert!(reserves(&RULE, &far, 0).unwrap().why.contains("node 0, where nvme0 is"));
+        assert_eq!(look(&RULE, &bench(&[]).record()), Outcome::CannotTell);
+        let nowhere = bench(&[8]).drive(0, |drive| drive.numa_node = Fact::Absent);
+        assert_eq!(look(&RULE, &nowhere.record()), Outcome::CannotTell);
+        let moved = bench(&[8]).drive(0, |drive| drive.numa_node = known(1));
+        assert_eq!(look(&RULE, &moved.record()), Outcome::Clear);
+    }
+}

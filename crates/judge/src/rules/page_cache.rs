@@ -1,0 +1,66 @@
+//! I/O through the kernel's page cache.
+
+use iodyno_model::{Bytes, Measurement};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, reach_bytes};
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "page-cache",
+    summary: "I/O through the page cache, which answers reads and takes writes itself",
+    look,
+    what: "the page cache was in the way",
+    why: "Reads that it holds never reach the drive, and writes are done once they are in memory: \
+          the figures are those of memory and drive together.",
+    next: "Bypass it with direct=1; where the cache is what is to be measured, make the file larger \
+           than the memory and end writes with end_fsync=1.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let through = match (of.workload.ioengine.as_deref(), of.workload.direct) {
+        // Passthrough knows no page cache, and asks for direct=0.
+        (Some("io_uring_cmd"), _) | (_, Some(true)) => return Ok(None),
+        (Some("mmap"), _) => "mapped memory is the page cache",
+        (_, Some(false)) => "direct=0",
+        (_, None) => return Err("whether the page cache was bypassed (direct) is not known".into()),
+    };
+    let memory = facts.host().and_then(|host| host.memory.value());
+    Ok(Some(match (reach_bytes(facts, of), memory) {
+        (Some(bytes), Some(memory)) if bytes < memory.0 => format!(
+            "{through}, and the {} in reach fit into {} of memory",
+            Bytes(bytes).binary(),
+            memory.binary()
+        ),
+        _ => format!("{through}: the page cache stands between the job and the drive"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn what_bypasses_it_is_clear_and_what_does_not_is_qualified() {
+        let with = |direct: Option<bool>, engine: &str, size: Option<u64>| {
+            let bench = each(Bench::new(1).measured(), |of| {
+                of.workload.direct = direct;
+                of.workload.ioengine = Some(engine.into());
+                of.workload.size = size;
+            });
+            bench.record()
+        };
+        assert_eq!(look(&RULE, &with(Some(true), "io_uring", None)), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(Some(false), "io_uring_cmd", None)), Outcome::Clear);
+        let small = with(Some(false), "psync", Some(1 << 30));
+        look(&RULE, &small).only(Severity::Info);
+        let why = reserves(&RULE, &small, 0).unwrap().why;
+        assert_eq!(why, "direct=0, and the 1 GiB in reach fit into 64 GiB of memory");
+        let large = reserves(&RULE, &with(Some(false), "psync", Some(1 << 40)), 0).unwrap();
+        assert!(!large.why.contains("fit"), "{large:?}");
+        assert!(reserves(&RULE, &with(None, "mmap", None), 0).is_some());
+        assert_eq!(look(&RULE, &with(None, "psync", None)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+    }
+}

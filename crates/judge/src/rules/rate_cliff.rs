@@ -1,0 +1,180 @@
+//! Rates that fell to a lower level and stayed there.
+
+use iodyno_model::{
+    Bytes, Direction, DirectionResult, Measurement, Window, format_duration_ns, format_mb_per_s,
+};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, is_paced};
+use crate::limiter;
+
+/// The lower level is at most this part of the upper. Caches of sheets that
+/// state both rates end in less than a third; wear levelling and other noise
+/// do not reach this.
+const FALL: f64 = 0.7;
+/// Each level lasts at least so many windows …
+const WINDOWS: usize = 10;
+/// … and so long, ns: a pause of the drive is no level.
+const LASTS_NS: u64 = 1_000_000_000;
+/// Of each level this share of the windows lies apart from the other level.
+const APART: f64 = 0.9;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "rate-cliff",
+    summary: "a rate that fell to a lower level and stayed there: a full write cache, spent credit",
+    look,
+    what: "its rate fell to a lower level and stayed there",
+    why: "The mean of two levels is the rate of neither. Writes fall where a drive's fast (SLC) \
+          cache is full or no block is erased any more, a cloud's disk where its credit is spent.",
+    next: "For the rate that lasts, write until it is reached and measure then (iodyno prepare, \
+           ramp_time); for the fast one, measure less than the cache holds, and say so.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    if is_paced(of) {
+        return Ok(None);
+    }
+    let record = facts.record();
+    // That is thermal-throttling's to tell.
+    let throttled = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
+    if throttled.into_iter().any(|d| limiter::throttled(record, of, &d.name) == Some(true)) {
+        return Ok(None);
+    }
+    let mut known = false;
+    for result in &of.total {
+        let windows: Vec<&Window> =
+            result.series.windows().iter().filter(|window| window.bytes.is_some()).collect();
+        known |= !windows.is_empty();
+        // In so short a time two levels cannot be told apart, or are none.
+        if windows.len() < 2 * WINDOWS {
+            continue;
+        }
+        if let Some(cliff) = cliff(&windows) {
+            return Ok(Some(words(result, &cliff)));
+        }
+    }
+    if known { Ok(None) } else { Err("its rate over time is not recorded".into()) }
+}
+
+fn words(result: &DirectionResult, cliff: &Cliff) -> String {
+    let what = match result.direction {
+        Direction::Write => "written",
+        Direction::Trim => "trimmed",
+        Direction::Read | Direction::Mixed => "moved",
+    };
+    format!(
+        "from {} to {} after {} and {} {what}",
+        format_mb_per_s(cliff.before_bytes_per_s),
+        format_mb_per_s(cliff.after_bytes_per_s),
+        format_duration_ns(cliff.at_ns as f64),
+        Bytes(cliff.moved_bytes).decimal()
+    )
+}
+
+/// Where a series falls.
+struct Cliff {
+    before_bytes_per_s: f64,
+    after_bytes_per_s: f64,
+    /// Since the start, warm-up included, ns.
+    at_ns: u64,
+    /// Until then.
+    moved_bytes: u64,
+}
+
+/// The one point that parts the windows best into two levels (least squares),
+/// if the second is lower, both last, and they hardly overlap.
+fn cliff(windows: &[&Window]) -> Option<Cliff> {
+    let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
+    let sum: f64 = rates.iter().sum();
+    let count = rates.len();
+    let mut left = 0.0;
+    let mut best = (0.0, 0);
+    for at in 1..count {
+        left += rates[at - 1];
+        let (n, rest) = (at as f64, (count - at) as f64);
+        // What the squares become less by where each side has a mean of its own.
+        let gain = left * left / n + (sum - left) * (sum - left) / rest;
+        if at >= WINDOWS && count - at >= WINDOWS && gain > best.0 {
+            best = (gain, at);
+        }
+    }
+    let (before, after) = rates.split_at(best.1);
+    let lasts = |part: &[&Window]| sum_of(part, |window| window.duration_ns) >= LASTS_NS;
+    if before.is_empty() || !lasts(&windows[..best.1]) || !lasts(&windows[best.1..]) {
+        return None;
+    }
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let quantile = |part: &[f64], share: f64| {
+        let mut sorted = part.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted[((part.len() - 1) as f64 * share).round() as usize]
+    };
+    let levels = (mean(before), mean(after));
+    let apart = quantile(after, APART) < quantile(before, 1.0 - APART);
+    (levels.1 <= FALL * levels.0 && apart).then(|| Cliff {
+        before_bytes_per_s: levels.0,
+        after_bytes_per_s: levels.1,
+        at_ns: windows[best.1].start_ns,
+        moved_bytes: sum_of(&windows[..best.1], |window| window.bytes.unwrap_or(0)),
+    })
+}
+
+fn sum_of(windows: &[&Window], what: fn(&Window) -> u64) -> u64 {
+    windows.iter().fold(0, |sum, window| sum.saturating_add(what(window)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::{RateSeries, RunRecord, Severity};
+
+    /// A run whose windows of 100 ms move so many MB.
+    fn with(rates: impl Fn(u64) -> u64 + Copy) -> RunRecord {
+        let bench = each(Bench::new(1).measured(), |of| {
+            let mut series = RateSeries::default();
+            (0..100).for_each(|n| {
+                series.push(Window {
+                    start_ns: n * 100_000_000,
+                    duration_ns: 100_000_000,
+                    ios: Some(1),
+                    bytes: Some(rates(n) * 1_000_000),
+                    ..Window::default()
+                });
+            });
+            of.total[0].direction = Direction::Write;
+            of.total[0].series = series;
+        });
+        bench.record()
+    }
+
+    #[test]
+    fn two_levels_are_a_cliff_and_nothing_else_is() {
+        let cliff = with(|n| if n < 40 { 230 + n % 7 } else { 60 + n % 11 });
+        look(&RULE, &cliff).only(Severity::Info);
+        let why = reserves(&RULE, &cliff, 0).unwrap().why;
+        assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
+        let clear: [fn(u64) -> u64; 6] = [
+            |n| 100 + n % 13,
+            // Upwards, a slow decline, a dip that passes, a swing, and a short end.
+            |n| if n < 40 { 60 } else { 230 },
+            |n| 300 - n,
+            |n| if (40..55).contains(&n) { 60 } else { 230 },
+            |n| if n % 20 < 10 { 60 } else { 230 },
+            |n| if n < 95 { 230 } else { 60 },
+        ];
+        for rates in clear {
+            assert_eq!(look(&RULE, &with(rates)), Outcome::Clear);
+        }
+    }
+
+    #[test]
+    fn a_paced_job_may_fall_and_a_report_without_time_says_nothing() {
+        let mut paced = with(|n| if n < 40 { 230 } else { 60 });
+        for of in &mut paced.measurements {
+            of.workload.options.insert("rate".into(), "1m".into());
+        }
+        assert_eq!(look(&RULE, &paced), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::CannotTell);
+    }
+}

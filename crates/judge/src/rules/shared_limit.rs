@@ -1,0 +1,212 @@
+//! Drives that slow each other down without a link that explains it.
+
+use iodyno_model::{
+    Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity, format_count, format_mb_per_s,
+};
+
+use super::all_at_once::{FULL, is_cpu_busy};
+use super::{Rule, Tally, finding};
+use crate::compare::{UNLIKE_WARN, figure_of};
+use crate::facts::{Facts, metric};
+
+pub(super) struct SharedLimit;
+
+impl Rule for SharedLimit {
+    fn id(&self) -> &'static str {
+        "shared-limit"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "drives that slow each other down, while others beside them do not and no link is full"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        for (_, of) in facts.finished() {
+            // With all of them it is the machine: all-at-once tells of that.
+            if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
+                continue;
+            }
+            let Some(shares) = shares(facts, of) else {
+                tally.unknown(of.title(), "what each target gives alone and at once");
+                continue;
+            };
+            tally.looked();
+            if is_cpu_busy(facts, of) {
+                continue;
+            }
+            let fell: Vec<&Share<'_>> = shares
+                .iter()
+                .filter(|share| share.fell && !below_a_full_link(facts, share, &shares, of))
+                .collect();
+            if fell.len() < 2 || fell.len() == shares.len() {
+                continue;
+            }
+            tally.found(self.group(of, &shares, &fell));
+        }
+        tally.report()
+    }
+}
+
+impl SharedLimit {
+    fn group(
+        &self,
+        of: &Measurement,
+        shares: &[Share<'_>],
+        fell: &[&Share<'_>],
+    ) -> iodyno_model::Finding {
+        let written = |value: f64| match metric(of) {
+            Metric::Bandwidth => format_mb_per_s(value),
+            _ => format!("{} IOPS", format_count(value)),
+        };
+        let names: Vec<&str> = fell.iter().map(|share| share.target).collect();
+        let sum: f64 = fell.iter().map(|share| share.at_once).sum();
+        let mut evidence: Vec<Evidence> = fell
+            .iter()
+            .map(|share| {
+                let (alone, at_once) = (written(share.alone), written(share.at_once));
+                Evidence::new(share.target, format!("{at_once} at once, {alone} alone"))
+            })
+            .collect();
+        evidence.push(Evidence::new("together", written(sum)));
+        let others = shares.len() - fell.len();
+        evidence.push(Evidence::new("unaffected", format!("{others} of {} targets", shares.len())));
+        finding(
+            self,
+            Severity::Warn,
+            names.iter().map(|name| (*name).to_owned()).collect(),
+            format!(
+                "{} give {} together, less than each alone would ({}): they share a limit that is no link that can \
+                 be seen.",
+                names.join(", "),
+                written(sum),
+                of.name
+            ),
+            evidence,
+            "Others that ran at the same time were not slowed, so it is nothing that the whole machine shares.",
+            "Look for what these have in common: an expander, a retimer card or switch without links of its own in \
+             sysfs, one RAID card, one storage network path, one host disk below virtual drives. Measure pairs of them \
+             to find the group.",
+        )
+    }
+}
+
+/// One of several targets, alone and with the others.
+struct Share<'a> {
+    target: &'a str,
+    drive: Option<&'a Drive>,
+    alone: f64,
+    at_once: f64,
+    /// Less at once than alone, beyond doubt.
+    fell: bool,
+}
+
+/// All targets; `None` where one of them is not known alone or at once.
+fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
+    let metric = metric(of);
+    let share = |target: &'a String| {
+        let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
+        let at_once = figure_of(part.results.first()?, metric)?;
+        let (_, single) = facts.finished().find(|(_, other)| {
+            other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
+        })?;
+        let alone = figure_of(single.total.first()?, metric)?;
+        let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
+        Some(Share {
+            target,
+            drive: facts.place(of, target).drive,
+            alone: alone.value,
+            at_once: at_once.value,
+            fell: less && at_once.high() < alone.low(),
+        })
+    };
+    of.targets.iter().map(share).collect()
+}
+
+/// A link on its way carries nearly all it can: link-oversubscribed tells of that.
+fn below_a_full_link(
+    facts: &Facts<'_>,
+    share: &Share<'_>,
+    all: &[Share<'_>],
+    of: &Measurement,
+) -> bool {
+    let (Some(host), Some(drive)) = (facts.host(), share.drive) else { return false };
+    let bytes = |share: &Share<'_>| match metric(of) {
+        Metric::Bandwidth => share.at_once,
+        _ => share.at_once * of.workload.bs.unwrap_or(0) as f64,
+    };
+    drive.links.iter().any(|name| {
+        let below = all.iter().filter(|other| is_below(other, name));
+        let carried: f64 = below.map(bytes).sum();
+        payload(host, name).is_some_and(|payload| carried >= FULL * payload)
+    })
+}
+
+fn is_below(share: &Share<'_>, link: &String) -> bool {
+    share.drive.is_some_and(|drive| drive.links.contains(link))
+}
+
+fn payload(host: &Host, link: &str) -> Option<f64> {
+    host.link(link)?.payload_bytes_per_s()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, link, look};
+    use iodyno_model::LinkState;
+
+    /// Sequential reads of four drives at once, of which the first `count` give half.
+    fn halved(bench: Bench, count: usize) -> Bench {
+        bench.measurement(12, |of| {
+            for part in &mut of.parts[..count] {
+                let bandwidth = &mut part.results[0].bandwidth;
+                *bandwidth = bandwidth.map(|rate| rate.scaled(0.5));
+            }
+        })
+    }
+
+    #[test]
+    fn those_that_share_are_named() {
+        let bench = || Bench::new(4).measured();
+        assert_eq!(look(&SharedLimit, &bench().record()), Outcome::Clear);
+        let outcome = look(&SharedLimit, &halved(bench(), 2).record());
+        let found = outcome.only(Severity::Warn);
+        assert_eq!(found.subjects, ["nvme0n1", "nvme1n1"]);
+        assert_eq!(found.evidence[0].value, "3400 MB/s at once, 6800 MB/s alone");
+        // One alone shares with nobody here, and all of them share the machine.
+        for count in [1, 4] {
+            assert_eq!(look(&SharedLimit, &halved(bench(), count).record()), Outcome::Clear);
+        }
+        assert_eq!(look(&SharedLimit, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        let mut lone = bench().record();
+        lone.measurements.drain(..3);
+        assert_eq!(look(&SharedLimit, &lone), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_full_link_or_a_busy_cpu_explains_it() {
+        let shared = |width: u8| {
+            halved(Bench::new(4).measured(), 2).host(|host| {
+                let mut up = link("0000:00:01.0", "0000:01:00.0");
+                up.current = known(LinkState { generation: 4, width });
+                host.links.push(up);
+                for drive in &mut host.drives[..2] {
+                    drive.links.insert(0, "0000:01:00.0".into());
+                }
+            })
+        };
+        assert_eq!(look(&SharedLimit, &shared(4).record()), Outcome::Clear);
+        look(&SharedLimit, &shared(16).record()).only(Severity::Warn);
+        let busy = halved(Bench::new(4).measured(), 2).measurement(12, |of| {
+            if let Some(cpu) = &mut of.cpu {
+                cpu.busiest_thread = 1.0;
+            }
+        });
+        assert_eq!(look(&SharedLimit, &busy.record()), Outcome::Clear);
+    }
+}

@@ -1,0 +1,89 @@
+//! A slope of steadystate that almost any series passes.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, option};
+
+/// Rise or fall over the window that SNIA allows, in percent of the average
+/// (SSS PTS 2.0.2, 2.1.24).
+const SNIA_PERCENT: f64 = 10.0;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "steadystate-slope",
+    summary: "a steadystate slope that lets the rate change by far more than SNIA's 10 %",
+    look,
+    what: "its steadystate does not tell whether it was steady",
+    why: "fio's slope is one per sample and not over the window: 10 % a second lets a rate double \
+          within ten.",
+    next: "Divide by the samples less one: 10 % over 300 samples is iops_slope:0.033%; or let \
+           rounds decide, as the presets for SNIA's tests do.",
+};
+
+fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+    let Some(limit) = option(of, "steadystate")?.or(option(of, "ss")?) else { return Ok(None) };
+    let slope = limit.split_once("_slope:").and_then(|(_, percent)| percent.strip_suffix('%'));
+    let Some(percent) = slope.and_then(|percent| percent.trim().parse::<f64>().ok()) else {
+        return Ok(None);
+    };
+    let of_time = |names: [&str; 2]| {
+        let text = option(of, names[0])?.or(option(of, names[1])?);
+        Ok::<_, String>(text.map(seconds))
+    };
+    let Some(Some(window)) = of_time(["steadystate_duration", "ss_dur"])? else {
+        return Err("over how long it is to be steady is not known".into());
+    };
+    let sample = of_time(["steadystate_check_interval", "ss_interval"])?.flatten();
+    let samples = window / sample.filter(|sample| *sample > 0.0).unwrap_or(1.0);
+    let over_window = percent * (samples - 1.0);
+    Ok((over_window > SNIA_PERCENT).then(|| {
+        format!("{limit} over {samples:.0} samples lets the rate change by {over_window:.0} %")
+    }))
+}
+
+/// A time as fio reads it, in seconds unless it says otherwise.
+fn seconds(text: &str) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text.get(number.len()..)?.to_ascii_lowercase().as_str() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn a_slope_is_held_against_the_whole_window() {
+        let with = |limit: &str, duration: Option<&str>, interval: Option<&str>| {
+            let bench = each(Bench::new(1).measured(), |of| {
+                let options = &mut of.workload.options;
+                options.insert("steadystate".into(), limit.into());
+                let time = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+                options.extend(duration.map(|value| time("ss_dur", value)));
+                options.extend(interval.map(|value| time("steadystate_check_interval", value)));
+            });
+            bench.record()
+        };
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with("iops:20%", None, None)), Outcome::Clear);
+        assert_eq!(look(&RULE, &with("iops_slope:0.03%", Some("300"), None)), Outcome::Clear);
+        // Five rounds of a minute.
+        assert_eq!(look(&RULE, &with("bw_slope:2.5%", Some("5m"), Some("60s"))), Outcome::Clear);
+        // As kdevops has it.
+        let vacuous = with("iops_slope:10%", Some("4h"), None);
+        look(&RULE, &vacuous).only(Severity::Info);
+        assert!(reserves(&RULE, &vacuous, 0).unwrap().why.contains("14400 samples"));
+        assert_eq!(look(&RULE, &with("iops_slope:10%", None, None)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &with("iops_slope:10%", Some("soon"), None)), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,75 @@
+//! Writes that the kernel holds back for the sake of reads.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, writes};
+use crate::place::bottoms;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "writeback-throttled",
+    summary: "buffered writes or trims under write-back throttling (wbt_lat_usec)",
+    look,
+    what: "the kernel held its writes back",
+    why: "While reads take longer than the target, the kernel lets fewer buffered writes and trims \
+          through: their rate is a setting's and not the drive's.",
+    next: "Write with direct=1, which is not throttled; or switch it off while measuring: \
+           echo 0 > /sys/block/DEVICE/queue/wbt_lat_usec.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let rw = of.workload.rw.as_deref().unwrap_or_default();
+    // Direct writes pass: block/blk-wbt.c, wbt_should_throttle.
+    let buffered = match of.workload.direct {
+        _ if !writes(of) => false,
+        Some(direct) => !direct,
+        None => return Err("whether its writes were direct is not known".into()),
+    };
+    if !buffered && !rw.contains("trim") {
+        return Ok(None);
+    }
+    let host = facts.known_host()?;
+    let devices = bottoms(host, of);
+    if devices.is_empty() {
+        return Err("the device below its target is not known".into());
+    }
+    let throttled = devices.iter().find_map(|device| {
+        let target_us = device.queue.wbt_lat_us.value().filter(|target_us| *target_us > 0)?;
+        Some(format!("wbt_lat_usec is {target_us} on {}", device.name))
+    });
+    Ok(throttled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use iodyno_model::{Fact, Severity};
+
+    #[test]
+    fn only_buffered_writes_and_trims_are_throttled() {
+        let with = |rw: &str, direct: Option<bool>, target: Fact<u64>| {
+            let bench =
+                Bench::new(1).measured().host(|host| host.blocks[0].queue.wbt_lat_us = target);
+            let bench = each(bench, |of| {
+                of.workload.rw = Some(rw.into());
+                of.workload.direct = direct;
+            });
+            bench.record()
+        };
+        for (rw, direct, target) in [
+            ("randread", Some(false), known(2000)),
+            ("write", Some(true), known(2000)),
+            ("write", Some(false), known(0)),
+            ("write", Some(false), Fact::Absent),
+        ] {
+            assert_eq!(look(&RULE, &with(rw, direct, target)), Outcome::Clear, "{rw}");
+        }
+        for (rw, direct) in [("randwrite", Some(false)), ("trim", Some(true))] {
+            let record = with(rw, direct, known(2000));
+            look(&RULE, &record).only(Severity::Info);
+            assert_eq!(reserves(&RULE, &record, 0).unwrap().why, "wbt_lat_usec is 2000 on nvme0n1");
+        }
+        assert_eq!(look(&RULE, &with("write", None, known(2000))), Outcome::CannotTell);
+    }
+}
