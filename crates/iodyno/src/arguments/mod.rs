@@ -205,6 +205,10 @@ pub(crate) struct Table {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// How it hangs together: root complexes, links, switches, drives, and on
+    /// them partitions, arrays, volumes and file systems
+    #[arg(long, conflicts_with_all = ["wide", "columns"])]
+    pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -1,8 +1,11 @@
-//! `iodyno list`: the host and its drives.
+//! `iodyno list`: the host and its drives, as a table or as a tree.
 
 use anyhow::Result;
 use iodyno_host::Depth;
-use iodyno_report::text::{drives_table, host_text};
+use iodyno_model::topology;
+use iodyno_report::document::{list_document, tree_document};
+use iodyno_report::text::{drives_table, host_text, tree_text};
+use serde_json::to_string_pretty;
 
 use crate::arguments::List;
 use crate::context::Context;
@@ -10,12 +13,14 @@ use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     let host = iodyno_host::snapshot(context.source()?.as_ref(), Depth::Full);
-    let text = if context.json {
-        let document = iodyno_report::document::list_document(&host);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
-    } else {
-        let style = terminal::style(context, &arguments.table);
-        format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
+    let style = terminal::style(context, &arguments.table);
+    let text = match (context.json, arguments.tree) {
+        (true, true) => to_string_pretty(&tree_document(&host))? + "\n",
+        (true, false) => to_string_pretty(&list_document(&host))? + "\n",
+        (false, true) => tree_text(&topology(&host), !terminal::is_utf8(), &style),
+        (false, false) => {
+            format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
+        }
     };
     terminal::print(&text)?;
     terminal::advise_root(context, &host);

@@ -119,6 +119,9 @@ pub struct NvmeFunction {
     pub driver: Option<String>,
     /// The NVMe controller that came of it; null: none.
     pub controller: Option<String>,
+    /// Links from the root port to it, by the PCI address of their device end.
+    #[serde(default)]
+    pub links: Vec<String>,
 }
 
 /// A PCIe slot.
@@ -296,6 +299,7 @@ impl From<&model::PciFunction> for NvmeFunction {
             pci_id: function.pci_id.clone(),
             driver: function.driver.value(),
             controller: function.controller.clone(),
+            links: function.links.clone(),
         }
     }
 }

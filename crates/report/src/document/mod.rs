@@ -12,6 +12,7 @@ pub mod measurement;
 pub mod read;
 mod rounds;
 mod run;
+mod tree;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
@@ -21,6 +22,7 @@ pub use run::{
     RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,
 };
 use serde_json::Value;
+pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.1.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -30,5 +32,6 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
+        ("iodyno.tree.1.json", schemars::schema_for!(TreeDocument).to_value()),
     ]
 }

@@ -20,6 +20,7 @@ mod results;
 mod rounds;
 mod rules;
 pub(crate) mod runs;
+mod tree;
 pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
@@ -37,6 +38,7 @@ pub use results::results_table;
 pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
+pub use tree::tree_text;
 
 pub use words::clean;
 

@@ -92,6 +92,7 @@ fn nvme_function(of: &NvmeFunction) -> model::PciFunction {
         pci_id: of.pci_id.clone(),
         driver: known(&of.driver),
         controller: of.controller.clone(),
+        links: of.links.clone(),
     }
 }
 
