@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{finite, rfc3339};
-use super::host::LinkState;
+use super::link::LinkState;
 
 /// A machine's storage as a tree: `iodyno.tree/1`. Names are those of
 /// `iodyno.list/1`, which says more of drives, links and block devices.
