@@ -30,7 +30,11 @@ pub(crate) fn read(
 }
 
 /// The PCI functions of class NVMe, with or without a controller.
-pub(crate) fn functions(source: &dyn Source, functions: &[Function]) -> Vec<PciFunction> {
+pub(crate) fn functions(
+    source: &dyn Source,
+    functions: &[Function],
+    links: &mut LinkBook<'_>,
+) -> Vec<PciFunction> {
     let nvme = functions.iter().filter(|function| function.kind() == NVME_CLASS);
     nvme.map(|function| {
         let below = source.list(&format!("{}/nvme", function.path())).unwrap_or_default();
@@ -39,6 +43,9 @@ pub(crate) fn functions(source: &dyn Source, functions: &[Function]) -> Vec<PciF
             pci_id: function.pci_id(source),
             driver: function.driver(source),
             controller: below.into_iter().find(|name| is_controller(name)),
+            links: source
+                .real_path(&function.path())
+                .map_or_else(|_| Vec::new(), |real| links.on_path(&real)),
         }
     })
     .collect()

@@ -31,6 +31,7 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
     let mut links = LinkBook::new(source, named_slots);
     let mut drives = drive::read(source, depth, &blocks, &mut links);
     let mut cards = cards::read(source, &functions, &blocks, &mut links);
+    let nvme_functions = drive::functions(source, &functions, &mut links);
     let kernel = system::kernel(source);
     for drive in &mut drives {
         let address = drive.address.clone();
@@ -56,7 +57,7 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
         cards,
         drives,
         links: links.into_links(),
-        nvme_functions: drive::functions(source, &functions),
+        nvme_functions,
         slots,
         disk_stats: disk_stats(source),
         subsystems: subsystems::read(source),

@@ -44,6 +44,15 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether the locale's characters are UTF-8 (locale(7): the first of these
+/// that is set decides).
+pub(crate) fn is_utf8() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 /// Says what could not be read, and where: the first of them.
 pub(crate) fn problems(context: &Context, problems: &[Problem]) {
     if context.quiet {

@@ -152,6 +152,11 @@ fn a_captured_machine_is_read_like_a_live_one() {
     let live = json(&world.run(&["list", "--json"]).stdout);
     let read = json(&world.run(&["list", "--json", "--sysroot", capture]).stdout);
     validate(&read, "iodyno.list.1");
+    let tree = json(&world.run(&["list", "--tree", "--json", "--sysroot", capture]).stdout);
+    validate(&tree, "iodyno.tree.1");
+    let drawn = world.run(&["list", "--tree", "--sysroot", capture]);
+    status(&drawn, 0);
+    assert_eq!(text(&drawn.stdout).lines().next(), tree["tree"]["name"].as_str());
     assert_eq!(read["host"]["kernel"], live["host"]["kernel"]);
     assert_eq!(read["drives"].as_array().unwrap().len(), live["drives"].as_array().unwrap().len());
     // Another machine's drives cannot be measured, only looked at.

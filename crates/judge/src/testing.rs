@@ -65,6 +65,7 @@ impl Bench {
                     pci_id: "1234:5678".into(),
                     driver: known("nvme".into()),
                     controller: Some(format!("nvme{n}")),
+                    ..PciFunction::default()
                 })
                 .collect(),
             blocks: (0..count).map(block).collect(),

@@ -154,7 +154,7 @@ pub struct StorageCard {
 }
 
 /// A PCI function of class NVMe (0108xx).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PciFunction {
     /// PCI address.
     pub address: String,
@@ -164,6 +164,9 @@ pub struct PciFunction {
     pub driver: Fact<String>,
     /// The NVMe controller that came of it, `nvme0`.
     pub controller: Option<String>,
+    /// The links from the root port to it, as in `Drive::links`.
+    #[serde(default)]
+    pub links: Vec<String>,
 }
 
 /// A slot whose port can say whether something is plugged in.

@@ -30,6 +30,7 @@ mod rounds;
 mod run;
 mod series;
 mod subsystem;
+mod topology;
 mod units;
 mod workload;
 
@@ -66,5 +67,6 @@ pub use rounds::{Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use subsystem::{NamespacePath, Subsystem};
+pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 pub use workload::{Direction, Workload};

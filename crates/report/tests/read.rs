@@ -149,3 +149,70 @@ proptest! {
         let _ = read_runs(&text);
     }
 }
+
+#[test]
+fn how_links_and_layers_lie_is_read_back() {
+    use iodyno_model::{
+        Aspm, BlockKind, Bytes, FileSystem, Iommu, MappedPlace, MappedSegment, MdMember, PcieError,
+        PcieSeverity,
+    };
+    let mut host = common::host();
+    let link = &mut host.links[0];
+    link.aspm = Fact::Read(Aspm { l0s: false, l1: true });
+    link.port.able_payload_bytes = Fact::Read(512);
+    link.device.max_read_request_bytes = Fact::NeedsRoot;
+    let severity = PcieSeverity::Nonfatal;
+    link.device.errors = vec![PcieError { severity, kind: "CmpltTO".into(), count: 2 }];
+    host.drives[0].power_state = Fact::Read(1);
+    host.drives[0].autonomous_power_states = Fact::NeedsRoot;
+    host.drives[0].iommu =
+        Fact::Read(Iommu { group: 14, domain: Fact::Read("DMA".into()), strict: Fact::Read(true) });
+    host.kernel.parameters.insert("nvme.poll_queues".into(), "2".into());
+    for block in &mut host.blocks {
+        block.queue.wbt_lat_us = Fact::Read(2000);
+        match &mut block.kind {
+            BlockKind::Partition => block.start = Fact::Read(Bytes::mib(1)),
+            BlockKind::Md(array) => {
+                array.raid_disks = Fact::Read(2);
+                array.members = vec![MdMember {
+                    device: "nvme0n1p2".into(),
+                    slot: Some(0),
+                    state: Fact::Read("in_sync".into()),
+                    data_offset_bytes: Fact::Read(1 << 20),
+                    errors: Fact::Absent,
+                }];
+            }
+            BlockKind::DeviceMapper(mapped) => {
+                let places = vec![MappedPlace { device: "nvme3n1".into(), start_bytes: 1 << 20 }];
+                mapped.table = Fact::Read(vec![MappedSegment {
+                    start_bytes: 0,
+                    length_bytes: 1 << 30,
+                    target: "linear".into(),
+                    chunk_bytes: None,
+                    places,
+                }]);
+                block.file_system = Some(FileSystem {
+                    kind: "xfs".into(),
+                    block_bytes: Fact::Read(4096),
+                    stripe_unit_bytes: Fact::Read(64 << 10),
+                    stripe_width_bytes: Fact::Absent,
+                });
+            }
+            _ => {}
+        }
+    }
+    let mut record = common::record();
+    record.snapshots = vec![host.clone()];
+    let again = read(&document(&record)).snapshots.remove(0);
+    assert_eq!(again.links[0], host.links[0]);
+    assert_eq!(again.kernel, host.kernel);
+    assert_eq!(again.drives[0].iommu, host.drives[0].iommu);
+    assert_eq!(again.drives[0].power_state, Fact::Read(1));
+    assert_eq!(again.drives[0].autonomous_power_states, Fact::NeedsRoot);
+    for (there, here) in again.blocks.iter().zip(&host.blocks) {
+        assert_eq!((&there.kind, &there.start), (&here.kind, &here.start));
+        assert_eq!(there.file_system, here.file_system);
+        assert_eq!(there.queue.wbt_lat_us, Fact::Read(2000));
+    }
+    assert_eq!(again.stack_under("dm-0")[1..], host.stack_under("dm-0")[1..]);
+}

@@ -37,7 +37,7 @@ fn machine() -> Host {
         address: "0000:09:00.0".into(),
         pci_id: "144d:a808".into(),
         driver: Fact::Read("vfio-pci".into()),
-        controller: None,
+        ..PciFunction::default()
     }];
     host
 }

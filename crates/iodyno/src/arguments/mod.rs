@@ -212,8 +212,12 @@ pub(crate) struct Table {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// What each drive was put through, by what is stored here
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tree")]
     pub(crate) history: bool,
+    /// How it hangs together: root complexes, links, switches, drives, and on
+    /// them partitions, arrays, volumes and file systems
+    #[arg(long, conflicts_with_all = ["wide", "columns"])]
+    pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -1,10 +1,12 @@
-//! `iodyno list`: the host and its drives.
+//! `iodyno list`: the host and its drives, as a table or as a tree.
 
 use anyhow::Result;
 use iodyno_host::Depth;
-use iodyno_model::Host;
-use iodyno_report::text::{drives_table, history_text, host_text};
+use iodyno_model::{Host, topology};
+use iodyno_report::document::{history_document, list_document, tree_document};
+use iodyno_report::text::{drives_table, history_text, host_text, tree_text};
 use iodyno_store::StoreError;
+use serde_json::to_string_pretty;
 
 use crate::arguments::{List, Table};
 use crate::context::Context;
@@ -15,12 +17,14 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     if arguments.history {
         return history(context, &host, &arguments.table);
     }
-    let text = if context.json {
-        let document = iodyno_report::document::list_document(&host);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
-    } else {
-        let style = terminal::style(context, &arguments.table);
-        format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
+    let style = terminal::style(context, &arguments.table);
+    let text = match (context.json, arguments.tree) {
+        (true, true) => to_string_pretty(&tree_document(&host))? + "\n",
+        (true, false) => to_string_pretty(&list_document(&host))? + "\n",
+        (false, true) => tree_text(&topology(&host), !terminal::is_utf8(), &style),
+        (false, false) => {
+            format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
+        }
     };
     terminal::print(&text)?;
     terminal::advise_root(context, &host);
@@ -39,8 +43,8 @@ fn history(context: &Context, host: &Host, table: &Table) -> Result<u8> {
     };
     let text = match context.json {
         true => {
-            let document = iodyno_report::document::history_document(&states, host);
-            format!("{}\n", serde_json::to_string_pretty(&document)?)
+            let document = history_document(&states, host);
+            to_string_pretty(&document)? + "\n"
         }
         false => history_text(&states, host, &terminal::style(context, table)),
     };

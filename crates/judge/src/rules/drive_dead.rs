@@ -154,7 +154,7 @@ mod tests {
             address: "0000:09:00.0".into(),
             pci_id: "144d:a80a".into(),
             driver,
-            controller: None,
+            ..PciFunction::default()
         };
         let with = |driver: Fact<String>| {
             Bench::new(1).host(|host| host.nvme_functions.push(function(driver))).record()

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, count, finite};
+use super::iommu::Iommu;
 
 /// A drive: one NVMe controller and its namespaces. A fact that is unknown is
 /// null, and `unknown` says why.
@@ -48,6 +49,18 @@ pub struct Drive {
     pub health: Option<Health>,
     /// Namespaces that are block devices.
     pub namespaces: Vec<Namespace>,
+    /// PCI address of the VMD controller whose domain it is in.
+    #[serde(default)]
+    pub vmd: Option<String>,
+    /// How its memory accesses are translated; null: not at all.
+    #[serde(default)]
+    pub iommu: Option<Iommu>,
+    /// Its power state.
+    #[serde(default)]
+    pub power_state: Option<u8>,
+    /// Whether it may change its power state itself.
+    #[serde(default)]
+    pub autonomous_power_states: Option<bool>,
     /// What it is used for, in words: mounts, arrays, volumes; empty: nothing that is known.
     pub used_by: Vec<String>,
     /// Why facts are null, by field.
@@ -153,6 +166,11 @@ impl Drive {
             nvme_version: unknown.take("nvme_version", &drive.identify).map(|id| id.version),
             health: unknown.take("health", &drive.health).map(|log| Health::from(&log)),
             namespaces: drive.namespaces.iter().map(Namespace::from).collect(),
+            vmd: drive.vmd.clone(),
+            iommu: unknown.take("iommu", &drive.iommu).as_ref().map(Iommu::from),
+            power_state: unknown.take("power_state", &drive.power_state),
+            autonomous_power_states: unknown
+                .take("autonomous_power_states", &drive.autonomous_power_states),
             used_by: crate::layers::uses(host, drive).unwrap_or_default(),
             unknown,
         }

@@ -1,10 +1,14 @@
 //! The machine, its block devices and its links.
 
+use std::collections::BTreeMap;
+
 use iodyno_model as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, rfc3339};
+use super::iommu::Iommu;
+use super::layout::{Array, FileSystem, Segment};
 
 /// The machine. A fact that is unknown is null, and `unknown` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +47,9 @@ pub struct Host {
     pub kernel_command_line: Option<String>,
     /// Operating system.
     pub distribution: Option<String>,
+    /// Parameters of modules that storage depends on, `nvme.poll_queues`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
     /// Locked memory that a process may have (soft limit), bytes; null also where unlimited.
     pub memlock_bytes: Option<u64>,
     /// Asynchronous requests (fs.aio-max-nr) still to be had.
@@ -103,6 +110,12 @@ pub struct Card {
     pub links: Vec<String>,
     /// Block devices behind it.
     pub blocks: Vec<String>,
+    /// NUMA node.
+    #[serde(default)]
+    pub numa_node: Option<u32>,
+    /// How its memory accesses are translated; null: not at all.
+    #[serde(default)]
+    pub iommu: Option<Iommu>,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -119,6 +132,9 @@ pub struct NvmeFunction {
     pub driver: Option<String>,
     /// The NVMe controller that came of it; null: none.
     pub controller: Option<String>,
+    /// Links from the root port to it, by the PCI address of their device end.
+    #[serde(default)]
+    pub links: Vec<String>,
 }
 
 /// A PCIe slot.
@@ -168,59 +184,34 @@ pub struct Block {
     pub rotational: Option<bool>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-}
-
-/// A PCIe link between a port (towards the CPU) and a device (towards the drive).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Link {
-    /// PCI address of its device end, by which drives and cards name it.
-    pub name: String,
-    /// What it was trained to.
-    pub in_use: Option<LinkState>,
-    /// What both ends are able to.
-    pub able: Option<LinkState>,
-    /// Bytes of data per second that it carries towards memory as it is trained now.
-    pub payload_bytes_per_s: Option<f64>,
-    /// Physical slot of the port.
-    pub slot: Option<String>,
-    /// The end towards the CPU.
-    pub port: LinkEnd,
-    /// The end towards the drive.
-    pub device: LinkEnd,
-    /// Why facts are null, by field.
-    #[serde(skip_serializing_if = "Unknown::is_empty", default)]
-    pub unknown: Unknown,
-}
-
-/// Generation and width of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LinkState {
-    /// PCIe generation (1 = 2.5 GT/s … 6 = 64 GT/s).
-    pub generation: u8,
-    /// Lanes.
-    pub width: u8,
-}
-
-/// One end of a link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LinkEnd {
-    /// PCI address.
-    pub address: String,
-    /// Generation that it is able to.
-    pub max_generation: Option<u8>,
-    /// Lanes that it is able to.
-    pub max_width: Option<u8>,
-    /// Generation that is set as target.
-    pub target_generation: Option<u8>,
-    /// Maximum payload size in force, bytes.
-    pub max_payload_bytes: Option<u32>,
-    /// Correctable errors (AER).
-    pub correctable_errors: Option<u64>,
-    /// Uncorrectable errors (AER).
-    pub uncorrectable_errors: Option<u64>,
-    /// Why facts are null, by field.
-    #[serde(skip_serializing_if = "Unknown::is_empty", default)]
-    pub unknown: Unknown,
+    /// Write-back throttling's target latency, us; 0: off. Null: there is none.
+    #[serde(default)]
+    pub wbt_lat_us: Option<u64>,
+    /// Whether the queue can be polled.
+    #[serde(default)]
+    pub io_poll: Option<bool>,
+    /// Where completions are handled: 0 where the interrupt came, 1 near the
+    /// submitter, 2 on the submitter's CPU.
+    #[serde(default)]
+    pub rq_affinity: Option<u8>,
+    /// Smallest I/O that needs no read-modify-write, bytes.
+    #[serde(default)]
+    pub minimum_io_bytes: Option<u32>,
+    /// Where a partition begins on its disk, bytes.
+    #[serde(default)]
+    pub start_bytes: Option<u64>,
+    /// PCI address of the function that it is behind.
+    #[serde(default)]
+    pub pci_function: Option<String>,
+    /// Of an md array how it lies on its members.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub array: Option<Array>,
+    /// Of a device-mapper device its table; not there: not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub table: Option<Vec<Segment>>,
+    /// The file system that is mounted on it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file_system: Option<FileSystem>,
 }
 
 impl From<&model::Host> for Host {
@@ -249,6 +240,7 @@ impl From<&model::Host> for Host {
             kernel: unknown.take("kernel", &host.kernel.release),
             kernel_command_line: unknown.take("kernel_command_line", &host.kernel.command_line),
             distribution: unknown.take("distribution", &host.kernel.distribution),
+            parameters: host.kernel.parameters.clone(),
             memlock_bytes: unknown.take("memlock_bytes", &host.limits.memlock_bytes),
             aio_free: unknown.take("aio_free", &host.limits.aio_free),
             io_uring_disabled: unknown.take("io_uring_disabled", &host.limits.io_uring_disabled),
@@ -284,6 +276,8 @@ impl From<&model::StorageCard> for Card {
             firmware: unknown.take("firmware", &card.firmware),
             links: card.links.clone(),
             blocks: card.blocks.clone(),
+            numa_node: unknown.take("numa_node", &card.numa_node),
+            iommu: unknown.take("iommu", &card.iommu).as_ref().map(Iommu::from),
             unknown,
         }
     }
@@ -296,6 +290,7 @@ impl From<&model::PciFunction> for NvmeFunction {
             pci_id: function.pci_id.clone(),
             driver: function.driver.value(),
             controller: function.controller.clone(),
+            links: function.links.clone(),
         }
     }
 }
@@ -331,44 +326,23 @@ impl From<&model::BlockDevice> for Block {
             max_sectors_kib: queue.max_sectors_kib.value(),
             rotational: queue.rotational.value(),
             write_cache: queue.write_cache.value(),
-        }
-    }
-}
-
-impl From<model::LinkState> for LinkState {
-    fn from(state: model::LinkState) -> Self {
-        Self { generation: state.generation, width: state.width }
-    }
-}
-
-impl From<&model::Link> for Link {
-    fn from(link: &model::Link) -> Self {
-        let mut unknown = Unknown::default();
-        Self {
-            name: link.name().into(),
-            in_use: unknown.take("in_use", &link.current).map(LinkState::from),
-            able: link.able().map(LinkState::from),
-            payload_bytes_per_s: link.payload_bytes_per_s(),
-            slot: link.slot.clone(),
-            port: LinkEnd::from(&link.port),
-            device: LinkEnd::from(&link.device),
-            unknown,
-        }
-    }
-}
-
-impl From<&model::LinkEnd> for LinkEnd {
-    fn from(end: &model::LinkEnd) -> Self {
-        let mut unknown = Unknown::default();
-        Self {
-            address: end.address.clone(),
-            max_generation: unknown.take("max_generation", &end.max_generation),
-            max_width: unknown.take("max_width", &end.max_width),
-            target_generation: unknown.take("target_generation", &end.target_generation),
-            max_payload_bytes: unknown.take("max_payload_bytes", &end.max_payload_bytes),
-            correctable_errors: unknown.take("correctable_errors", &end.correctable_errors),
-            uncorrectable_errors: unknown.take("uncorrectable_errors", &end.uncorrectable_errors),
-            unknown,
+            wbt_lat_us: queue.wbt_lat_us.value(),
+            io_poll: queue.io_poll.value(),
+            rq_affinity: queue.rq_affinity.value(),
+            minimum_io_bytes: queue.minimum_io_bytes.value(),
+            start_bytes: block.start.get().map(|start| start.0),
+            pci_function: block.pci_function.clone(),
+            array: match &block.kind {
+                model::BlockKind::Md(array) => Some(Array::from(array.as_ref())),
+                _ => None,
+            },
+            table: match &block.kind {
+                model::BlockKind::DeviceMapper(mapped) => {
+                    mapped.table.get().map(|table| table.iter().map(Segment::from).collect())
+                }
+                _ => None,
+            },
+            file_system: block.file_system.as_ref().map(FileSystem::from),
         }
     }
 }

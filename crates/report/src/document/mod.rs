@@ -9,11 +9,15 @@ pub mod drive;
 pub mod estimate;
 mod history;
 pub mod host;
+pub mod iommu;
+pub mod layout;
 mod layouts;
+pub mod link;
 pub mod measurement;
 pub mod read;
 mod rounds;
 mod run;
+mod tree;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
@@ -25,6 +29,7 @@ pub use run::{
     RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,
 };
 use serde_json::Value;
+pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.1.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -36,5 +41,6 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
         ("iodyno.layouts.1.json", schemars::schema_for!(LayoutsDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
+        ("iodyno.tree.1.json", schemars::schema_for!(TreeDocument).to_value()),
     ]
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::estimate::rfc3339;
-use super::host::{Host, Link};
+use super::host::Host;
+use super::link::Link;
 use super::measurement::Measurement;
 use super::rounds::TargetRounds;
 use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};

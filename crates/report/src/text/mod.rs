@@ -24,6 +24,7 @@ mod rounds;
 mod rules;
 pub(crate) mod runs;
 mod scaling;
+mod tree;
 pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
@@ -45,6 +46,7 @@ pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_text;
+pub use tree::tree_text;
 
 pub use words::clean;
 

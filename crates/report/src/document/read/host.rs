@@ -1,12 +1,13 @@
 //! The machine read back, as far as a document holds it.
 
 use iodyno_model as model;
-use iodyno_model::{BlockKind, Bytes, Fact, MappedDevice, MdArray, Mount, Queue, Use};
+use iodyno_model::{BlockKind, Bytes, Fact, MappedDevice, Mount, Queue, Use};
 
-use super::{DocumentError, time_ns};
+use super::{DocumentError, layout, time_ns};
 use crate::document::drive::{Drive, Health, Namespace};
 use crate::document::estimate::Unknown;
-use crate::document::host::{Block, Card, Driver, Host, Link, LinkEnd, NvmeFunction, Slot};
+use crate::document::host::{Block, Card, Driver, Host, NvmeFunction, Slot};
+use crate::document::link::{Link, LinkEnd, LinkError, LinkErrorSeverity};
 use crate::document::run::RunDocument;
 
 /// A page of a drive of which a document holds but a few figures.
@@ -41,7 +42,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
             release: unknown.fact("kernel", &of.kernel),
             command_line: unknown.fact("kernel_command_line", &of.kernel_command_line),
             distribution: unknown.fact("distribution", &of.distribution),
-            ..model::Kernel::default()
+            parameters: of.parameters.clone(),
         },
         page_bytes: unknown.fact("page_bytes", &of.page_bytes),
         limits: model::Limits {
@@ -60,7 +61,8 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
     })
 }
 
-fn known<T: Clone>(value: &Option<T>) -> Fact<T> {
+/// A fact of which a document does not say why it is unknown.
+pub(super) fn known<T: Clone>(value: &Option<T>) -> Fact<T> {
     value.clone().map_or(Fact::Absent, Fact::Read)
 }
 
@@ -82,7 +84,8 @@ fn card(of: &Card) -> model::StorageCard {
         firmware: of.unknown.fact("firmware", &of.firmware),
         links: of.links.clone(),
         blocks: of.blocks.clone(),
-        ..model::StorageCard::default()
+        numa_node: of.unknown.fact("numa_node", &of.numa_node),
+        iommu: of.unknown.fact("iommu", &of.iommu.as_ref().map(layout::iommu)),
     }
 }
 
@@ -92,6 +95,7 @@ fn nvme_function(of: &NvmeFunction) -> model::PciFunction {
         pci_id: of.pci_id.clone(),
         driver: known(&of.driver),
         controller: of.controller.clone(),
+        links: of.links.clone(),
     }
 }
 
@@ -130,6 +134,11 @@ fn drive(of: &Drive) -> model::Drive {
         identify: not_held(version),
         health: unknown.fact("health", &of.health.as_ref().and_then(health)),
         namespaces: of.namespaces.iter().map(namespace).collect(),
+        vmd: of.vmd.clone(),
+        iommu: unknown.fact("iommu", &of.iommu.as_ref().map(layout::iommu)),
+        power_state: unknown.fact("power_state", &of.power_state),
+        autonomous_power_states: unknown
+            .fact("autonomous_power_states", &of.autonomous_power_states),
         ..model::Drive::default()
     }
 }
@@ -185,7 +194,7 @@ fn namespace(of: &Namespace) -> model::Namespace {
 }
 
 fn link(of: &Link) -> model::Link {
-    let state = |state: &crate::document::host::LinkState| model::LinkState {
+    let state = |state: &crate::document::link::LinkState| model::LinkState {
         generation: state.generation,
         width: state.width,
     };
@@ -194,7 +203,10 @@ fn link(of: &Link) -> model::Link {
         device: link_end(&of.device),
         current: of.unknown.fact("in_use", &of.in_use.as_ref().map(state)),
         slot: of.slot.clone(),
-        ..model::Link::default()
+        aspm: {
+            let both = of.aspm_l0s.zip(of.aspm_l1).map(|(l0s, l1)| model::Aspm { l0s, l1 });
+            of.unknown.fact("aspm_l1", &both)
+        },
     }
 }
 
@@ -208,8 +220,19 @@ fn link_end(of: &LinkEnd) -> model::LinkEnd {
         max_payload_bytes: unknown.fact("max_payload_bytes", &of.max_payload_bytes),
         correctable_errors: unknown.fact("correctable_errors", &of.correctable_errors),
         uncorrectable_errors: unknown.fact("uncorrectable_errors", &of.uncorrectable_errors),
-        ..model::LinkEnd::default()
+        able_payload_bytes: unknown.fact("able_payload_bytes", &of.able_payload_bytes),
+        max_read_request_bytes: unknown.fact("max_read_request_bytes", &of.max_read_request_bytes),
+        errors: of.errors.iter().map(link_error).collect(),
     }
+}
+
+fn link_error(of: &LinkError) -> model::PcieError {
+    let severity = match of.severity {
+        LinkErrorSeverity::Correctable => model::PcieSeverity::Correctable,
+        LinkErrorSeverity::Nonfatal => model::PcieSeverity::Nonfatal,
+        LinkErrorSeverity::Fatal => model::PcieSeverity::Fatal,
+    };
+    model::PcieError { severity, kind: of.kind.clone(), count: of.count }
 }
 
 fn block(of: &Block) -> model::BlockDevice {
@@ -218,7 +241,7 @@ fn block(of: &Block) -> model::BlockDevice {
         // Device numbers mean something on their own machine only.
         major: 0,
         minor: 0,
-        kind: kind(&of.kind),
+        kind: kind(of),
         size: known(&of.size_bytes).map(Bytes),
         model: known(&of.model),
         stands_on: of.stands_on.clone(),
@@ -232,29 +255,33 @@ fn block(of: &Block) -> model::BlockDevice {
             rotational: known(&of.rotational),
             write_cache: known(&of.write_cache),
             hardware_queues: known(&of.hardware_queues),
+            wbt_lat_us: known(&of.wbt_lat_us),
+            io_poll: known(&of.io_poll),
+            rq_affinity: known(&of.rq_affinity),
+            minimum_io_bytes: known(&of.minimum_io_bytes),
             ..Queue::default()
         },
-        ..model::BlockDevice::default()
+        start: known(&of.start_bytes).map(Bytes),
+        pci_function: of.pci_function.clone(),
+        file_system: of.file_system.as_ref().map(layout::file_system),
     }
 }
 
-/// The inverse of `layers::kind`.
-fn kind(words: &str) -> BlockKind {
-    match words {
+/// The inverse of `layers::kind`, with what else the document holds of it.
+fn kind(of: &Block) -> BlockKind {
+    match of.kind.as_str() {
         "nvme" => BlockKind::Nvme,
         "partition" => BlockKind::Partition,
         "loop" => BlockKind::Loop { backing_file: None },
         "virtual disk" => BlockKind::Virtual,
         "SCSI disk" => BlockKind::Scsi,
         "zram" => BlockKind::Zram,
-        _ => match words.split_once(' ') {
-            Some(("md", level)) => {
-                BlockKind::Md(Box::new(MdArray { level: level.into(), ..MdArray::default() }))
-            }
+        words => match words.split_once(' ') {
+            Some(("md", level)) => BlockKind::Md(Box::new(layout::array(of, level))),
             Some((owner, name)) => BlockKind::DeviceMapper(MappedDevice {
                 name: name.into(),
                 owner: (owner != "dm").then(|| owner.into()),
-                ..MappedDevice::default()
+                table: layout::table(of),
             }),
             None => BlockKind::Other,
         },

@@ -5,6 +5,7 @@
 //! gave: a run is judged anew wherever it is read.
 
 mod host;
+mod layout;
 mod measurement;
 
 use iodyno_model as model;

@@ -1,0 +1,116 @@
+//! What a link carries, and what the drives behind it could ask of it.
+
+use crate::{Host, Link, LinkState, format_mb_per_s};
+
+/// A link and the drives that share it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkLoad {
+    /// PCI address of its device end, by which it is named.
+    pub name: String,
+    /// What it was trained to.
+    pub in_use: Option<LinkState>,
+    /// What both ends are able to.
+    pub able: Option<LinkState>,
+    /// Bytes of data per second that it carries towards memory as it is now.
+    pub payload_bytes_per_s: Option<f64>,
+    /// Drives whose way leads over it.
+    pub drives: usize,
+    /// What those could ask of it together: of each what the narrowest of its
+    /// own links behind this one carries. `None` where that is not known of all,
+    /// and where a single drive has it to itself.
+    pub wanted_bytes_per_s: Option<f64>,
+}
+
+impl LinkLoad {
+    pub(super) fn of(host: &Host, link: &Link) -> Self {
+        let behind = |links: &[String]| -> Option<Vec<String>> {
+            let at = links.iter().position(|name| name == link.name())?;
+            Some(links[at + 1..].to_vec())
+        };
+        let ways: Vec<Vec<String>> =
+            host.drives.iter().filter_map(|drive| behind(&drive.links)).collect();
+        let carried = |name: &String| host.link(name)?.payload_bytes_per_s();
+        let narrowest = |way: &Vec<String>| {
+            let rates: Option<Vec<f64>> = way.iter().map(carried).collect();
+            rates.filter(|rates| !rates.is_empty()).map(|r| r.into_iter().fold(f64::MAX, f64::min))
+        };
+        let wanted = ways.iter().map(narrowest).sum::<Option<f64>>();
+        Self {
+            name: link.name().into(),
+            in_use: link.current.value(),
+            able: link.able(),
+            payload_bytes_per_s: link.payload_bytes_per_s(),
+            drives: ways.len(),
+            wanted_bytes_per_s: wanted.filter(|_| ways.len() > 1),
+        }
+    }
+
+    /// How many times what it carries the drives behind it could ask for; above
+    /// 1 they cannot all be fast at once.
+    pub fn oversubscription(&self) -> Option<f64> {
+        let payload = self.payload_bytes_per_s.filter(|payload| *payload > 0.0)?;
+        Some(self.wanted_bytes_per_s? / payload)
+    }
+
+    /// What is known of it, and what is not as it could be, in words.
+    pub(super) fn words(&self, link: &Link) -> (Vec<String>, Vec<String>) {
+        let (mut facts, mut concerns) = (Vec::new(), Vec::new());
+        let Some(in_use) = self.in_use else {
+            let why = link.current.why_unknown().unwrap_or_default();
+            return (vec![format!("link state unknown ({why})")], concerns);
+        };
+        facts.push(in_use.label());
+        let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
+        if let Some(rate) = self.payload_bytes_per_s {
+            // Without the payload size, which only root may read, it is a guess at it.
+            let known = ends.iter().any(|end| end.get().is_some());
+            let about = if known { "" } else { "about " };
+            facts.push(format!("carries {about}{}", format_mb_per_s(rate)));
+        }
+        if let Some(slot) = &link.slot {
+            facts.push(format!("slot {slot}"));
+        }
+        if let Some(aspm) = link.aspm.get() {
+            match (aspm.l0s, aspm.l1) {
+                (false, false) => {}
+                (true, false) => facts.push("ASPM L0s".into()),
+                (false, true) => facts.push("ASPM L1".into()),
+                (true, true) => facts.push("ASPM L0s and L1".into()),
+            }
+        }
+        if let Some(able) = self
+            .able
+            .filter(|able| in_use.generation < able.generation || in_use.width < able.width)
+        {
+            concerns.push(format!("both ends can do {}", able.label()));
+        }
+        if let Some(able) =
+            link.able_payload_bytes().filter(|able| link.max_payload_bytes() < *able)
+        {
+            let now = link.max_payload_bytes();
+            concerns.push(format!("payloads of {now} bytes where both ends take {able}"));
+        }
+        match (self.drives, self.oversubscription()) {
+            (0 | 1, _) => {}
+            (drives, Some(times)) if times > 1.05 => {
+                concerns.push(format!(
+                    "{drives} drives share it and could ask {times:.1} times as much"
+                ));
+            }
+            (drives, _) => facts.push(format!("{drives} drives share it")),
+        }
+        let count = |of: fn(&crate::LinkEnd) -> Option<u64>| {
+            [&link.port, &link.device].into_iter().filter_map(of).fold(0_u64, u64::saturating_add)
+        };
+        for (count, what) in [
+            (count(|end| end.correctable_errors.value()), "correctable"),
+            (count(|end| end.uncorrectable_errors.value()), "uncorrectable"),
+        ] {
+            if count > 0 {
+                let s = if count == 1 { "" } else { "s" };
+                concerns.push(format!("{count} {what} error{s} since boot"));
+            }
+        }
+        (facts, concerns)
+    }
+}
