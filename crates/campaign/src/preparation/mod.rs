@@ -11,6 +11,7 @@ use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
 use iodyno_model::{Host, PurgeMethod};
 use iodyno_target::Target;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
@@ -29,7 +30,7 @@ const FILL: [&str; 2] = ["fill", "fill-rest"];
 const DISCARD: [&str; 2] = ["discard", "discard-rest"];
 
 /// How drives are to be prepared: `[preparation]` of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preparation {
     /// How they are emptied.

@@ -11,6 +11,7 @@ use std::path::Path;
 use iodyno_host::Source;
 use iodyno_model::{BlockDevice, Host};
 use iodyno_target::resolve;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
@@ -19,7 +20,7 @@ pub(crate) use applied::Applied;
 pub(crate) use sysfs::{Restored, Sysfs, restore};
 
 /// `[settings]` of a plan; what it does not name stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// I/O scheduler of the disks under the targets: `none`, `mq-deadline`, `bfq`, `kyber`.

@@ -47,6 +47,9 @@ fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
         let bytes = (parse_size(value).ok()? as f64 * factor) as u64;
         return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(SIZE_STEP_BYTES).to_string());
     }
+    if matches!(option, "steadystate_duration" | "steadystate_check_interval") {
+        return Some(time_of(parse_seconds(value).ok()?, factor));
+    }
     let mut job = Job::default();
     apply(&mut job, option, value).ok()?;
     let ns = match option {
