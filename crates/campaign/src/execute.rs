@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use iodyno_host::Source;
 use iodyno_judge::ClaimBook;
@@ -15,12 +14,10 @@ use iodyno_target::{Permission, Target};
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
-use crate::look::{Issued, other_io};
-use crate::places::device_of;
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
-use crate::settings::{Applied, Sysfs};
+use crate::settings;
 use crate::study::Point;
 use crate::undo::clean_up;
 use crate::watch::{Event, Watcher};
@@ -136,7 +133,7 @@ pub fn carry_out(
             run
         }
     };
-    let mut applied = match apply(tools, &plan, host, &run.id) {
+    let mut applied = match settings::apply(tools, &plan, host, &run.id) {
         Ok(applied) => applied,
         Err(error) => {
             end(tools, &mut run, &plan, false)?;
@@ -194,25 +191,6 @@ pub fn carry_out(
     run.skipped = skipped;
     end(tools, &mut run, &plan, result.is_ok() || touched)?;
     result.map(|()| run.id)
-}
-
-/// Sets what the plan asks for on the machine.
-fn apply(
-    tools: &mut Tools<'_>,
-    plan: &Plan,
-    host: &Host,
-    run_id: &str,
-) -> Result<Applied, CampaignError> {
-    let mut paths: Vec<String> = Vec::new();
-    let scripts = plan.script.iter().chain(plan.preparation.iter().map(|one| &one.script));
-    for job in scripts.flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs) {
-        let own = job.job.files.paths.iter();
-        paths.extend(own.map(|path| device_of(path).unwrap_or(path.clone())));
-    }
-    paths.sort();
-    paths.dedup();
-    let wanted = plan.settings.wanted(&paths, host, tools.source)?;
-    Applied::new(Sysfs::default(), tools.store, run_id, &wanted)
 }
 
 /// Ends a run; one that was refused before anything was done is none: a
@@ -333,48 +311,6 @@ impl Campaign<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// The targets whose devices do not serve others, after a look of 1 s.
-    fn without_busy<'t>(&mut self, targets: &'t [Target]) -> Vec<&'t Target> {
-        let devices: Vec<Vec<String>> = targets
-            .iter()
-            .map(|target| {
-                let bottom = target.device().map(|device| self.host.bottom_of(device));
-                bottom.unwrap_or_default().iter().map(|block| block.name.clone()).collect()
-            })
-            .collect();
-        if self.options.busy || devices.iter().all(Vec::is_empty) {
-            return targets.iter().collect();
-        }
-        self.tools.watcher.event(&Event::Looking);
-        let before = iodyno_host::disk_stats(self.tools.source);
-        let start = Instant::now();
-        std::thread::sleep(Duration::from_secs(1));
-        let after = iodyno_host::disk_stats(self.tools.source);
-        let seconds = start.elapsed().as_secs_f64();
-        let mut idle = Vec::new();
-        for (target, devices) in targets.iter().zip(&devices) {
-            let busy = devices.iter().find_map(|device| {
-                let (a, b) = (find(&before, device)?, find(&after, device)?);
-                let other = other_io(a, b, seconds, Issued::default(), None)?;
-                other.is_busy().then_some((device, other))
-            });
-            match busy {
-                None => idle.push(target),
-                Some((device, other)) => {
-                    let why = format!(
-                        "{device} serves others: {:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
-                         was not loaded",
-                        other.iops,
-                        other.bytes_per_s / 1e6
-                    );
-                    let next = format!("iodyno check {} --busy", target.name());
-                    self.skip(target.name(), None, &why, &next);
-                }
-            }
-        }
-        idle
     }
 
     /// Tells which blocks of a target were ever written.

@@ -129,10 +129,15 @@ impl Preparation {
                     0 => 0,
                     _ => (whole_bytes(size_bytes) - from_bytes).min(bytes - done_bytes),
                 };
-                if pass_bytes > 0 {
-                    begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
-                }
                 let left_bytes = bytes - done_bytes - pass_bytes;
+                if pass_bytes > 0 {
+                    let rests = begun.rests.len();
+                    begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
+                    // The rest of the device comes once, with the last whole pass.
+                    if left_bytes >= whole_bytes(size_bytes) {
+                        begun.rests.truncate(rests);
+                    }
+                }
                 fills.add(target, &how, FILL_BYTES, 0, size_bytes, left_bytes);
             }
         }
