@@ -7,9 +7,6 @@ use super::{Study, written};
 /// Sizes are kept at whole multiples of this, bytes.
 const SIZE_STEP_BYTES: u64 = 1 << 20;
 
-/// What is steady is looked at once a second at most, ns.
-const LEAST_STEADY_NS: f64 = 1e9;
-
 impl Study {
     /// All times and sizes that it fixes become `factor` times as much.
     pub fn scale(&mut self, factor: f64) {
@@ -50,10 +47,6 @@ fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
         let bytes = (parse_size(value).ok()? as f64 * factor) as u64;
         return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(SIZE_STEP_BYTES).to_string());
     }
-    if matches!(option, "steadystate_duration" | "steadystate_check_interval") {
-        let ns = parse_seconds(value).ok()?;
-        return Some(time_of(ns, factor.max(LEAST_STEADY_NS / ns.max(1) as f64)));
-    }
     let mut job = Job::default();
     apply(&mut job, option, value).ok()?;
     let ns = match option {
@@ -79,8 +72,6 @@ mod tests {
     fn times_and_sizes_shrink_and_nothing_else() {
         assert_eq!(scaled("runtime", "1m", 0.001).as_deref(), Some("60000us"));
         assert_eq!(scaled("runtime", "60", 0.5).as_deref(), Some("30000000us"));
-        assert_eq!(scaled("steadystate_check_interval", "1m", 0.001).as_deref(), Some("1000000us"));
-        assert_eq!(scaled("steadystate_duration", "5m", 0.1).as_deref(), Some("30000000us"));
         assert_eq!(scaled("thinktime", "5s", 0.01).as_deref(), Some("50000us"));
         assert_eq!(scaled("thinktime", "500", 0.1).as_deref(), Some("50us"));
         assert_eq!(scaled("size", "1g", 0.5).as_deref(), Some("536870912"));
