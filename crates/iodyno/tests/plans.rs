@@ -143,7 +143,7 @@ fn scaling_says_where_the_aggregate_stopped_growing() {
 #[test]
 fn acceptance_is_one_command_and_guarded_as_prepare_is() {
     let world = World::new();
-    let disk = Loop::new(&world, "a", 4 * MIB);
+    let disk = Loop::new(&world, "a", 32 * MIB);
     let sweep = ["sweep", "acceptance", "--target", &disk.device, "--scale", "0.0001"];
     let before = disk.bytes();
     let refused = |more: &[&str], words: &str| {
