@@ -12,9 +12,8 @@ use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, Options, Tools, now_ns};
 use crate::layouts::{LayoutPlan, Stack};
-use crate::places::device_of;
 use crate::plan::Plan;
-use crate::settings::{Applied, Sysfs};
+use crate::settings;
 use crate::undo::clean_up;
 use crate::watch::Event;
 
@@ -124,7 +123,7 @@ impl Carried<'_> {
 
     /// Sets what the plan asks for on the machine, measures, and restores it.
     fn on_machine(&self, tools: &mut Tools<'_>, run: &mut Run, host: &Host) -> Outcome {
-        let mut applied = match apply(tools, self.plan, host, &run.id) {
+        let mut applied = match settings::apply(tools, self.plan, host, &run.id) {
             Ok(applied) => applied,
             Err(error) => return Outcome::refused(error, false),
         };
@@ -191,25 +190,6 @@ impl Carried<'_> {
         run.skipped = campaign.skipped;
         Outcome { result, failed: campaign.failed, touched: campaign.touched }
     }
-}
-
-/// Sets what the plan asks for on the machine.
-fn apply(
-    tools: &mut Tools<'_>,
-    plan: &Plan,
-    host: &Host,
-    run_id: &str,
-) -> Result<Applied, CampaignError> {
-    let mut paths: Vec<String> = Vec::new();
-    let scripts = plan.script.iter().chain(plan.preparation.iter().map(|one| &one.script));
-    for job in scripts.flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs) {
-        let own = job.job.files.paths.iter();
-        paths.extend(own.map(|path| device_of(path).unwrap_or(path.clone())));
-    }
-    paths.sort();
-    paths.dedup();
-    let wanted = plan.settings.wanted(&paths, host, tools.source)?;
-    Applied::new(Sysfs::default(), tools.store, run_id, &wanted)
 }
 
 /// Ends a run; one that was refused before anything was done is none: a

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use iodyno_host::Source;
 use iodyno_judge::ClaimBook;
@@ -15,7 +14,6 @@ use iodyno_target::{Permission, Target};
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
-use crate::look::{Issued, other_io};
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
@@ -183,48 +181,6 @@ impl Campaign<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// The targets whose devices do not serve others, after a look of 1 s.
-    fn without_busy<'t>(&mut self, targets: &'t [Target]) -> Vec<&'t Target> {
-        let devices: Vec<Vec<String>> = targets
-            .iter()
-            .map(|target| {
-                let bottom = target.device().map(|device| self.host.bottom_of(device));
-                bottom.unwrap_or_default().iter().map(|block| block.name.clone()).collect()
-            })
-            .collect();
-        if self.options.busy || devices.iter().all(Vec::is_empty) {
-            return targets.iter().collect();
-        }
-        self.tools.watcher.event(&Event::Looking);
-        let before = iodyno_host::disk_stats(self.tools.source);
-        let start = Instant::now();
-        std::thread::sleep(Duration::from_secs(1));
-        let after = iodyno_host::disk_stats(self.tools.source);
-        let seconds = start.elapsed().as_secs_f64();
-        let mut idle = Vec::new();
-        for (target, devices) in targets.iter().zip(&devices) {
-            let busy = devices.iter().find_map(|device| {
-                let (a, b) = (find(&before, device)?, find(&after, device)?);
-                let other = other_io(a, b, seconds, Issued::default(), None)?;
-                other.is_busy().then_some((device, other))
-            });
-            match busy {
-                None => idle.push(target),
-                Some((device, other)) => {
-                    let why = format!(
-                        "{device} serves others: {:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
-                         was not loaded",
-                        other.iops,
-                        other.bytes_per_s / 1e6
-                    );
-                    let next = format!("iodyno check {} --busy", target.name());
-                    self.skip(target.name(), None, &why, &next);
-                }
-            }
-        }
-        idle
     }
 
     /// Tells which blocks of a target were ever written.

@@ -1,6 +1,12 @@
 //! Who else uses the devices.
 
+use std::time::{Duration, Instant};
+
 use iodyno_model::DiskStats;
+use iodyno_target::Target;
+
+use crate::execute::{Campaign, find};
+use crate::watch::Event;
 
 /// I/O on a device that was not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -66,6 +72,50 @@ pub(crate) fn other_io(
         iops: ios.saturating_sub(pieces) as f64 / seconds,
         bytes_per_s: bytes.saturating_sub(issued.bytes) as f64 / seconds,
     })
+}
+
+impl Campaign<'_, '_> {
+    /// The targets whose devices do not serve others, after a look of 1 s.
+    pub(crate) fn without_busy<'t>(&mut self, targets: &'t [Target]) -> Vec<&'t Target> {
+        let devices: Vec<Vec<String>> = targets
+            .iter()
+            .map(|target| {
+                let bottom = target.device().map(|device| self.host.bottom_of(device));
+                bottom.unwrap_or_default().iter().map(|block| block.name.clone()).collect()
+            })
+            .collect();
+        if self.options.busy || devices.iter().all(Vec::is_empty) {
+            return targets.iter().collect();
+        }
+        self.tools.watcher.event(&Event::Looking);
+        let before = iodyno_host::disk_stats(self.tools.source);
+        let start = Instant::now();
+        std::thread::sleep(Duration::from_secs(1));
+        let after = iodyno_host::disk_stats(self.tools.source);
+        let seconds = start.elapsed().as_secs_f64();
+        let mut idle = Vec::new();
+        for (target, devices) in targets.iter().zip(&devices) {
+            let busy = devices.iter().find_map(|device| {
+                let (a, b) = (find(&before, device)?, find(&after, device)?);
+                let other = other_io(a, b, seconds, Issued::default(), None)?;
+                other.is_busy().then_some((device, other))
+            });
+            match busy {
+                None => idle.push(target),
+                Some((device, other)) => {
+                    let why = format!(
+                        "{device} serves others: {:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
+                         was not loaded",
+                        other.iops,
+                        other.bytes_per_s / 1e6
+                    );
+                    let next = format!("iodyno check {} --busy", target.name());
+                    self.skip(target.name(), None, &why, &next);
+                }
+            }
+        }
+        idle
+    }
 }
 
 #[cfg(test)]

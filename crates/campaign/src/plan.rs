@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, parse_seconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -11,6 +12,7 @@ use crate::layouts::LayoutPlan;
 use crate::preparation::Preparing;
 use crate::rounds::InRounds;
 use crate::scaling::InScaling;
+use crate::schema::OptionValues;
 use crate::settings::Settings;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
@@ -121,27 +123,39 @@ pub enum PlanError {
     },
 }
 
-#[derive(Deserialize)]
+/// A plan of steps, as `iodyno check` has one.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct PlanForm {
+pub(crate) struct PlanForm {
+    /// Version of the format.
+    #[schemars(extend("const" = FORMAT))]
     format: String,
+    /// Its name.
     name: String,
+    /// One line about it.
     #[serde(default)]
     about: String,
+    /// When measurements end.
     #[serde(default)]
     stop: StopForm,
+    /// Sampling which blocks were ever written.
     #[serde(default)]
     written: WrittenForm,
+    /// What is measured, in order.
     step: Vec<StepForm>,
 }
 
 /// `[stop]` of a plan.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StopForm {
+    /// Half the interval's width that suffices, in percent of the mean rate.
     pub(crate) precision_percent: f64,
+    /// Level of the interval.
     pub(crate) level_percent: f64,
+    /// Never before this time: `5s`.
     pub(crate) min_time: String,
+    /// At this time at the latest: `60s`.
     pub(crate) max_time: String,
 }
 
@@ -178,19 +192,25 @@ impl StopForm {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WrittenForm {
+    /// Blocks that are looked at; 0: none.
     samples: u32,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepForm {
+    /// Its name, which its measurements have.
     name: String,
+    /// On each target alone, on all at once, or both.
     #[serde(default = "on_each")]
     on: Vec<On>,
+    /// Options of its jobs.
+    #[schemars(with = "OptionValues")]
     job: BTreeMap<String, toml::Value>,
+    /// How many I/Os are outstanding is searched for.
     outstanding: Option<SearchForm>,
 }
 
@@ -198,18 +218,23 @@ fn on_each() -> Vec<On> {
     vec![On::Each]
 }
 
-#[derive(Deserialize, PartialEq)]
+#[derive(Serialize, Deserialize, PartialEq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum On {
+    /// On each target alone.
     Each,
+    /// On all targets at once.
     Together,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchForm {
+    /// Starts with this many.
     from: u32,
+    /// Never tries more.
     to: u32,
+    /// Doubled until the rate grows by less than this.
     until_growth_below_percent: f64,
 }
 

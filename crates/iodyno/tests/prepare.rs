@@ -5,59 +5,16 @@
 
 mod common;
 
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Output, Stdio};
 
-use common::{World, status, text};
+use common::{Loop, World, status, text, tool};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-fn tool(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
-    text(&output.stdout).trim().to_owned()
-}
-
-/// A loop device on a file of this world, with data in every block.
-struct Loop<'w> {
-    world: &'w World,
-    image: String,
-    device: String,
-}
-
-impl<'w> Loop<'w> {
-    fn new(world: &'w World, image: &str, bytes: u64) -> Self {
-        let path = world.path(image);
-        std::fs::write(&path, vec![7; bytes as usize]).unwrap();
-        let device = tool("losetup", &["--find", "--show", path.to_str().unwrap()]);
-        Self { world, image: image.into(), device }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        tool("sync", &[]);
-        std::fs::read(self.world.path(&self.image)).unwrap()
-    }
-
-    fn word(&self) -> String {
-        format!("{}:{}", self.device.strip_prefix("/dev/").unwrap(), self.bytes().len())
-    }
-
-    /// `prepare` of it with what allows everything, and more.
-    fn allowed(&self, more: &[&str]) -> Output {
-        let (word, device) = (self.word(), self.device.as_str());
-        let all = ["prepare", device, "--allow-write", &word, "--discard-data", &word];
-        self.world.run(&[&all[..], more].concat())
-    }
-}
-
-impl Drop for Loop<'_> {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup").args(["--detach", &self.device]).status();
-        assert!(detached.unwrap().success() || std::thread::panicking());
-    }
+/// `prepare` of `disk` with what allows everything, and more.
+fn prepare(disk: &Loop<'_>, more: &[&str]) -> Output {
+    disk.allowed(&["prepare", &disk.device], more)
 }
 
 /// Every block of 512 bytes is another one.
@@ -75,12 +32,12 @@ fn a_device_is_emptied_and_filled_to_its_last_block() {
     // No multiple of a fill's block, nor two of them.
     let disks = [Loop::new(&world, "a", 8 * MIB + 512 * 5), Loop::new(&world, "b", 100 << 10)];
     for disk in &disks {
-        status(&disk.allowed(&["--purge", "discard"]), 0);
+        status(&prepare(disk, &["--purge", "discard"]), 0);
         assert!(disk.bytes().iter().all(|byte| *byte == 0));
-        status(&disk.allowed(&["--purge", "discard", "--fill", "1x"]), 0);
+        status(&prepare(disk, &["--purge", "discard", "--fill", "1x"]), 0);
         assert!(all_differ(&disk.bytes()));
     }
-    let output = disks[0].allowed(&["--fill", "2x", "--json"]);
+    let output = prepare(&disks[0], &["--fill", "2x", "--json"]);
     status(&output, 0);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["plan"]["name"], "prepare");
@@ -140,12 +97,12 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
         assert!(disk.bytes() == before, "{how:?}");
     }
     for method in ["format", "format-user-erase", "sanitize-block", "sanitize-crypto"] {
-        let output = disk.allowed(&["--purge", method, "--fill", "1x"]);
+        let output = prepare(&disk, &["--purge", method, "--fill", "1x"]);
         refused(output, &["not a whole namespace", "--purge discard"]);
     }
     let at = world.directory("mounted");
     tool("mount", &["-o", "ro,noload", device, at.to_str().unwrap()]);
-    let in_use = hows.map(|how| disk.allowed(how));
+    let in_use = hows.map(|how| prepare(&disk, how));
     let shown = world.run(&["prepare", device, "--purge", "discard", "--dry-run"]);
     tool("umount", &[at.to_str().unwrap()]);
     for output in in_use {
@@ -164,7 +121,7 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
     let disk = Loop::new(&world, "a", 8 * MIB);
     tool("mkfs.ext4", &["-q", "-E", "nodiscard", &disk.device]);
     let before = disk.bytes();
-    let output = disk.allowed(&["--purge", "discard", "--fill", "2x", "--dry-run"]);
+    let output = prepare(&disk, &["--purge", "discard", "--fill", "2x", "--dry-run"]);
     status(&output, 0);
     let said = text(&output.stdout);
     for words in ["Destroys all data of loop", "Writes 16 MiB to", "2x its size", "ext2, ext3"] {
@@ -181,17 +138,7 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     let mut command = world.command();
     command.args(["prepare", &disk.device, "--allow-write", &word, "--fill", "100x", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let stat = format!("/sys/block/{}/stat", disk.device.strip_prefix("/dev/").unwrap());
-    // The fifth counter: writes completed.
-    let written = || -> u64 {
-        let counters = std::fs::read_to_string(&stat).unwrap();
-        counters.split_ascii_whitespace().nth(4).unwrap().parse().unwrap()
-    };
-    let (before, begun) = (written(), Instant::now());
-    while written() < before + 10 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
-        std::thread::yield_now();
-    }
+    disk.wait_for_writes(10);
     tool("kill", &["-INT", &child.id().to_string()]);
     let output = child.wait_with_output().unwrap();
     status(&output, 3);
@@ -201,16 +148,79 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     assert_eq!(fill["end"], "interrupted");
     let bytes = fill["write"]["bytes"].as_u64().unwrap();
     assert!((1..6400 * MIB).contains(&bytes), "{bytes}");
+    // Without leave nothing goes on.
+    status(&world.run(&["resume"]), 2);
+}
+
+#[test]
+fn a_fill_that_was_stopped_goes_on() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 64 * MIB + 512);
+    let word = disk.word();
+    let mut command = world.command();
+    // Long enough to be stopped, short enough to be waited for.
+    command.args(["prepare", &disk.device, "--allow-write", &word, "--fill", "4x"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    disk.wait_for_writes(10);
+    tool("kill", &["-INT", &child.id().to_string()]);
+    status(&child.wait_with_output().unwrap(), 3);
+    let output = world.run(&["resume", "--allow-write", &word, "--json"]);
+    status(&output, 0);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["state"], "done");
+    let all = document["measurements"].as_array().unwrap();
+    let bytes = |name: &str| -> u64 {
+        let own = all.iter().filter(|of| of["name"] == name);
+        own.filter_map(|of| of["write"]["bytes"].as_u64()).sum()
+    };
+    // Blocks that were under way when it was stopped may be written again.
+    let filled = bytes("fill");
+    assert!((256 * MIB..260 * MIB).contains(&filled), "{filled}");
+    assert_eq!(bytes("fill-rest"), 512);
+    assert!(all.len() >= 3 && all_differ(&disk.bytes()));
+    // Nothing is left.
+    let output = world.run(&["resume"]);
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("0 of 0 points are left"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn drives_are_conditioned_in_rounds() {
+    let world = World::new();
+    let disks = [Loop::new(&world, "a", 4 * MIB), Loop::new(&world, "b", 4 * MIB)];
+    let words = [disks[0].word(), disks[1].word()];
+    let how = ["--fill", "1x", "--condition", "rw=randwrite bs=8k", "--round", "40ms"];
+    let on = ["prepare", &disks[0].device, &disks[1].device, "--json"];
+    let allowing = ["--allow-write", &words[0], "--allow-write", &words[1]];
+    let output = world.run(&[&on[..], &how, &allowing].concat());
+    status(&output, 0);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rounds = document["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2, "each drive has a steady state of its own");
+    let all = document["measurements"].as_array().unwrap();
+    let last = all.iter().filter_map(|of| of["round"].as_u64()).max().unwrap();
+    assert!((5..=25).contains(&last), "{last}");
+    // It ends with the round in which the last of them is steady.
+    let steady: Option<Vec<u64>> = rounds.iter().map(|of| of["steady_in"].as_u64()).collect();
+    assert_eq!(last, steady.map_or(25, |steady| steady.into_iter().max().unwrap()));
+    let conditioned: Vec<&Value> = all.iter().filter(|of| !of["round"].is_null()).collect();
+    assert_eq!(conditioned.len() as u64, last * 2 * 2);
+    assert!(conditioned.iter().all(|of| of["workload"]["bs"] == "8192"));
+    let shown = text(&world.run(&["show", "last"]).stdout);
+    assert!(shown.contains("Steady state on loop"), "{shown}");
 }
 
 #[test]
 fn mistakes_are_named() {
     let world = World::new();
     let file = world.sparse("file", MIB);
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["prepare"], "TARGETS"),
         (&["prepare", "x"], "--purge METHOD"),
         (&["prepare", "x", "--fill", "2y"], "2x"),
+        (&["prepare", "/dev/loop0", "--condition", "bs"], "OPTION=VALUE"),
+        (&["prepare", "/dev/loop0", "--condition", "iodeth=3"], "did you mean `iodepth`"),
+        (&["prepare", "/dev/loop0", "--condition", "random", "--round", "soon"], "soon"),
         (&["prepare", "x", "--purge", "shred"], "format-crypto"),
         (&["prepare", file.to_str().unwrap(), "--fill", "1x"], "not a block device"),
     ];

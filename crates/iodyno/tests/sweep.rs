@@ -63,6 +63,7 @@ fn presets_are_listed_and_shown_without_a_byte_read() {
     let output = run(&world, &["sweep", "--list"]);
     status(&output, 0);
     let list = text(&output.stdout);
+    assert!(list.contains("check ") && list.contains("(iodyno check)"), "{list}");
     for preset in ["blocksize", "depth-grid", "limits", "database", "file-layout", "trim-effect"] {
         assert!(list.contains(preset), "{list}");
         let output =
@@ -185,10 +186,11 @@ fn plans_and_files_of_bench_fio_are_read() {
 fn mistakes_are_named() {
     let world = World::new();
     write(&world, "bad.toml", "format = \"iodyno.plan/1\"\nname = \"x\"\n[grid]\niodeth = [1]\n");
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["sweep", "blocksize"], "--target"),
         (&["sweep", "blocksiez", "--target", "x"], "blocksize"),
         (&["sweep", "bad.toml", "--target", "x"], "did you mean `iodepth`"),
+        (&["sweep", "bad.toml", "--target", "x"], "line 4, column 10"),
         (&["sweep", "--target", "x", "--grid", "iodepth"], "OPTION=VALUE,VALUE..."),
         (&["sweep", "--target", "x", "--set", "rw=raed"], "rw=raed"),
         (&["sweep", "check", "--target", "x"], "iodyno check"),

@@ -13,17 +13,25 @@ use crate::place::Place;
 const HOST_LATENCY_NS: f64 = 10_000.0;
 
 /// What a data sheet states of this metric under conditions that include the
-/// measurement's: reads only, sequential or random as measured, 4 KiB for
-/// IOPS unless the sheet says otherwise, depth 1 for latencies.
+/// measurement's: reads alone or writes alone, sequential or random as measured,
+/// 4 KiB for IOPS unless the sheet says otherwise, depth 1 for latencies, which
+/// are those of reads.
 pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option<ClaimFigure> {
-    if of.total.first()?.direction != Direction::Read {
-        return None;
-    }
     let workload = &of.workload;
-    let (rw, value, conditions) = match metric {
-        Metric::Bandwidth => ("read", sheet.seq_read_mbs.map(|mbs| mbs * 1e6), &sheet.seq_cond),
-        Metric::Iops => ("randread", sheet.rand_read_iops, &sheet.rand_cond),
-        Metric::LatencyMean => ("randread", sheet.lat_read_us.map(|us| us * 1e3), &sheet.lat_cond),
+    let per_s = |mbs: Option<f64>| mbs.map(|mbs| mbs * 1e6);
+    let (rw, value, conditions) = match (metric, of.total.first()?.direction) {
+        (Metric::Bandwidth, Direction::Read) => {
+            ("read", per_s(sheet.seq_read_mbs), &sheet.seq_cond)
+        }
+        (Metric::Iops, Direction::Read) => ("randread", sheet.rand_read_iops, &sheet.rand_cond),
+        (Metric::LatencyMean, Direction::Read) => {
+            ("randread", sheet.lat_read_us.map(|us| us * 1e3), &sheet.lat_cond)
+        }
+        (Metric::Bandwidth, Direction::Write) => {
+            ("write", per_s(sheet.seq_write_mbs), &sheet.seq_cond)
+        }
+        (Metric::Iops, Direction::Write) => ("randwrite", sheet.rand_write_iops, &sheet.rand_cond),
+        _ => return None,
     };
     let block_bytes = stated(conditions).block_bytes.unwrap_or(4096);
     let same = match metric {
@@ -89,6 +97,10 @@ pub(crate) fn against_claim(
     }
     if !limiters.is_empty() {
         return held(Verdict::Warn, format!("{words}; {}", limiters.join("; ")));
+    }
+    if of.total.first().is_some_and(|result| result.direction == Direction::Write) {
+        let why = "what was written before decides how fast it writes";
+        return held(Verdict::Warn, format!("{words}; {why}"));
     }
     // Only we know of a fill that it was sequential: a scratch file's.
     if metric == Metric::Bandwidth && !of.conditions.scratch {
@@ -163,4 +175,38 @@ pub(crate) fn depth_limiter(
     let searched = of.conditions.depths_tried.len() > 1;
     (!searched && measured_bytes < claimed_bytes)
         .then(|| format!("the claim is one at depth {claimed}, measured at {measured}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, claims};
+
+    #[test]
+    fn writes_are_held_against_what_the_sheet_says_of_writes_and_never_fail() {
+        let record = Bench::new(1).measured().record();
+        let host = record.host().unwrap();
+        let mut sheet = crate::claim_of(&claims(), &host.drives[0]).unwrap().clone();
+        sheet.seq_write_mbs = Some(2000.0);
+        sheet.rand_write_iops = None;
+        let mut of = record.measurements[0].clone();
+        of.workload.rw = Some("write".into());
+        of.total.truncate(1);
+        of.total[0].direction = Direction::Write;
+        let claim = claimed(&sheet, &of, Metric::Bandwidth).unwrap();
+        assert_eq!(claim.value, 2e9);
+        let held =
+            |rate| against_claim(&sheet, &claim, &of, Metric::Bandwidth, Estimate::bare(rate), &[]);
+        assert_eq!(held(2e9).verdict, Verdict::Pass);
+        let slow = held(1e9);
+        assert_eq!(slow.verdict, Verdict::Warn);
+        assert!(
+            slow.reason.contains("50 % of the claim; what was written before"),
+            "{}",
+            slow.reason
+        );
+        assert!(claimed(&sheet, &of, Metric::Iops).is_none(), "it was sequential");
+        of.workload.rw = Some("rw".into());
+        assert!(claimed(&sheet, &of, Metric::Bandwidth).is_none(), "a mix is neither");
+    }
 }

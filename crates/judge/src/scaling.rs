@@ -1,6 +1,6 @@
 //! Scaling: from how many drives on another one brings nothing more.
 
-use iodyno_model::{Measurement, Metric, Scaling, format_mb_per_s};
+use iodyno_model::{Estimate, Measurement, Metric, Scaling, format_mb_per_s};
 
 use crate::convergence::{figure, is_whole};
 
@@ -12,6 +12,8 @@ pub struct Growth {
     /// The number of drives to which another one brought too little; `None`:
     /// each brought what was asked.
     pub stopped_at: Option<usize>,
+    /// The intervals of what was measured there leave it open.
+    pub is_doubtful: bool,
 }
 
 impl Growth {
@@ -21,18 +23,28 @@ impl Growth {
         asked: &Scaling,
         measurements: impl Iterator<Item = &'m Measurement> + Clone,
     ) -> Self {
-        let aggregate = |drives: usize| {
-            let on = |of: &&Measurement| of.targets.len() == drives && is_whole(of);
-            let rates: Option<Vec<f64>> =
-                measurements.clone().filter(on).map(|of| figure(Metric::Bandwidth, of)).collect();
-            let rates = rates.filter(|rates| !rates.is_empty())?;
-            Some(rates.iter().sum::<f64>() / rates.len() as f64)
+        let on = |drives: usize| {
+            let is_on = move |of: &&Measurement| of.targets.len() == drives && is_whole(of);
+            measurements.clone().filter(is_on)
         };
+        let aggregate = |drives: usize| mean(on(drives).map(|of| figure(Metric::Bandwidth, of)));
         let aggregates: Vec<f64> = (1..).map_while(aggregate).collect();
         let least = aggregates.first().map(|alone| alone * asked.least_gain_percent / 100.0);
         let brings_little = |pair: &[f64]| least.is_some_and(|least| pair[1] - pair[0] < least);
         let stopped_at = aggregates.windows(2).position(brings_little).map(|n| n + 1);
-        Self { aggregates, stopped_at }
+        let bound = |drives: usize, of: fn(&Estimate) -> f64| {
+            let of_one = |one: &Measurement| {
+                one.total.iter().map(|result| Some(of(&result.bandwidth?))).sum::<Option<f64>>()
+            };
+            mean(on(drives).map(of_one))
+        };
+        // The most that another one may have brought.
+        let most = |drives: usize| {
+            Some(bound(drives + 1, Estimate::high)? - bound(drives, Estimate::low)?)
+        };
+        let is_doubtful =
+            stopped_at.and_then(most).zip(least).is_some_and(|(most, least)| most >= least);
+        Self { aggregates, stopped_at, is_doubtful }
     }
 
     /// Where it stopped growing and at what aggregate, as a sentence about the
@@ -46,15 +58,19 @@ impl Growth {
             let share = (more - here) / alone * 100.0;
             let gain = match more >= here {
                 true => format!("brought {share:.0} % of what the first does alone"),
-                false => format!("took {:.0} % of that away", -share),
+                false => format!("took away {:.0} % of what the first does alone", -share),
             };
             let drives = match drives {
                 1 => "1 drive".to_owned(),
                 drives => format!("{drives} drives"),
             };
+            let follows = match self.is_doubtful {
+                true => "though the intervals leave that open: measure longer",
+                false => "so they share what limits them",
+            };
             return Some(format!(
-                "{name}: the aggregate stopped growing at {drives}, with {}: one more {gain}, so \
-                 they share what limits them",
+                "{name}: the aggregate stopped growing at {drives}, with {}: one more {gain}, \
+                 {follows}",
                 format_mb_per_s(here)
             ));
         }
@@ -69,9 +85,14 @@ impl Growth {
     }
 }
 
+/// The mean of values that are all known.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
-    use iodyno_model::Estimate;
     use proptest::prelude::*;
 
     use super::*;
@@ -103,7 +124,19 @@ mod tests {
         assert!(said.contains("stopped growing at 3 drives, with 12000 MB/s"), "{said}");
         assert!(said.contains("one more brought 10 % of what the first does alone"), "{said}");
         assert_eq!(growth(&[4e9, 3e9]).stopped_at, Some(1));
-        assert!(growth(&[4e9, 3e9]).sentence("x").unwrap().contains("took 25 % of that away"));
+        assert!(
+            growth(&[4e9, 3e9]).sentence("x").unwrap().contains("took away 25 % of what the first")
+        );
+        // Figures without an interval leave nothing open; wide intervals do.
+        assert!(!found.is_doubtful);
+        let mut all = measured(&[4e9, 8e9, 12e9, 12.4e9]);
+        for one in &mut all {
+            let rate = one.total[0].bandwidth.unwrap().value;
+            one.total[0].bandwidth = Some(Estimate::confident(rate, rate * 0.9, rate * 1.1, 0.95));
+        }
+        let found = Growth::of(&Scaling::default(), all.iter());
+        assert_eq!((found.stopped_at, found.is_doubtful), (Some(3), true));
+        assert!(found.sentence("read").unwrap().contains("leave that open"));
         // The 21st of 20 equal drives is a twentieth more, and all that it can bring.
         let many: Vec<f64> = (1..=24).map(|n| f64::from(n) * 1e9).collect();
         assert_eq!(growth(&many).stopped_at, None);

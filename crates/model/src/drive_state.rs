@@ -1,10 +1,11 @@
 //! What a drive was put through, so that a later run knows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a drive is emptied, so that its next writes run as if it had never been
 /// written (SNIA SSS PTS: purge).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PurgeMethod {
     /// Every block is discarded (trimmed).

@@ -1,12 +1,13 @@
 //! Rounds: the same points measured again and again until a drive is steady.
 //! Scaling: the same point on more and more drives at once.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Metric;
 
 /// When a plan in rounds is over (SNIA PTS 2.0.2, 2.1.24).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rounds {
     /// Rounds at most.
@@ -22,7 +23,7 @@ pub struct Rounds {
 }
 
 /// A figure that has to be steady.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tracked {
     /// Of the point of this name.
@@ -45,7 +46,7 @@ impl Default for Rounds {
 }
 
 /// When drives are added no more.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scaling {
     /// A drive more has to bring at least so much of what the first one brought

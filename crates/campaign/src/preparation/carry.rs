@@ -168,7 +168,7 @@ impl Campaign<'_, '_> {
         record: &RunRecord,
         name: &str,
     ) -> Option<ConditionState> {
-        let workload = preparing.how.condition.clone()?;
+        let workload = preparing.how.workload()?;
         let asked = preparing.how.rounds()?;
         let own = record.measurements.iter().filter(|of| of.targets == [name]);
         let found = Convergence::of(&asked, own);

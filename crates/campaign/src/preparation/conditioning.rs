@@ -17,6 +17,9 @@ const CHECK: u64 = 30;
 /// Names of the two parts of a round.
 const POINTS: [&str; 2] = ["check", "condition"];
 
+/// A word for the usual one.
+const RANDOM: &str = "random";
+
 /// Options that a workload has unless it says otherwise: random data and
 /// offsets, other ones in each round.
 const USUAL: [(&str, &str); 9] = [
@@ -50,9 +53,15 @@ impl Preparation {
         Some(Rounds { track, ..Rounds::default() })
     }
 
+    /// What conditions a drive, in options.
+    pub(super) fn workload(&self) -> Option<String> {
+        let typed = self.condition.as_ref()?;
+        Some(if typed.trim() == RANDOM { "rw=randwrite bs=4k".into() } else { typed.clone() })
+    }
+
     /// The rounds as a plan of their own.
     pub(super) fn study(&self, targets: &[Target]) -> Result<Option<Study>, PlanError> {
-        let Some((rounds, workload)) = self.rounds().zip(self.condition.as_ref()) else {
+        let Some((rounds, workload)) = self.rounds().zip(self.workload()) else {
             return Ok(None);
         };
         let form = |text: String| PlanError::Form { name: "preparation".into(), text };
@@ -64,7 +73,7 @@ impl Preparation {
         for (option, value) in USUAL {
             study.job.insert(option.into(), value.into());
         }
-        for word in workload.split_whitespace().filter(|word| *word != "random") {
+        for word in workload.split_whitespace() {
             let Some((option, value)) = word.split_once('=') else {
                 let what = "OPTION=VALUE was expected, as in rw=randwrite bs=4k, or `random`";
                 return Err(form(format!("condition: {word}: {what}")));
@@ -94,7 +103,7 @@ impl Preparation {
         record: Option<&RunRecord>,
     ) -> Result<Option<Conditioning>, PlanError> {
         let Some(study) = self.study(targets)? else { return Ok(None) };
-        let (Some(asked), Some(workload)) = (study.rounds.clone(), self.condition.clone()) else {
+        let (Some(asked), Some(workload)) = (study.rounds.clone(), self.workload()) else {
             return Ok(None);
         };
         let mut points = study.points(0);

@@ -8,7 +8,7 @@ use iodyno_model::{Direction, FillState, Measurement, RunRecord};
 use iodyno_job::script::Script;
 use iodyno_target::Target;
 
-use super::{DISCARD, FILL, Preparation, Preparing, filled_bytes};
+use super::{DISCARD, FILL, FILL_BYTES, Preparation, Preparing, filled_bytes, whole_bytes};
 use crate::error::CampaignError;
 
 /// How far a fill came, by block device name.
@@ -58,13 +58,12 @@ impl Filled {
     /// be written again, in whole blocks. A pass without its rest is not over.
     pub(super) fn done_bytes(&self, name: &str, size_bytes: u64, bytes: u64) -> u64 {
         let Some(state) = self.state(name) else { return 0 };
-        let has_rest = !size_bytes.is_multiple_of(super::FILL_BYTES)
-            && bytes >= super::whole_bytes(size_bytes);
+        let has_rest = !size_bytes.is_multiple_of(FILL_BYTES) && bytes >= whole_bytes(size_bytes);
         let most_bytes = match has_rest && !self.rests.contains(name) {
-            true => bytes.saturating_sub(super::FILL_BYTES),
+            true => bytes.saturating_sub(FILL_BYTES),
             false => bytes,
         };
-        (state.written_bytes / super::FILL_BYTES * super::FILL_BYTES).min(most_bytes)
+        (state.written_bytes / FILL_BYTES * FILL_BYTES).min(most_bytes)
     }
 }
 

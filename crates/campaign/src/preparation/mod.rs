@@ -11,6 +11,7 @@ use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
 use iodyno_model::{Host, PurgeMethod};
 use iodyno_target::Target;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
@@ -29,7 +30,7 @@ const FILL: [&str; 2] = ["fill", "fill-rest"];
 const DISCARD: [&str; 2] = ["discard", "discard-rest"];
 
 /// How drives are to be prepared: `[preparation]` of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preparation {
     /// How they are emptied.
@@ -128,10 +129,15 @@ impl Preparation {
                     0 => 0,
                     _ => (whole_bytes(size_bytes) - from_bytes).min(bytes - done_bytes),
                 };
-                if pass_bytes > 0 {
-                    begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
-                }
                 let left_bytes = bytes - done_bytes - pass_bytes;
+                if pass_bytes > 0 {
+                    let rests = begun.rests.len();
+                    begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
+                    // The rest of the device comes once, with the last whole pass.
+                    if left_bytes >= whole_bytes(size_bytes) {
+                        begun.rests.truncate(rests);
+                    }
+                }
                 fills.add(target, &how, FILL_BYTES, 0, size_bytes, left_bytes);
             }
         }

@@ -79,7 +79,7 @@ impl Preparing {
         if let Some(conditioning) = &self.condition {
             let most = format_duration_ns(conditioning.most_ns as f64);
             sentences.push(format!(
-                "Then writes ({}) until all are steady, in rounds of {}: at most {most}.",
+                "Then runs {} until each is steady, in rounds of {}: at most {most}.",
                 conditioning.workload, self.how.round
             ));
         }

@@ -29,8 +29,11 @@ impl Applied {
         wanted: &[Wanted],
     ) -> Result<Self, CampaignError> {
         let mut applied = Self { sysfs, ..Self::default() };
-        for one in wanted {
-            if let Err(error) = applied.set(store, run_id, one) {
+        // Before any is set: one changes with another.
+        let before: Vec<Option<String>> =
+            wanted.iter().map(|one| applied.sysfs.value(&one.path).ok()).collect();
+        for (one, before) in wanted.iter().zip(before) {
+            if let Err(error) = applied.set(store, run_id, one, before) {
                 let left = applied.restore(store, run_id)?;
                 return Err(left.into_iter().next().map_or(error, CampaignError::Setting));
             }
@@ -43,6 +46,7 @@ impl Applied {
         store: &mut Store,
         run_id: &str,
         wanted: &Wanted,
+        at_first: Option<String>,
     ) -> Result<(), CampaignError> {
         let Wanted { path, value, with_it } = wanted;
         let refused = |error: io::Error| {
@@ -56,7 +60,11 @@ impl Applied {
             CampaignError::Setting(format!("{path} cannot be set to {value}: {why}"))
         };
         let before = self.sysfs.value(path).map_err(refused)?;
-        let setting = Setting { path: of_all(path), before: before.clone(), value: value.clone() };
+        let setting = Setting {
+            path: of_all(path),
+            before: at_first.unwrap_or_else(|| before.clone()),
+            value: value.clone(),
+        };
         if before != *value {
             let with_it = with_it.as_ref().map(|path| Ok((path.clone(), self.sysfs.value(path)?)));
             let change = SettingChange {

@@ -11,15 +11,19 @@ use std::path::Path;
 use iodyno_host::Source;
 use iodyno_model::{BlockDevice, Host};
 use iodyno_target::resolve;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
+use crate::execute::Tools;
+use crate::places::device_of;
+use crate::plan::Plan;
 
 pub(crate) use applied::Applied;
 pub(crate) use sysfs::{Restored, Sysfs, restore};
 
 /// `[settings]` of a plan; what it does not name stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// I/O scheduler of the disks under the targets: `none`, `mq-deadline`, `bfq`, `kyber`.
@@ -155,4 +159,23 @@ fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>,
         }
     }
     Ok(disks)
+}
+
+/// Sets what the plan asks for on the machine.
+pub(crate) fn apply(
+    tools: &mut Tools<'_>,
+    plan: &Plan,
+    host: &Host,
+    run_id: &str,
+) -> Result<Applied, CampaignError> {
+    let mut paths: Vec<String> = Vec::new();
+    let scripts = plan.script.iter().chain(plan.preparation.iter().map(|one| &one.script));
+    for job in scripts.flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs) {
+        let own = job.job.files.paths.iter();
+        paths.extend(own.map(|path| device_of(path).unwrap_or(path.clone())));
+    }
+    paths.sort();
+    paths.dedup();
+    let wanted = plan.settings.wanted(&paths, host, tools.source)?;
+    Applied::new(Sysfs::default(), tools.store, run_id, &wanted)
 }

@@ -68,7 +68,7 @@ impl Study {
         if study.targets.is_empty() {
             return Err(form("[benchfio] has no target".into()));
         }
-        study.check(name)?;
+        study.check(name, "")?;
         Ok(study)
     }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use iodyno_job::{Job, apply, parse_seconds};
 use iodyno_model::{Rounds, Scaling};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod bench_fio;
 mod order;
+mod place;
 mod points;
 mod presets;
 mod rounds;
@@ -17,14 +19,19 @@ mod sections;
 
 pub use points::Point;
 
+use place::place_of;
+
 use crate::plan::{FORMAT, PlanError, Stop, StopForm};
 use crate::preparation::Preparation;
+use crate::schema::{OptionGrid, OptionValues};
 use crate::settings::Settings;
 
 /// A study: what is measured at which points.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
+    /// Version of the format.
+    #[schemars(extend("const" = FORMAT))]
     format: String,
     /// Its name.
     pub name: String,
@@ -49,6 +56,7 @@ pub struct Study {
     /// How often all of them are measured, one time after the other.
     #[serde(default = "once")]
     pub repeat: u32,
+    /// When points end.
     #[serde(default)]
     stop: StopForm,
     /// Points are measured in rounds, until a drive is steady.
@@ -65,9 +73,11 @@ pub struct Study {
     pub preparation: Option<Preparation>,
     /// Options of all points, as in a job file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "OptionValues")]
     pub job: BTreeMap<String, toml::Value>,
     /// Options with several values: every combination is a point.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "OptionGrid")]
     pub grid: BTreeMap<String, Vec<toml::Value>>,
     /// Parts with options and a grid of their own; none: there is one part.
     #[serde(default, rename = "step", skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +85,7 @@ pub struct Study {
 }
 
 /// A part of a study. What it says goes before what the whole says.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyStep {
     /// Its name, with which the names of its points begin.
@@ -91,14 +101,16 @@ pub struct StudyStep {
     pub after: bool,
     /// Options of its points.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "OptionValues")]
     pub job: BTreeMap<String, toml::Value>,
     /// Its grid, in place of the study's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "OptionGrid")]
     pub grid: BTreeMap<String, Vec<toml::Value>>,
 }
 
 /// When a point ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Once it is known well enough (`[stop]`).
@@ -109,7 +121,7 @@ pub enum Until {
 }
 
 /// In which order points are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// The corners of the grid, then what lies between: the shape is seen early.
@@ -138,7 +150,7 @@ impl Study {
             return Err(form(format!("format `{}` is not known; {known}", study.format)));
         }
         study.stop().map_err(form)?;
-        study.check(name)?;
+        study.check(name, text)?;
         study.check_rounds().map_err(form)?;
         study.check_scaling().map_err(form)?;
         if let Some(preparation) = &study.preparation {
@@ -227,7 +239,8 @@ impl Study {
         }
     }
 
-    fn check(&self, name: &str) -> Result<(), PlanError> {
+    /// Checks its options; `text` is what it was read from.
+    fn check(&self, name: &str, text: &str) -> Result<(), PlanError> {
         let step_error = |step: &str, what: String| PlanError::Step {
             name: name.into(),
             step: step.into(),
@@ -242,9 +255,15 @@ impl Study {
                 .iter()
                 .flat_map(|(option, values)| values.iter().map(move |value| (option, value)));
             for (option, value) in self.job.iter().chain(&step.job).chain(grids) {
-                let value = written(value).map_err(|what| step_error(&step.name, what))?;
-                apply(&mut Job::default(), option, &value)
-                    .map_err(|error| step_error(&step.name, error.to_string()))?;
+                let applied = written(value).and_then(|value| {
+                    apply(&mut Job::default(), option, &value).map_err(|error| error.to_string())
+                });
+                applied.map_err(|what| match place_of(text, &step.name, option) {
+                    Some((line, column)) => {
+                        step_error(&step.name, format!("line {line}, column {column}: {what}"))
+                    }
+                    None => step_error(&step.name, what),
+                })?;
             }
             if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(step_error(&step.name, format!("grid: `{option}` has no values")));

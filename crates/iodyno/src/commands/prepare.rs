@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use iodyno_campaign::{Preparation, Preparing, Study};
+use iodyno_judge::Convergence;
 use iodyno_model::RunState;
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Target, resolve_all, uses};
@@ -62,7 +63,13 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     };
     let status = show::judge_and_print(context, &mut setup.store, &record, &judging)?;
     if !context.json {
+        let rounds = study.preparation.as_ref().and_then(Preparation::rounds);
+        let unsteady = rounds.is_some_and(|rounds| {
+            let each = Convergence::by_target(&rounds, &record);
+            each.iter().any(|(_, found)| found.steady_in.is_none())
+        });
         let how = match record.run.state {
+            RunState::Done if unsteady => "prepared, but STEADY STATE NOT REACHED",
             RunState::Done => "prepared",
             RunState::Interrupted => "interrupted, and not prepared; iodyno resume goes on",
             RunState::Running | RunState::Failed => "failed, and not prepared",

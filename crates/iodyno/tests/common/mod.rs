@@ -92,3 +92,72 @@ pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
         validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
 }
+
+/// What a tool says, which has to be there and to succeed.
+pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
+    text(&output.stdout).trim().to_owned()
+}
+
+/// A loop device on a file of a world, with data in every block.
+pub(crate) struct Loop<'w> {
+    pub(crate) world: &'w World,
+    image: String,
+    pub(crate) device: String,
+}
+
+impl<'w> Loop<'w> {
+    pub(crate) fn new(world: &'w World, image: &str, bytes: u64) -> Self {
+        let path = world.path(image);
+        std::fs::write(&path, vec![7; bytes as usize]).unwrap();
+        let device = tool("losetup", &["--find", "--show", path.to_str().unwrap()]);
+        Self { world, image: image.into(), device }
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        tool("sync", &[]);
+        std::fs::read(self.world.path(&self.image)).unwrap()
+    }
+
+    /// `loop3`.
+    pub(crate) fn name(&self) -> &str {
+        self.device.strip_prefix("/dev/").unwrap()
+    }
+
+    /// The word that allows to write it.
+    pub(crate) fn word(&self) -> String {
+        format!("{}:{}", self.name(), self.bytes().len())
+    }
+
+    /// A command on it with what allows everything, and more.
+    pub(crate) fn allowed(&self, command: &[&str], more: &[&str]) -> Output {
+        let word = self.word();
+        let allowing = ["--allow-write", &word, "--discard-data", &word];
+        self.world.run(&[command, &allowing[..], more].concat())
+    }
+
+    /// Waits until so many writes more have come to it.
+    pub(crate) fn wait_for_writes(&self, count: u64) {
+        let stat = format!("/sys/block/{}/stat", self.name());
+        // The fifth counter: writes completed.
+        let written = || -> u64 {
+            let counters = std::fs::read_to_string(&stat).unwrap();
+            counters.split_ascii_whitespace().nth(4).unwrap().parse().unwrap()
+        };
+        let (before, begun) = (written(), std::time::Instant::now());
+        while written() < before + count {
+            assert!(begun.elapsed().as_secs() < 60, "nothing is written");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Loop<'_> {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup").args(["--detach", &self.device]).status();
+        assert!(detached.unwrap().success() || std::thread::panicking());
+    }
+}

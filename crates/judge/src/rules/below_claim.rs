@@ -55,8 +55,8 @@ impl Rule for BelowClaim {
                 "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
                  then it is a case for the vendor."
             } else if compared.limiters.is_empty() {
-                "How the drive was filled decides how fast it reads: where it may be overwritten, fill it \
-                 sequentially, and repeat."
+                "How the drive was filled decides how fast it is: where it may be overwritten, prepare it, \
+                 and repeat."
             } else {
                 "Remove what held it back, named above, and repeat."
             };

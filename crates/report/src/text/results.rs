@@ -26,9 +26,14 @@ const LONGEST_FAILURE: usize = 24;
 /// of a sweep's points do); the others go by priority until it fits `style.width`.
 pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style: &Style) -> String {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
+    // The same on other targets.
+    let all = &record.measurements;
+    let tells_apart = all
+        .iter()
+        .any(|of| all.iter().any(|other| other.name == of.name && other.targets != of.targets));
     let columns = [
         column("NAME", 0, false),
-        column("TARGET", 8, false),
+        column("TARGET", if tells_apart { 1 } else { 8 }, false),
         column("RW", 3, false),
         column("BS", 2, true),
         column("DEPTH", 4, true),
@@ -96,7 +101,11 @@ fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
     let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
     let words = [
         cut(&clean(&of.name), if style.wide { usize::MAX } else { LONGEST_NAME }),
-        of.targets.iter().map(|target| clean(target)).collect::<Vec<_>>().join(" "),
+        match of.targets.len() {
+            0..=2 => of.targets.iter().map(|one| clean(one)).collect::<Vec<_>>().join(" "),
+            several if !style.wide => format!("{several} targets"),
+            _ => of.targets.iter().map(|one| clean(one)).collect::<Vec<_>>().join(" "),
+        },
         workload.rw.as_deref().map(clean).unwrap_or_default(),
         workload.bs.map(|bs| Bytes(bs).binary()).unwrap_or_default(),
         number(workload.iodepth),

@@ -42,7 +42,14 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         );
     }
     if timed < points.len() {
-        let _ = writeln!(text, "{} of them end when their work is done", points.len() - timed);
+        let own = points.iter().filter(|point| !point.until_known);
+        let time = match own.map(Point::runtime_ns).sum::<Option<u64>>() {
+            Some(ns) => {
+                format!("last their time, at most {} in all", format_duration_ns(ns as f64))
+            }
+            None => "end when their work is done".into(),
+        };
+        let _ = writeln!(text, "{} of them {time}", points.len() - timed);
     }
     let writes = points.iter().any(|point| point.until_known && point.writes());
     if writes && !study.fresh {

@@ -1,0 +1,83 @@
+//! The JSON schema of plans.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::PathBuf;
+
+use iodyno_campaign::{Plan, Study, plan_schema};
+use serde_json::Value;
+
+const FILE: &str = "docs/schema/iodyno.plan.1.json";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The schema stands in docs/schema as the types generate it. With
+/// IODYNO_BLESS=1 in the environment it is written anew.
+#[test]
+fn the_schema_in_docs_is_up_to_date() {
+    let path = root().join(FILE);
+    let text = serde_json::to_string_pretty(&plan_schema()).unwrap() + "\n";
+    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == text,
+        "{FILE} is not what the types say; if the change is meant: \
+         IODYNO_BLESS=1 cargo test -p iodyno-campaign --test schema"
+    );
+}
+
+fn is_valid(text: &str) -> bool {
+    let plan: Value = serde_json::to_value(toml::from_str::<toml::Value>(text).unwrap()).unwrap();
+    jsonschema::validator_for(&plan_schema()).unwrap().is_valid(&plan)
+}
+
+fn is_read(text: &str) -> bool {
+    Study::parse(text, "plan").is_ok() || Plan::parse(text, "plan").is_ok()
+}
+
+#[test]
+fn every_preset_is_valid() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(root().join("plans")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(is_valid(&text) && is_read(&text), "{}", path.display());
+        count += 1;
+    }
+    assert_eq!(count, Study::presets().count() + 1, "a preset that nobody knows, or `check`");
+}
+
+#[test]
+fn what_is_written_again_is_valid() {
+    for (name, _) in Study::presets() {
+        let text = Study::preset(name).unwrap().to_toml().unwrap();
+        assert!(is_valid(&text), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_misspelt_is_refused_by_schema_and_reader_alike() {
+    let base = include_str!("../../../plans/acceptance.toml");
+    let replaced = [
+        ("about =", "abuot ="),
+        ("iodyno.plan/1", "iodyno.plan/2"),
+        ("purge = \"format\"", "purge = \"shred\""),
+        ("fill = 2.0", "fil = 2.0"),
+        ("fill = 2.0", "fill = \"twice\""),
+        ("min_time", "min_tmie"),
+        ("order = \"written\"", "order = \"any\""),
+        ("until = \"done\"", "until = \"ready\""),
+        ("size = \"100%\"", "siez = \"100%\""),
+        ("rw = \"read\"", "rw = [\"read\"]"),
+        ("[job]", "[settings]\nscheduelr = \"none\"\n[job]"),
+        ("[job]", "[scaling]\nleast_gain = 3\n[job]"),
+    ];
+    assert!(is_valid(base) && is_read(base));
+    for (from, to) in replaced {
+        let text = base.replacen(from, to, 1);
+        assert!(text != base && !is_valid(&text) && !is_read(&text), "{to}");
+    }
+}

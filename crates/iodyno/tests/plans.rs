@@ -1,0 +1,184 @@
+//! What plans do to a machine and to several targets, on loop devices. Needs
+//! root and losetup; fails by name where one is missing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
+
+use common::{Loop, World, status, text};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+fn document(output: &Output) -> Value {
+    status(output, 0);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A plan of short reads, with more in front of its jobs.
+fn plan(world: &World, more: &str, points: usize) -> String {
+    let depths: Vec<String> = (1..=points).map(|depth| depth.to_string()).collect();
+    let text = format!(
+        "format = \"iodyno.plan/1\"\nname = \"mine\"\norder = \"written\"\n\
+         [stop]\nmin_time = \"50ms\"\nmax_time = \"100ms\"\n{more}\n\
+         [job]\nrw = \"randread\"\nbs = \"4k\"\nioengine = \"psync\"\n\
+         [grid]\niodepth = [{}]\n",
+        depths.join(", ")
+    );
+    let path = world.path("mine.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What `nr_requests` of a disk is.
+fn requests(disk: &Loop<'_>) -> u32 {
+    let path = format!("/sys/block/{}/queue/nr_requests", disk.name());
+    std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn what_a_plan_sets_is_in_effect_and_restored() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let (before, asked) = (requests(&disk), requests(&disk) / 2);
+    let plan = plan(&world, &format!("[settings]\nnr_requests = {asked}"), 1);
+    let sweep = ["sweep", &plan, "--target", &disk.device];
+    let shown = text(&world.run(&[&sweep[..], &["--dry-run"]].concat()).stdout);
+    let words = format!("Sets nr_requests of {} to {asked} (it is {before}).", disk.name());
+    assert!(shown.contains(&words), "{shown}");
+    assert_eq!(requests(&disk), before, "a dry run sets nothing");
+    let found = document(&world.run(&[&sweep[..], &["--json"]].concat()));
+    let setting = &found["measurements"][0]["conditions"]["settings"][0];
+    assert_eq!(setting["before"], before.to_string());
+    assert_eq!(setting["value"], asked.to_string());
+    assert_eq!(requests(&disk), before);
+    assert!(text(&world.run(&["clean-up"]).stdout).contains("Nothing was left behind"));
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_before_anything_is_measured() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let before = requests(&disk);
+    let half = before / 2;
+    let plan = plan(&world, &format!("[settings]\nscheduler = \"wish\"\nnr_requests = {half}"), 1);
+    let output = world.run(&["sweep", &plan, "--target", &disk.device]);
+    status(&output, 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("scheduler cannot be set to wish") && said.contains("it takes"),
+        "{said}"
+    );
+    assert_eq!(requests(&disk), before);
+    assert_eq!(world.run(&["show", "last"]).status.code(), Some(2), "it is no run");
+}
+
+#[test]
+fn what_a_killed_run_set_is_restored_by_clean_up() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let before = requests(&disk);
+    let plan = plan(&world, &format!("[settings]\nnr_requests = {}", before / 2), 50);
+    let mut child = world
+        .command()
+        .args(["sweep", &plan, "--target", &disk.device])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("IOPS")), "a point is measured");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(requests(&disk), before / 2);
+    let output = world.run(&["clean-up"]);
+    status(&output, 0);
+    let said = text(&output.stdout);
+    assert!(said.contains("queue/nr_requests") && said.contains(&before.to_string()), "{said}");
+    assert_eq!(requests(&disk), before);
+}
+
+#[test]
+fn targets_together_are_one_measurement_with_parts() {
+    let world = World::new();
+    let disks = [Loop::new(&world, "a", 4 * MIB), Loop::new(&world, "b", 4 * MIB)];
+    let plan = plan(&world, "", 2);
+    let on = ["sweep", &plan, "--target", &disks[0].device, "--target", &disks[1].device];
+    let found = document(&world.run(&[&on[..], &["--together", "--json"]].concat()));
+    let all = found["measurements"].as_array().unwrap();
+    assert_eq!(all.len(), 2);
+    for of in all {
+        assert_eq!(of["targets"].as_array().unwrap().len(), 2);
+        let parts = of["parts"].as_array().unwrap();
+        let ios = |of: &Value| of["read"]["ios"].as_u64().unwrap();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts.iter().map(ios).sum::<u64>(), ios(of));
+    }
+    // All of it is there: nothing is left to go on with.
+    let output = world.run(&["resume"]);
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("0 of 2 points are left"), "{}", text(&output.stderr));
+    let apart = document(&world.run(&[&on[..], &["--json"]].concat()));
+    assert_eq!(apart["measurements"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn scaling_says_where_the_aggregate_stopped_growing() {
+    let world = World::new();
+    let disks = ["a", "b"].map(|name| Loop::new(&world, name, 4 * MIB));
+    let on = ["--target", &disks[0].device, "--target", &disks[1].device, "--scale", "0.005"];
+    let output = world.run(&[&["sweep", "scaling"], &on[..]].concat());
+    status(&output, 0);
+    let said = text(&output.stdout);
+    for step in ["seq-read", "rand-read"] {
+        let words =
+            [format!("{step}: the aggregate stopped"), format!("{step}: the aggregate grew")];
+        assert!(words.iter().any(|words| said.contains(words)), "{said}");
+    }
+}
+
+#[test]
+fn acceptance_is_one_command_and_guarded_as_prepare_is() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 32 * MIB);
+    let sweep = ["sweep", "acceptance", "--target", &disk.device, "--scale", "0.0001"];
+    let before = disk.bytes();
+    let refused = |more: &[&str], words: &str| {
+        let output = world.run(&[&sweep[..], more].concat());
+        status(&output, 2);
+        let said = text(&output.stderr);
+        assert!(said.contains(words), "{words}: {said}");
+    };
+    refused(&["--purge", "discard"], "not named for writing");
+    let word = disk.word();
+    // A loop device has no Format.
+    refused(&["--allow-write", &word], "not a whole namespace");
+    assert!(disk.bytes() == before);
+    let shown =
+        text(&world.run(&[&sweep[..], &["--purge", "discard", "--dry-run"]].concat()).stdout);
+    assert!(shown.contains("Destroys all data of loop") && shown.contains("verify"), "{shown}");
+    assert!(disk.bytes() == before);
+    let found = document(&disk.allowed(&sweep, &["--purge", "discard", "--json"]));
+    let all = found["measurements"].as_array().unwrap();
+    let names: Vec<&str> = all.iter().map(|of| of["name"].as_str().unwrap()).collect();
+    assert_eq!((names[0], *names.last().unwrap()), ("discard", "verify"));
+    assert!(names.contains(&"70/30") && names.contains(&"until steady"), "{names:?}");
+    assert!(all.iter().all(|of| of["end"] != "failed"));
+}
+
+#[test]
+fn a_soak_lasts_as_often_as_it_fits() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let sweep = ["sweep", "soak", "--target", &disk.device, "--scale", "0.0002", "--for", "720ms"];
+    let found = document(&disk.allowed(&sweep, &["--json"]));
+    let all = found["measurements"].as_array().unwrap();
+    assert_eq!(all.len(), 6, "three points of 120 ms, twice");
+    assert!(all.iter().all(|of| of["end"] != "failed"));
+    let output = world.run(&["sweep", "snia-wsat", "--target", &disk.device, "--for", "1h"]);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("--for"), "{}", text(&output.stderr));
+}
