@@ -145,7 +145,7 @@ pub fn carry_out(
         played: Vec::new(),
         touched: false,
         round: None,
-        steady_in: BTreeMap::new(),
+        over_in: BTreeMap::new(),
     };
     let result = match &campaign.plan.script {
         _ if options.no_load => Ok(()),
@@ -202,8 +202,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) touched: bool,
     /// The round that is under way.
     pub(crate) round: Option<u32>,
-    /// The round in which a target, as it was typed, came to its steady state.
-    pub(crate) steady_in: BTreeMap<String, u32>,
+    /// The round with which a target, as it was typed, was done.
+    pub(crate) over_in: BTreeMap<String, u32>,
 }
 
 impl Campaign<'_, '_> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, Rounds, RunRecord};
 
-use crate::rounds::steady_in;
+use crate::rounds::convergence;
 use crate::study::Point;
 
 /// More bytes than this written by the drive's own count since the run was
@@ -24,7 +24,7 @@ pub struct Resumed {
 impl Resumed {
     /// What of `points` is still to be measured: those that did not end by
     /// themselves, and those that failed, which may work by now. Of `rounds`
-    /// none behind the one in which the drive was steady.
+    /// none behind the one with which they were over.
     pub fn of(
         record: &RunRecord,
         points: Vec<Point>,
@@ -37,13 +37,13 @@ impl Resumed {
                 *done.entry((&of.name, target, of.round)).or_default() += 1;
             }
         }
-        let mut steady: BTreeMap<String, Option<u32>> = BTreeMap::new();
+        let mut over: BTreeMap<String, Option<u32>> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
             if let (Some(rounds), Some(round)) = (rounds, point.round) {
-                let steady = steady
+                let over = over
                     .entry(point.target.clone())
-                    .or_insert_with(|| steady_in(rounds, &record.measurements, point));
-                if steady.is_some_and(|steady| round > steady) {
+                    .or_insert_with(|| convergence(rounds, record, point).over_in());
+                if over.is_some_and(|over| round > over) {
                     return false;
                 }
             }

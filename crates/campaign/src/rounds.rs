@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::{Phase, Script};
 use iodyno_judge::Convergence;
-use iodyno_model::{Measurement, Rounds};
+use iodyno_model::{Measurement, Rounds, RunRecord};
 
 use crate::error::CampaignError;
 use crate::execute::Campaign;
@@ -68,28 +68,23 @@ pub(crate) fn turns<'a>(script: &'a Script, rounds: Option<&'a InRounds>) -> Vec
     rounds.turns.iter().filter_map(turn).collect()
 }
 
-/// The round in which the target of `point` came to its steady state.
-pub(crate) fn steady_in(
-    asked: &Rounds,
-    measurements: &[Measurement],
-    point: &Point,
-) -> Option<u32> {
-    // Few are tracked, and looking at a target's name asks the file system.
-    let is_tracked = |of: &&Measurement| asked.track.iter().any(|one| one.point == of.name);
+/// How far the rounds on the target of `point` came.
+pub(crate) fn convergence(asked: &Rounds, record: &RunRecord, point: &Point) -> Convergence {
     let is_of = |of: &&Measurement| matches!(&*of.targets, [only] if is_at(only, point));
-    let tracked = measurements.iter().filter(is_tracked).filter(is_of);
-    let tracked: Vec<&Measurement> = tracked.collect();
-    Convergence::of(asked, tracked.into_iter()).steady_in
+    let in_rounds = record.measurements.iter().filter(|of| of.round.is_some());
+    let of_target: Vec<&Measurement> = in_rounds.filter(is_of).collect();
+    Convergence::of(asked, record.host(), of_target.into_iter())
 }
 
 impl Campaign<'_, '_> {
-    /// Whether it is of a round behind the one in which its drive was steady.
+    /// Whether it is of a round behind the one with which its target was done.
     pub(crate) fn is_needless(&self, turn: &Turn<'_>) -> bool {
-        let steady_in = turn.point.and_then(|point| self.steady_in.get(&point.target));
-        turn.round().zip(steady_in).is_some_and(|(round, steady_in)| round > *steady_in)
+        let over_in = turn.point.and_then(|point| self.over_in.get(&point.target));
+        turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
     }
 
-    /// If `turn` was the last of its round: whether the drive is steady now.
+    /// If `turn` was the last of its round: whether the drive is steady now, or
+    /// was written as often as the plan wants.
     pub(crate) fn after_turn(
         &mut self,
         turn: &Turn<'_>,
@@ -107,15 +102,19 @@ impl Campaign<'_, '_> {
             return Ok(());
         }
         let record = self.tools.store.load(&self.run_id)?;
-        let steady_in = steady_in(&rounds.asked, &record.measurements, point);
+        let found = convergence(&rounds.asked, &record, point);
         let most = rounds.asked.most;
-        let sentence = match steady_in {
-            Some(_) => format!("round {round}: steady state reached"),
-            None if round < most => format!("round {round} of at most {most}: not steady yet"),
-            None => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
+        let sentence = match (found.steady_in, found.full_in, rounds.asked.written_times) {
+            (Some(_), ..) => format!("round {round}: steady state reached"),
+            (None, Some(_), Some(times)) => format!(
+                "round {round}: the tested range was written {times} times over, STEADY STATE \
+                 NOT REACHED"
+            ),
+            _ if round < most => format!("round {round} of at most {most}: not steady yet"),
+            _ => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
         };
         self.tools.watcher.event(&Event::Warning(&sentence));
-        self.steady_in.extend(steady_in.map(|round| (point.target.clone(), round)));
+        self.over_in.extend(found.over_in().map(|round| (point.target.clone(), round)));
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod not_steady;
 mod other_io;
 mod overlapping_jobs;
 mod punted;
+mod steady_state_not_reached;
 mod submitter_saturated;
 mod tally;
 mod target_qualified;
@@ -120,6 +121,7 @@ pub fn rules() -> &'static [&'static dyn Rule] {
         &depth_not_reached::DepthNotReached,
         &other_io::OtherIo,
         &not_steady::NotSteady,
+        &steady_state_not_reached::SteadyStateNotReached,
         &interval_too_wide::IntervalTooWide,
         &overlapping_jobs::OverlappingJobs,
         &punted::Punted,
