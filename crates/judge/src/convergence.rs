@@ -1,6 +1,8 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
-use iodyno_model::{Direction, EndReason, Host, Measurement, Metric, Rounds, Run, RunRecord, Tracked};
+use iodyno_model::{
+    Direction, EndReason, Host, Measurement, Metric, Rounds, Run, RunRecord, Tracked,
+};
 use iodyno_stats::{PtsLimits, PtsWindow};
 use serde::Deserialize;
 

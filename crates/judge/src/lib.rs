@@ -40,4 +40,4 @@ pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, rules};
-pub use window::{ByWindow, by_window, is_conditioning};
+pub use window::{ByWindow, by_window};

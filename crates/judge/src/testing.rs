@@ -460,7 +460,6 @@ pub(crate) fn in_rounds(iops: &[f64]) -> RunRecord {
         of
     };
     record.measurements = iops.iter().enumerate().map(one).collect();
-    record.run.plan =
-        "[rounds]\ntrack = [{ point = \"write\", metric = \"iops\" }]\n".into();
+    record.run.plan = "[rounds]\ntrack = [{ point = \"write\", metric = \"iops\" }]\n".into();
     record
 }

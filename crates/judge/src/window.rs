@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iodyno_model::{DirectionResult, Estimate, Measurement, RunRecord};
+use iodyno_model::{DirectionResult, Estimate, Measurement, Rounds, RunRecord};
 
 use crate::convergence::{Convergence, RoundsPlan, is_whole};
 
@@ -17,8 +17,8 @@ pub struct ByWindow<'r> {
     pub of: Vec<Vec<usize>>,
 }
 
-/// `record` by its windows. Rounds without a window leave nothing: what they came
-/// to is not known.
+/// `record` by its windows. Rounds without a window leave nothing, since what they
+/// come to is not known, and neither do points that only condition the drive.
 pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
     let all = || record.measurements.iter().enumerate();
     let Some(plan) = RoundsPlan::of(&record.run) else {
@@ -40,37 +40,36 @@ pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
                 None => points.push((&one.name, vec![index])),
             }
         }
-        for (_, rounds) in points.into_iter().filter(|(_, all)| all.len() == window.clone().count())
-        {
+        points.retain(|(_, rounds)| rounds.len() == window.clone().count());
+        for (_, rounds) in points {
             let of_it: Vec<&Measurement> =
                 rounds.iter().map(|index| &record.measurements[*index]).collect();
-            measurements.extend(average(&of_it));
-            of.push(rounds);
+            if let Some(average) = average(&of_it)
+                && !is_conditioning(&plan.rounds, &record.measurements, &average)
+            {
+                measurements.push(average);
+                of.push(rounds);
+            }
         }
     }
     for (index, one) in all().filter(|(_, one)| one.round.is_none()) {
         measurements.push(one.clone());
         of.push(vec![index]);
     }
-    let record = RunRecord {
-        run: record.run.clone(),
-        snapshots: record.snapshots.clone(),
-        measurements,
-    };
+    let record =
+        RunRecord { run: record.run.clone(), snapshots: record.snapshots.clone(), measurements };
     ByWindow { record: Cow::Owned(record), of }
 }
 
 /// Whether a measurement only brings the drive into the state in which what is
 /// tracked is measured: it does the same, and is not what is tracked.
-pub fn is_conditioning(plan: &RoundsPlan, record: &RunRecord, of: &Measurement) -> bool {
-    let alike = |other: &Measurement| {
-        let key = |one: &Measurement| {
-            let of = &one.workload;
-            (of.rw.clone(), of.bs, of.iodepth, of.numjobs)
-        };
-        plan.rounds.tracks(&other.name) && key(other) == key(of)
+fn is_conditioning(rounds: &Rounds, all: &[Measurement], of: &Measurement) -> bool {
+    let key = |one: &Measurement| {
+        let of = &one.workload;
+        (of.rw.clone(), of.bs, of.iodepth, of.numjobs)
     };
-    of.round.is_some() && !plan.rounds.tracks(&of.name) && record.measurements.iter().any(alike)
+    let does_the_same = |other: &Measurement| rounds.tracks(&other.name) && key(other) == key(of);
+    !rounds.tracks(&of.name) && all.iter().any(does_the_same)
 }
 
 /// The mean of the rounds of a point, with the latencies of all of them; `None` of none.

@@ -2,11 +2,12 @@
 
 mod common;
 
+use iodyno_judge::RoundsPlan;
 use iodyno_model::{
     EndReason, Estimate, Measurement, Metric, Rounds, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
-use iodyno_report::text::{RoundsPlan, Style, pts_text, rounds_text};
+use iodyno_report::text::{Style, pts_text, rounds_text};
 use proptest::prelude::*;
 
 fn style(width: usize) -> Style {
@@ -72,8 +73,8 @@ fn what_is_not_steady_is_said_plainly() {
 #[test]
 fn what_nobody_recorded_is_said_to_be_unknown() {
     let (record, rounds) = record("p", &[100.0; 5]);
-    let plan = RoundsPlan { rounds: &rounds, about: "IOPS\u{1b}[2J", before: "purge it" };
-    let text = pts_text(&record, &plan, &style(80));
+    let plan = RoundsPlan { rounds, about: "IOPS\u{1b}[2J".into(), before: "purge it".into() };
+    let text = pts_text(&record, &plan, &[], &style(80));
     for words in ["Purge         not known", "the plan asks to purge it", "operator", "serial"] {
         assert!(text.contains(words), "{words}: {text}");
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_judge::RoundsPlan;
+use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_model::{Measurement, RunRecord};
 use iodyno_report::Compared;
 use iodyno_report::fleet::are_of_several_hosts;

@@ -3,16 +3,15 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use iodyno_campaign::Study;
-use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, Rounds, RunRecord, RunState};
+use iodyno_judge::{ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status};
+use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
-use iodyno_report::document::{TargetRounds, run_document};
+use iodyno_report::document::run_document;
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
+    Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
 };
 use iodyno_store::Store;
 
@@ -115,12 +114,10 @@ fn assessed(
     let status = exit_status(record, &assessment, judging.accept_unjudged);
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
-    let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
-    let study = study.and_then(|study| study.rounds.clone().map(|rounds| (study, rounds)));
+    let plan = RoundsPlan::of(&record.run);
     let text = match judging.shape {
         _ if context.json => {
-            let mut document = run_document(record, &assessment, status as u8);
-            document.rounds = study.as_ref().map(|(_, rounds)| TargetRounds::of(rounds, record));
+            let document = run_document(record, &assessment, status as u8);
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
         Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
@@ -131,8 +128,8 @@ fn assessed(
                 RunState::Done => "iodyno show last says all of it",
                 _ => "iodyno resume goes on",
             };
-            let table = match &study {
-                Some((_, rounds)) => in_rounds(record, rounds, &style),
+            let table = match &plan {
+                Some(plan) => in_rounds(record, &plan.rounds, &style),
                 None => results_table(record, Some(&assessment), &style),
             };
             format!("{table}\nKept as {}: {next}\n", record.run.id)
@@ -151,17 +148,30 @@ fn assessed(
         }
         Shape::Text => {
             let text = run_text(record, &assessment, status as u8, &style)?;
-            match &study {
-                Some((study, rounds)) => {
-                    let plan = RoundsPlan { rounds, about: &study.about, before: &study.before };
-                    let report = pts_text(record, &plan, &style);
-                    format!("{text}\n{report}\n{}", rounds_text(record, rounds, &style))
+            match &plan {
+                Some(plan) => {
+                    let report = pts_text(record, plan, &prepared(context, record)?, &style);
+                    format!("{text}\n{report}\n{}", rounds_text(record, &plan.rounds, &style))
                 }
                 None => text,
             }
         }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// The states that the drives of a run were in when it began, as the store has them.
+pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<DriveState>> {
+    let mut states = Vec::new();
+    // What was measured elsewhere can be shown where there is no store.
+    let Ok(store) = context.store_to_read() else { return Ok(states) };
+    let namespaces = record.run.targets.iter().filter_map(|name| record.host()?.namespace(name));
+    for (drive, namespace) in namespaces {
+        if let (Some(serial), Some(nsid)) = (drive.serial.get(), namespace.nsid.get()) {
+            states.extend(store.drive_state_at(serial, *nsid, record.run.started_ns)?);
+        }
+    }
+    Ok(states)
 }
 
 /// Rounds in short, and a line for each point that came after them.
