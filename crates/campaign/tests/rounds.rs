@@ -202,7 +202,7 @@ fn a_slope_that_fio_lets_pass_is_not_steady() {
 #[test]
 fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
     // A cliff in each round, so that it is never steady; 1 MiB is soon written.
-    let jumps = |phase: u32| if phase / 2 % 2 == 0 { 100e3 } else { 10e3 };
+    let jumps = |phase: u32| if (phase / 2).is_multiple_of(2) { 100e3 } else { 10e3 };
     let written = |record: &RunRecord| {
         let bytes = |of: &iodyno_model::Measurement| of.total[0].whole_bytes.unwrap();
         let writes = record.measurements.iter().filter(|of| of.name == "write");

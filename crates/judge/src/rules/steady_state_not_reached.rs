@@ -3,7 +3,6 @@
 use iodyno_model::{RuleReport, Severity};
 
 use super::{Affected, Reservation, Rule, Tally};
-use crate::convergence::{Convergence, RoundsPlan};
 use crate::facts::Facts;
 
 pub(super) struct SteadyStateNotReached;
@@ -23,13 +22,12 @@ impl Rule for SteadyStateNotReached {
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
-        let record = facts.record();
-        let Some(plan) = RoundsPlan::of(&record.run) else { return tally.report() };
+        let Some((asked, targets)) = &facts.rounds else { return tally.report() };
         let mut affected = Affected::default();
-        for (targets, found) in Convergence::by_target(&plan.rounds, record) {
+        for (targets, found) in targets {
             tally.looked();
             if found.steady_in.is_none() {
-                let rounds = format!("{} rounds of at most {}", found.rounds(), plan.rounds.most);
+                let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
                 affected.add(targets.join(" "), rounds, targets.to_vec());
             }
         }
@@ -44,13 +42,11 @@ impl Rule for SteadyStateNotReached {
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let record = facts.record();
-        let of = record.measurements.get(measurement)?;
-        let round = of.round?;
-        let plan = RoundsPlan::of(&record.run)?;
-        let of_target = record.measurements.iter().filter(|one| one.targets == of.targets);
-        let found = Convergence::of(&plan.rounds, facts.host(), of_target);
-        let is_in_window = found.window(&plan.rounds).is_some_and(|window| window.contains(&round));
+        let of = facts.record().measurements.get(measurement)?;
+        let (asked, targets) = facts.rounds.as_ref()?;
+        let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
+        let window = found.window(asked)?;
+        let is_in_window = of.round.is_some_and(|round| window.contains(&round));
         (is_in_window && found.steady_in.is_none())
             .then(|| Reservation::qualified("the drive was not in its steady state"))
     }

@@ -220,18 +220,23 @@ fn settings(measurements: &[Measurement]) -> Vec<String> {
         format!("threads {}", numbers(&mut workloads().map(|of| of.numjobs))),
         format!("outstanding I/Os of each {}", numbers(&mut workloads().map(|of| of.iodepth))),
     ];
-    let size = |of: &Workload| {
-        of.size.or_else(|| of.options.get("size").and_then(|size| size.parse().ok()))
+    let range = |of: &Workload| match (of.size, of.options.get("size")) {
+        (Some(bytes), _) => format!("range {}", Bytes(bytes).decimal()),
+        (None, Some(size)) => match size.parse() {
+            Ok(bytes) => format!("range {}", Bytes(bytes).decimal()),
+            Err(_) => format!("range {size}"),
+        },
+        (None, None) => "range: the whole target".into(),
     };
-    let ranges: BTreeSet<u64> = workloads().filter_map(size).collect();
-    if ranges.is_empty() {
-        items.push("range: the whole target".into());
-    }
-    items.extend(ranges.into_iter().map(|bytes| format!("range {}", Bytes(bytes).decimal())));
+    let ranges: BTreeSet<String> = workloads().map(range).collect();
+    items.extend(ranges);
     let times: BTreeSet<&str> =
         workloads().filter_map(|of| of.options.get("runtime")).map(String::as_str).collect();
     let times: Vec<&str> = times.into_iter().collect();
-    items.push(format!("time of a point {}", times.join(", ")));
+    items.push(match times.is_empty() {
+        true => "time of a point not known".into(),
+        false => format!("time of a point {}", times.join(", ")),
+    });
     let is_random = |of: &Measurement| of.workload.options.contains_key("refill_buffers");
     items.push(match measurements.iter().all(is_random) {
         true => "data: random, new for each write".into(),

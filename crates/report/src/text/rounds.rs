@@ -6,6 +6,7 @@ use iodyno_model::{Histogram, Measurement, Metric, Rounds, RunRecord, RunState};
 use super::Style;
 use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean, display_width};
 use crate::percentiles::percentiles;
@@ -58,13 +59,15 @@ pub(crate) fn verdict_words(
     let (ink, words) = match found.steady_in {
         Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
         None if over || rounds >= asked.most || found.full_in.is_some() => {
-            (Ink::Bad, format!("NOT REACHED in {rounds} rounds"))
+            (Ink::Bad, format!("NOT REACHED in {}", counted(rounds as usize, "round")))
         }
         None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
     };
     let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
     if let Some((times, most)) = found.written_times.last().zip(asked.written_times) {
-        items.push(format!("the tested range was written {times:.1} times over, of {most}"));
+        items.push(format!(
+            "the tested range was written {times:.1} times over (the test ends at {most})"
+        ));
     }
     items.extend(found.window(asked).map(|window| {
         let (first, last) = (window.start(), window.end());
