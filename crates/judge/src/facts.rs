@@ -21,6 +21,9 @@ pub struct Question<'a> {
     pub expect: Option<&'a Expectation>,
 }
 
+/// How far rounds came on a target.
+type OnTarget<'a> = (&'a [String], Convergence);
+
 /// A question with what several rules need of it, worked out once.
 #[derive(Debug)]
 pub struct Facts<'a> {
@@ -30,7 +33,7 @@ pub struct Facts<'a> {
     /// claims, peers and baseline.
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
-    pub(crate) rounds: Option<(Rounds, Vec<(&'a [String], Convergence)>)>,
+    pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
 }
 
 impl<'a> Facts<'a> {
