@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab dist lint bench crosscheck fuzz clean
+.PHONY: deps test unit lab dist lint bench crosscheck examples fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -70,6 +70,11 @@ crosscheck:
 # What reads what others wrote, against noise: FUZZ_SECONDS for each target.
 fuzz:
 	fuzz/run $(or $(FUZZ_SECONDS),60)
+
+# The pages of docs/examples, with what the presets print and draw here.
+examples:
+	$(CARGO) build --release
+	docs/examples/make --binary $(TARGET)/release/iodyno
 
 lint:
 	$(CARGO) fmt --all --check

@@ -170,7 +170,7 @@ impl Carried<'_> {
             played: Vec::new(),
             touched: false,
             round: None,
-            steady_in: BTreeMap::new(),
+            over_in: BTreeMap::new(),
             saturated: Vec::new(),
             settings,
         };

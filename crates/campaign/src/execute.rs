@@ -107,8 +107,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) touched: bool,
     /// The round that is under way.
     pub(crate) round: Option<u32>,
-    /// The round in which targets, as they were typed, had come to their steady state.
-    pub(crate) steady_in: BTreeMap<Vec<String>, u32>,
+    /// The round with which targets, as they were typed, were done.
+    pub(crate) over_in: BTreeMap<Vec<String>, u32>,
     /// Points to which another drive brought nothing more.
     pub(crate) saturated: Vec<Point>,
     /// What was set on the machine for it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, RunRecord};
 
-use crate::rounds::steady_in;
+use crate::rounds::{convergences, over_in};
 use crate::scaling::growth;
 use crate::study::{Point, Study};
 
@@ -25,7 +25,7 @@ pub struct Resumed {
 impl Resumed {
     /// What of `points` is still to be measured: those that did not end by
     /// themselves, and those that failed, which may work by now. None behind the
-    /// round in which the drive was steady, nor on more drives than bring something.
+    /// round with which they were over, nor on more drives than bring something.
     pub fn of(record: &RunRecord, points: Vec<Point>, study: &Study) -> (Self, Vec<Point>) {
         let mut done: Done<'_> = BTreeMap::new();
         for of in &record.measurements {
@@ -33,13 +33,13 @@ impl Resumed {
                 *done.entry((&of.name, &of.targets, of.round)).or_default() += 1;
             }
         }
-        let mut steady: BTreeMap<Vec<String>, Option<u32>> = BTreeMap::new();
+        let mut over: BTreeMap<Vec<String>, Option<u32>> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
             if let (Some(rounds), Some(round)) = (&study.rounds, point.round) {
-                let steady = steady
+                let over = over
                     .entry(point.targets.clone())
-                    .or_insert_with(|| steady_in(rounds, &record.measurements, point));
-                if steady.is_some_and(|steady| round > steady) {
+                    .or_insert_with(|| over_in(&convergences(rounds, record, point)));
+                if over.is_some_and(|over| round > over) {
                     return false;
                 }
             }

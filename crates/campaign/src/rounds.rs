@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::{Phase, Script};
 use iodyno_judge::Convergence;
-use iodyno_model::{Measurement, Rounds};
+use iodyno_model::{Measurement, Rounds, RunRecord};
 
 use crate::error::CampaignError;
 use crate::execute::Campaign;
@@ -75,21 +75,21 @@ pub(crate) fn turns_once(script: &Script) -> Vec<Turn<'_>> {
     script.phases.iter().map(|phase| Turn { phase, point: None, asked: None }).collect()
 }
 
-/// The round in which all targets of `point` had come to their steady state.
-pub(crate) fn steady_in(
-    asked: &Rounds,
-    measurements: &[Measurement],
-    point: &Point,
-) -> Option<u32> {
-    // Few are tracked, and looking at a target's name asks the file system.
-    let is_tracked = |of: &&Measurement| asked.track.iter().any(|one| one.point == of.name);
-    let tracked: Vec<&Measurement> = measurements.iter().filter(is_tracked).collect();
-    let steady_in = |target: &String| {
+/// How far the rounds came, on each target of `point`.
+pub(crate) fn convergences(asked: &Rounds, record: &RunRecord, point: &Point) -> Vec<Convergence> {
+    let in_rounds: Vec<&Measurement> =
+        record.measurements.iter().filter(|of| of.round.is_some()).collect();
+    let of_target = |target: &String| {
         let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
-        let of_target: Vec<&Measurement> = tracked.iter().filter(is_of).copied().collect();
-        Convergence::of(asked, of_target.into_iter()).steady_in
+        let own: Vec<&Measurement> = in_rounds.iter().filter(is_of).copied().collect();
+        Convergence::of(asked, record.host(), own.into_iter())
     };
-    let each: Option<Vec<u32>> = point.targets.iter().map(steady_in).collect();
+    point.targets.iter().map(of_target).collect()
+}
+
+/// The round with which all targets were done.
+pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
+    let each: Option<Vec<u32>> = all.iter().map(Convergence::over_in).collect();
     each?.into_iter().max()
 }
 
@@ -109,15 +109,16 @@ impl<'a> Campaign<'a, '_> {
     }
 
     /// Whether nothing is to be learned from it any more: it is of a round
-    /// behind the one in which its drives were steady, or fewer drives have
+    /// behind the one with which its drives were done, or fewer drives have
     /// already all that there is to be had.
     pub(crate) fn is_needless(&self, turn: &Turn<'_>) -> bool {
-        let steady_in = turn.point.and_then(|point| self.steady_in.get(&point.targets));
-        turn.round().zip(steady_in).is_some_and(|(round, steady_in)| round > *steady_in)
+        let over_in = turn.point.and_then(|point| self.over_in.get(&point.targets));
+        turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
             || self.has_enough_drives(turn)
     }
 
-    /// If `turn` was the last of its round: whether its drives are steady now.
+    /// If `turn` was the last of its round: whether its drives are steady now, or
+    /// were written as often as the plan wants.
     pub(crate) fn after_round(
         &mut self,
         turn: &Turn<'_>,
@@ -133,15 +134,21 @@ impl<'a> Campaign<'a, '_> {
             return Ok(());
         }
         let record = self.tools.store.load(&self.run_id)?;
-        let steady_in = steady_in(asked, &record.measurements, point);
+        let found = convergences(asked, &record, point);
+        let over_in = over_in(&found);
         let most = asked.most;
-        let sentence = match steady_in {
-            Some(_) => format!("round {round}: steady state reached"),
-            None if round < most => format!("round {round} of at most {most}: not steady yet"),
-            None => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
+        let is_steady = found.iter().all(|one| one.steady_in.is_some());
+        let sentence = match (over_in, asked.written_times) {
+            (Some(_), _) if is_steady => format!("round {round}: steady state reached"),
+            (Some(_), Some(times)) => format!(
+                "round {round}: the tested range was written {times} times over, STEADY STATE \
+                 NOT REACHED"
+            ),
+            _ if round < most => format!("round {round} of at most {most}: not steady yet"),
+            _ => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
         };
         self.tools.watcher.event(&Event::Warning(&sentence));
-        self.steady_in.extend(steady_in.map(|round| (point.targets.clone(), round)));
+        self.over_in.extend(over_in.map(|round| (point.targets.clone(), round)));
         Ok(())
     }
 }

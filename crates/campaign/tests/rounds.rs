@@ -170,7 +170,7 @@ fn steady_state_is_found_behind_the_cliff() {
     // The first window without a step in it.
     assert_eq!(rounds_of(&record), Some(11));
     let asked = stage.study.rounds.clone().unwrap();
-    let found = Convergence::of(&asked, record.measurements.iter());
+    let found = Convergence::of(&asked, None, record.measurements.iter());
     assert_eq!((found.steady_in, found.window(&asked)), (Some(11), Some(7..=11)));
     let average = found.tracks[0].window.unwrap().average;
     assert!((average / 50e3 - 1.0).abs() < 0.01, "{average}");
@@ -190,13 +190,37 @@ fn a_slope_that_fio_lets_pass_is_not_steady() {
     let record = stage.run(&mut aging(&ramp));
     assert_eq!(rounds_of(&record), Some(9), "all the rounds there are");
     let asked = stage.study.rounds.clone().unwrap();
-    let found = Convergence::of(&asked, record.measurements.iter());
+    let found = Convergence::of(&asked, None, record.measurements.iter());
     assert_eq!((found.steady_in, found.last), (None, Some(9)));
     let values: Vec<f64> = found.tracks[0].values.iter().map(|value| value.unwrap()).collect();
     let fio = Steady { by: SteadyBy::Slope, limit: 10.0, percent: true, samples: 5 };
     assert!(fio.is_attained(&values));
     // It is not steady, but the point after the rounds is measured all the same.
     assert_eq!(measured(&record).last(), Some(&("last", None)));
+}
+
+#[test]
+fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
+    // A cliff in each round, so that it is never steady; 1 MiB is soon written.
+    let jumps = |phase: u32| if (phase / 2).is_multiple_of(2) { 100e3 } else { 10e3 };
+    let written = |record: &RunRecord| {
+        let bytes = |of: &iodyno_model::Measurement| of.total[0].whole_bytes.unwrap();
+        let writes = record.measurements.iter().filter(|of| of.name == "write");
+        writes.map(|of| bytes(of) as f64 / f64::from(1 << 20)).collect::<Vec<f64>>()
+    };
+    let mut stage = Stage::new("most = 6");
+    let all = written(&stage.run(&mut aging(&jumps)));
+    assert_eq!(all.len(), 6);
+    let enough = all[..3].iter().sum::<f64>() * 0.99;
+    let mut stage = Stage::new(&format!("most = 6\nwritten_times = {enough}"));
+    let record = stage.run(&mut aging(&jumps));
+    assert_eq!((rounds_of(&record), record.run.state), (Some(3), RunState::Done));
+    assert_eq!(measured(&record).last(), Some(&("last", None)));
+    // It is as over for a run that goes on.
+    let mut left = record.clone();
+    left.measurements.pop();
+    let (_, left) = Resumed::of(&left, stage.points(), &stage.study);
+    assert_eq!(left.len(), 1, "the point after the rounds alone: {left:?}");
 }
 
 #[test]
@@ -255,6 +279,7 @@ fn what_contradicts_rounds_is_named() {
         ("repeat = 1", "repeat = 2", "repeat"),
         ("window = 5", "window = 1", "window"),
         ("window = 5", "window = 26", "window"),
+        ("window = 5", "window = 5\nwritten_times = 0.0", "written_times"),
         ("slope_percent = 10.0", "slope_percent = -1.0", "percents"),
         ("metric = \"iops\"", "metric = \"iosp\"", "iosp"),
         ("most = 25", "moost = 25", "moost"),

@@ -27,7 +27,8 @@ impl Figure {
     /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
     pub fn size(&self) -> (u32, u32) {
         let height = match (self.kind, self.panels.len() as u32) {
-            (Kind::Time, panels) => 130 + 240 * panels,
+            (Kind::Time | Kind::Course, panels) => 130 + 240 * panels,
+            (Kind::Convergence | Kind::Window, panels) => 180 + 340 * panels.div_ceil(3),
             (Kind::Grid | Kind::Grid3d, 1) => 760,
             (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
             (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),

@@ -20,5 +20,5 @@ pub use figure::{Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, 
 pub use kinds::{figure, suggested};
 pub use metric::{Metric, Quantity};
 pub use option::option;
-pub use request::{FigureError, Filter, Judged, Kind, Request, Source};
-pub use run::figures_of_run;
+pub use request::{FigureError, Filter, Judged, Kind, Request, Source, Track, TrackWindow};
+pub use run::{figures_of_rounds, figures_of_run};

@@ -15,8 +15,10 @@ pub enum Quantity {
     Latency,
     /// Time since the start, ns.
     Time,
-    /// A size, bytes.
+    /// The size of a block, bytes.
     Size,
+    /// An amount of data, bytes.
+    Data,
     /// A share, 0..1.
     Share,
     /// Nines of a percentile: -log10(1 - p), so that 99 % is 2.

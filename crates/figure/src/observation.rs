@@ -21,6 +21,11 @@ pub(crate) struct Observation<'a> {
 }
 
 impl Observation<'_> {
+    /// The run that it is of, an index.
+    pub(crate) const fn source(&self) -> usize {
+        self.place.0
+    }
+
     /// How its measurement was judged.
     pub(crate) fn judged<'r>(&self, request: &'r Request) -> Option<&'r Judged> {
         request.judged.iter().find(|one| (one.source, one.measurement) == self.place)

@@ -1,5 +1,6 @@
 //! Which figure is asked for.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use iodyno_model::{Measurement, RunRecord, Workload};
@@ -27,11 +28,17 @@ pub enum Kind {
     Compare,
     /// Aggregate against the number of drives.
     Scaling,
+    /// Rates over a whole run, one measurement behind the other.
+    Course,
+    /// What is tracked over all rounds of a run.
+    Convergence,
+    /// The same over the measurement window, with the line through it.
+    Window,
 }
 
 impl Kind {
     /// All of them, with their names.
-    pub const ALL: [(Self, &str); 8] = [
+    pub const ALL: [(Self, &str); 11] = [
         (Self::Time, "time"),
         (Self::Latency, "latency"),
         (Self::Blocksize, "blocksize"),
@@ -40,6 +47,9 @@ impl Kind {
         (Self::Grid3d, "grid3d"),
         (Self::Compare, "compare"),
         (Self::Scaling, "scaling"),
+        (Self::Course, "course"),
+        (Self::Convergence, "convergence"),
+        (Self::Window, "window"),
     ];
 }
 
@@ -71,6 +81,44 @@ pub struct Request {
     pub xmax_ns: Option<u64>,
     /// How measurements were judged, where that is to be seen.
     pub judged: Vec<Judged>,
+    /// What was tracked in rounds, where that is to be seen.
+    pub rounds: Vec<Track>,
+}
+
+/// A figure that has to be steady, over the rounds of a run, in base units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// Index into the sources.
+    pub source: usize,
+    /// On what.
+    pub targets: Vec<String>,
+    /// Name of the point.
+    pub point: String,
+    /// Which figure of it.
+    pub metric: Metric,
+    /// Its value in each round; `None`: not measured, or it failed.
+    pub values: Vec<Option<f64>>,
+    /// The measurement window; `None`: there are too few rounds.
+    pub window: Option<TrackWindow>,
+    /// Whether its target is steady, as a sentence.
+    pub verdict: String,
+    /// What the window says of it, in a line.
+    pub words: String,
+}
+
+/// A measurement window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrackWindow {
+    /// Its rounds.
+    pub rounds: RangeInclusive<u32>,
+    /// The mean of its values.
+    pub average: f64,
+    /// How far from the average values may lie, in percent of it.
+    pub band_percent: f64,
+    /// Where the best line stands in its first round.
+    pub fit_first: f64,
+    /// Slope of that line, by the round.
+    pub fit_slope: f64,
 }
 
 /// How a measurement was judged.
@@ -100,6 +148,7 @@ impl Request {
             title: None,
             xmax_ns: None,
             judged: Vec::new(),
+            rounds: Vec::new(),
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_model::{Measurement, RunRecord};
+use iodyno_model::{Direction, Measurement, RunRecord};
 
 use crate::kinds::suggestion;
-use crate::{Figure, Kind, Request, Source, figure};
+use crate::{Figure, Kind, Request, Source, Track, figure};
 
 /// Lines of one figure that can still be told apart.
 const MOST_TOGETHER: usize = 8;
+
+/// More parts of a run than this make no course of it.
+const MOST_PARTS: usize = 12;
 
 /// More names than this make no title.
 const MOST_NAMES: usize = 3;
@@ -21,6 +24,39 @@ const FEWEST_DEPTHS: usize = 3;
 /// figure over what was swept, then what is of one kind (same name, `rw` and
 /// `bs`) over time and with its latencies, in groups that can be told apart.
 pub fn figures_of_run(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
+    let mut figures = sweeps(record);
+    for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
+        for few in group.chunks(MOST_TOGETHER) {
+            let kinds = [Kind::Time, Kind::Latency];
+            figures.extend(kinds.into_iter().filter_map(|kind| made(record, kind, few)));
+        }
+    }
+    figures
+}
+
+/// The figures of a run in rounds: what was tracked converging, its window, for
+/// runs that do nothing but write their course, then the sweeps that `window` is,
+/// in which each point stands once.
+pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecord) -> Vec<Figure> {
+    let of_rounds = |kind| {
+        let request = Request { rounds: rounds.to_vec(), ..Request::new(kind) };
+        figure(&request, &[Source { label: "", record }]).ok()
+    };
+    let mut figures: Vec<Figure> =
+        [Kind::Convergence, Kind::Window].into_iter().filter_map(of_rounds).collect();
+    let all: Vec<usize> = (0..record.measurements.len()).collect();
+    let only_writes =
+        |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
+    let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
+    if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
+        figures.extend(made(record, Kind::Course, &all).map(|(figure, _)| figure));
+    }
+    figures.extend(sweeps(window).into_iter().map(|(figure, _)| figure));
+    figures
+}
+
+/// Of each sweep that a run holds the figure over what was swept.
+fn sweeps(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
         if suggested(record, &group) == Kind::Blocksize {
@@ -39,12 +75,6 @@ pub fn figures_of_run(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
             _ => &[],
         };
         figures.extend(kinds.iter().filter_map(|kind| made(record, *kind, &group)));
-    }
-    for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
-        for few in group.chunks(MOST_TOGETHER) {
-            let kinds = [Kind::Time, Kind::Latency];
-            figures.extend(kinds.into_iter().filter_map(|kind| made(record, kind, few)));
-        }
     }
     figures
 }

@@ -6,8 +6,10 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{figure, measurement, over_time, result, run};
-use iodyno_figure::{Figure, FigureError, Kind, Metric, Request, Source, option, png, svg};
+use common::{figure, in_rounds, measurement, over_time, result, run};
+use iodyno_figure::{
+    Figure, FigureError, Kind, Metric, Request, Source, Track, TrackWindow, option, png, svg,
+};
 use iodyno_model::{Direction, Measurement, RunRecord};
 use proptest::prelude::*;
 use resvg::tiny_skia::Pixmap;
@@ -27,15 +29,23 @@ fn everything() -> RunRecord {
     all.push(mixed.clone());
     mixed.targets.pop();
     all.push(mixed);
+    all.extend(rounds().0);
     run(all)
+}
+
+fn rounds() -> (Vec<Measurement>, Track) {
+    in_rounds(&[9e4, 5e4, 1e4, 1.1e4, 1e4, 0.9e4, 1e4])
 }
 
 fn drawn(kind: Kind, record: &RunRecord) -> Figure {
     let filters = match kind {
-        Kind::Grid | Kind::Grid3d => vec!["bs=4k".parse().unwrap()],
+        Kind::Grid | Kind::Grid3d => {
+            vec!["bs=4k".parse().unwrap(), "direction=read".parse().unwrap()]
+        }
         _ => Vec::new(),
     };
-    figure(&Request { filters, ..Request::new(kind) }, record).unwrap()
+    let rounds = vec![rounds().1];
+    figure(&Request { filters, rounds, ..Request::new(kind) }, record).unwrap()
 }
 
 /// All text in the picture, in order.
@@ -168,16 +178,37 @@ proptest! {
     #[test]
     fn any_values_and_names_make_a_picture(
         values in prop::collection::vec((any::<f64>(), any::<f64>(), ".{0,12}", 0u64..1 << 40), 1..6),
-        kind in 0usize..8) {
+        kind in 0usize..Kind::ALL.len()) {
         let of = |(n, (iops, mean, name, bs)): (usize, &(f64, f64, String, u64))| {
             let mut one = over_time(measurement(name, *bs, n as u32, n as u32, 1e3), 3);
             one.total[0].iops = Some(iodyno_model::Estimate::confident(*iops, *mean, *iops, 0.95));
             one.total[0].latency_mean = Some(iodyno_model::Estimate::bare(*mean));
             one.targets = vec![name.clone(); n];
+            one.started_ns = Some(*iops as i64);
             one
         };
         let record = run(values.iter().enumerate().map(of).collect());
-        let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::ALL[kind].0) };
+        // Rounds that are as wild.
+        let tracked = |(n, (iops, mean, _, _)): (usize, &(f64, f64, String, u64))| {
+            let window = TrackWindow {
+                rounds: 1..=2,
+                average: *iops,
+                band_percent: *mean,
+                fit_first: *mean,
+                fit_slope: *iops,
+            };
+            Track {
+                point: record.measurements[n].name.clone(),
+                targets: record.measurements[n].targets.clone(),
+                metric: Metric::Mean,
+                values: vec![Some(*iops), None, Some(*mean)],
+                window: Some(window),
+                ..rounds().1
+            }
+        };
+        let rounds = values.iter().enumerate().map(tracked).collect();
+        let asked =
+            Request { metric: Some(Metric::Mean), rounds, ..Request::new(Kind::ALL[kind].0) };
         if let Ok(figure) = figure(&asked, &record) {
             let picture = svg(&figure, 600, 400, false).unwrap();
             prop_assert!(Document::parse(&picture).is_ok(), "{}", picture);

@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::{figure, measurement, over_time, result, run};
+use common::{figure, in_rounds, measurement, over_time, result, run};
 use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
-    Source, suggested,
+    Source, Track, suggested,
 };
 use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
 use proptest::prelude::*;
@@ -93,6 +93,69 @@ fn runs_are_laid_over_each_other_and_both_directions_are_drawn() {
     let drawn = iodyno_figure::figure(&request(Kind::Time), &sources).unwrap();
     let names: Vec<&str> = lines(&drawn.panels[0], is_line).iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["before read", "before write", "after read", "after write"]);
+}
+
+#[test]
+fn rounds_converge_with_the_window_ringed_and_a_gap_where_one_failed() {
+    let (measured, track) = in_rounds(&[900.0, 0.0, 300.0, 100.0, 110.0, 100.0, 90.0, 100.0]);
+    let record = run(measured);
+    let asked = Request { rounds: vec![track.clone()], ..request(Kind::Convergence) };
+    let drawn = figure(&asked, &record).unwrap();
+    let [panel] = drawn.panels.as_slice() else { panic!("{drawn:?}") };
+    let stretches: Vec<_> = lines(panel, is_marked).into_iter().map(|(_, points)| points).collect();
+    assert_eq!(stretches[0], [(1.0, 900.0)]);
+    assert_eq!(stretches[1].len(), 6);
+    let ringed = lines(panel, |form| form == Form::Highlight).remove(0).1;
+    assert_eq!(ringed.iter().map(|(x, _)| *x).collect::<Vec<_>>(), [4.0, 5.0, 6.0, 7.0, 8.0]);
+    assert_eq!(drawn.notes[0], "The verdict.");
+    // What is not of it, or not of this metric, is not drawn.
+    for other in [
+        Request { metric: Some(Metric::Bandwidth), ..asked.clone() },
+        Request { rounds: vec![Track { point: "other".into(), ..track }], ..asked },
+    ] {
+        assert!(matches!(figure(&other, &record), Err(FigureError::Nothing(_))));
+    }
+}
+
+#[test]
+fn the_window_has_its_average_its_band_and_its_line() {
+    let (measured, track) = in_rounds(&[500.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
+    let record = run(measured);
+    let asked = Request { rounds: vec![track.clone()], ..request(Kind::Window) };
+    let drawn = figure(&asked, &record).unwrap();
+    let panel = &drawn.panels[0];
+    assert_eq!(panel.x.categories(), ["2", "3", "4", "5", "6"]);
+    let rounds = [(0.0, 95.0), (1.0, 97.5), (2.0, 100.0), (3.0, 102.5), (4.0, 105.0)];
+    assert_eq!(lines(panel, is_marked), [("each round", rounds.to_vec())]);
+    let others = lines(panel, |form| !is_marked(form));
+    let expected = [
+        ("average", vec![(0.0, 100.0), (4.0, 100.0)]),
+        ("best line", vec![(0.0, 95.0), (4.0, 105.0)]),
+        ("110 % and 90 % of the average", vec![(0.0, 110.0), (4.0, 110.0)]),
+        ("110 % and 90 % of the average", vec![(0.0, 90.0), (4.0, 90.0)]),
+    ];
+    assert_eq!(others, expected);
+    assert_eq!(drawn.notes[0], "tracked: the words.");
+    let asked = Request { rounds: vec![Track { window: None, ..track }], ..asked };
+    assert!(figure(&asked, &record).unwrap_err().to_string().contains("too few rounds"));
+}
+
+#[test]
+fn the_course_of_a_run_stands_over_its_time_and_over_what_was_written() {
+    let (measured, _) = in_rounds(&[1000.0, 500.0]);
+    let record = run(measured);
+    let drawn = figure(&request(Kind::Course), &record).unwrap();
+    let quantities: Vec<Quantity> = drawn.panels.iter().map(|panel| panel.x.quantity).collect();
+    assert_eq!(quantities, [Quantity::Time, Quantity::Data, Quantity::Time]);
+    let over_time = lines(&drawn.panels[0], is_line);
+    // The second begins ten seconds behind the first one's beginning.
+    assert_eq!(over_time.len(), 2);
+    assert_eq!(over_time[1].1[0].0, 10.5e9);
+    let written = lines(&drawn.panels[1], is_line);
+    let first = 1000.0 * 4096.0;
+    assert_eq!(written[0].1[0], (first / 2.0, 1000.0));
+    // And on what the first wrote, warm-up included.
+    assert!((written[1].1[0].0 - (3.0 * first + 250.0 * 4096.0)).abs() < 1.0, "{written:?}");
 }
 
 #[test]

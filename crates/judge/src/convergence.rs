@@ -1,7 +1,30 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
-use iodyno_model::{EndReason, Measurement, Metric, Rounds, RunRecord, Tracked};
+use iodyno_model::{
+    Direction, EndReason, Host, Measurement, Metric, Rounds, Run, RunRecord, Tracked,
+};
 use iodyno_stats::{PtsLimits, PtsWindow};
+use serde::Deserialize;
+
+/// What the plan of a run in rounds says of itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RoundsPlan {
+    /// What it is about, in a line.
+    #[serde(default)]
+    pub about: String,
+    /// What it wants to be done to a drive before; empty: nothing.
+    #[serde(default)]
+    pub before: String,
+    /// When its rounds are over.
+    pub rounds: Rounds,
+}
+
+impl RoundsPlan {
+    /// Of a run's plan; `None`: it has no rounds.
+    pub fn of(run: &Run) -> Option<Self> {
+        toml::from_str(&run.plan).ok()
+    }
+}
 
 /// How far rounds on one target came.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +36,12 @@ pub struct Convergence {
     /// The last round of the window: that one, or the last in which all is known.
     /// `None`: there are not as many rounds as a window has.
     pub last: Option<u32>,
+    /// How often the tested range was written over by the end of each round;
+    /// empty: its size is not known.
+    pub written_times: Vec<f64>,
+    /// The first round by whose end it was written as often as the plan wants at
+    /// most; `None`: it never was, or the plan does not say.
+    pub full_in: Option<u32>,
 }
 
 /// A tracked figure over the rounds.
@@ -28,9 +57,10 @@ pub struct Track {
 }
 
 impl Convergence {
-    /// Of measurements of one target, in any order.
+    /// Of measurements of one target of `host`, in any order.
     pub fn of<'m>(
         asked: &Rounds,
+        host: Option<&Host>,
         measurements: impl Iterator<Item = &'m Measurement> + Clone,
     ) -> Self {
         let track = |tracked: &Tracked| Track {
@@ -53,7 +83,15 @@ impl Convergence {
         for (track, window) in tracks.iter_mut().zip(shown.into_iter().flat_map(|(_, all)| all)) {
             track.window = Some(window);
         }
-        Self { tracks, steady_in, last }
+        let written_times = written_times(host, measurements);
+        let full = |times: &f64| asked.written_times.is_some_and(|most| *times >= most);
+        let full_in = written_times.iter().position(full).map(|at| at as u32 + 1);
+        Self { tracks, steady_in, last, written_times, full_in }
+    }
+
+    /// The round with which it is over; `None`: it is not, unless there are no more.
+    pub fn over_in(&self) -> Option<u32> {
+        self.steady_in.into_iter().chain(self.full_in).min()
     }
 
     /// For each target of the rounds of a run, in order of time.
@@ -63,7 +101,7 @@ impl Convergence {
         for Measurement { targets, .. } in in_rounds() {
             if found.iter().all(|(known, _)| known != targets) {
                 let of_target = in_rounds().filter(move |of| of.targets == *targets);
-                found.push((targets, Self::of(asked, of_target)));
+                found.push((targets, Self::of(asked, record.host(), of_target)));
             }
         }
         found
@@ -113,6 +151,42 @@ fn values<'m>(
     values
 }
 
+/// How often the range that is tested was written over by the end of each round,
+/// warm-up included; empty where its size is not known.
+fn written_times<'m>(
+    host: Option<&Host>,
+    measurements: impl Iterator<Item = &'m Measurement>,
+) -> Vec<f64> {
+    let (mut written, mut range): (Vec<u64>, Option<u64>) = (Vec::new(), None);
+    for of in measurements {
+        let Some(round) = of.round.and_then(|round| round.checked_sub(1)) else { continue };
+        written.resize(written.len().max(round as usize + 1), 0);
+        let bytes = of.result(Direction::Write).and_then(|of| of.whole_bytes.or(of.bytes));
+        written[round as usize] += bytes.unwrap_or(0);
+        range = range.or_else(|| range_bytes(host, of));
+    }
+    let Some(range) = range.filter(|bytes| *bytes > 0) else { return Vec::new() };
+    let mut sum: u64 = 0;
+    let times = written.into_iter().map(|bytes| {
+        sum = sum.saturating_add(bytes);
+        sum as f64 / range as f64
+    });
+    times.collect()
+}
+
+/// How many bytes of its target were in reach: those that the job was kept to,
+/// else the whole device.
+fn range_bytes(host: Option<&Host>, of: &Measurement) -> Option<u64> {
+    let size = of.workload.options.get("size");
+    let kept_to = of.workload.size.or_else(|| size?.parse().ok());
+    let whole = || {
+        let [target] = of.targets.as_slice() else { return None };
+        Some(host?.block(target)?.size.get()?.0)
+    };
+    // A share of the device is not the whole of it.
+    kept_to.or_else(|| whole().filter(|_| size.is_none()))
+}
+
 /// It was neither stopped nor did it fail.
 pub fn is_whole(measurement: &Measurement) -> bool {
     !matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_))
@@ -145,7 +219,7 @@ pub fn figure(metric: Metric, measurement: &Measurement) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::Estimate;
+    use iodyno_model::{DirectionResult, Estimate};
     use proptest::prelude::*;
 
     use super::*;
@@ -174,9 +248,9 @@ mod tests {
     fn steady_is_what_is_steady_in_all_that_is_tracked() {
         let mut all = measured("a", &[500.0, 300.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
         all.extend(measured("b", &[900.0, 900.0, 900.0, 100.0, 100.0, 100.0, 100.0, 100.0]));
-        let found = Convergence::of(&asked(&["a"]), all.iter());
+        let found = Convergence::of(&asked(&["a"]), None, all.iter());
         assert_eq!((found.steady_in, found.last), (Some(7), Some(7)));
-        let found = Convergence::of(&asked(&["a", "b"]), all.iter());
+        let found = Convergence::of(&asked(&["a", "b"]), None, all.iter());
         assert_eq!(found.steady_in, Some(8));
         assert_eq!(found.window(&asked(&[])), Some(4..=8));
         assert_eq!(found.tracks[1].window.unwrap().average, 100.0);
@@ -186,12 +260,12 @@ mod tests {
     fn a_round_that_failed_breaks_the_window() {
         let mut all = measured("a", &[100.0; 8]);
         all[2].end = EndReason::Failed("gone".into());
-        assert_eq!(Convergence::of(&asked(&["a"]), all.iter()).steady_in, Some(8));
-        let found = Convergence::of(&asked(&["a"]), all[..7].iter());
+        assert_eq!(Convergence::of(&asked(&["a"]), None, all.iter()).steady_in, Some(8));
+        let found = Convergence::of(&asked(&["a"]), None, all[..7].iter());
         assert_eq!((found.steady_in, found.last), (None, None));
         // It was measured again later.
         let again = measured("a", &[100.0; 3]).remove(2);
-        let found = Convergence::of(&asked(&["a"]), all.iter().chain([&again]));
+        let found = Convergence::of(&asked(&["a"]), None, all.iter().chain([&again]));
         assert_eq!(found.steady_in, Some(5));
     }
 
@@ -209,6 +283,37 @@ mod tests {
         assert_eq!(figure(Metric::Iops, &one), None);
     }
 
+    #[test]
+    fn rounds_are_over_once_the_range_was_written_often_enough() {
+        let mut all = measured("a", &[100.0, 300.0, 100.0]);
+        for of in &mut all {
+            of.workload.options.insert("size".into(), "1000".into());
+            of.total[0] = DirectionResult {
+                whole_bytes: Some(1500),
+                ..DirectionResult::unknown(Direction::Write)
+            };
+        }
+        let twice = Rounds { written_times: Some(3.0), ..asked(&["a"]) };
+        let found = Convergence::of(&twice, None, all.iter());
+        assert_eq!((found.full_in, found.over_in(), found.steady_in), (Some(2), Some(2), None));
+        assert_eq!(found.written_times, [1.5, 3.0, 4.5]);
+        // Nothing of it is guessed: neither the size of a target nor of a share of it.
+        for size in [None, Some("50%")] {
+            for of in &mut all {
+                of.workload.options.remove("size");
+                of.workload.options.extend(size.map(|size| ("size".into(), size.into())));
+            }
+            let found = Convergence::of(&twice, None, all.iter());
+            assert_eq!((found.full_in, found.written_times), (None, vec![]));
+        }
+        // A device is as large as the host says.
+        all.iter_mut().for_each(|of| drop(of.workload.options.remove("size")));
+        let host = Bench::new(1).measured().record().snapshots.remove(0);
+        let size = host.block(&all[0].targets[0]).unwrap().size.get().unwrap().0;
+        all[2].total[0].whole_bytes = Some(3 * size);
+        assert_eq!(Convergence::of(&twice, Some(&host), all.iter()).full_in, Some(3));
+    }
+
     proptest! {
         #[test]
         fn the_window_has_as_many_rounds_as_asked(
@@ -216,7 +321,7 @@ mod tests {
         ) {
             let asked = asked(&["a"]);
             let all = measured("a", &rates);
-            let found = Convergence::of(&asked, all.iter());
+            let found = Convergence::of(&asked, None, all.iter());
             prop_assert_eq!(found.last.is_some(), rates.len() >= 5);
             if let Some(window) = found.window(&asked) {
                 prop_assert_eq!(window.count(), 5);
@@ -227,7 +332,7 @@ mod tests {
             // More rounds change nothing of what was found.
             let mut more = all.clone();
             more.extend(measured("a", &[7.0; 31]).split_off(rates.len()));
-            let later = Convergence::of(&asked, more.iter());
+            let later = Convergence::of(&asked, None, more.iter());
             if found.steady_in.is_some() {
                 prop_assert_eq!(later.steady_in, found.steady_in);
             }

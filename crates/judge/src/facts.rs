@@ -1,9 +1,12 @@
 //! What the rules look at.
 
-use iodyno_model::{Claim, Direction, Drive, Host, Measurement, Metric, RunRecord, WrittenState};
+use iodyno_model::{
+    Claim, Direction, Drive, Host, Measurement, Metric, Rounds, RunRecord, WrittenState,
+};
 
 use crate::claims::ClaimBook;
 use crate::compare::{Compared, compare};
+use crate::convergence::{Convergence, RoundsPlan};
 use crate::expectation::Expectation;
 use crate::place::{Place, bottoms, capacities, place};
 
@@ -20,6 +23,9 @@ pub struct Question<'a> {
     pub expect: Option<&'a Expectation>,
 }
 
+/// How far rounds came on a target.
+type OnTarget<'a> = (&'a [String], Convergence);
+
 /// A question with what several rules need of it, worked out once.
 #[derive(Debug)]
 pub struct Facts<'a> {
@@ -28,12 +34,18 @@ pub struct Facts<'a> {
     /// Each measurement that has a rate or latency to judge, held against
     /// claims, peers and baseline.
     pub(crate) compared: Vec<Compared>,
+    /// Of a run in rounds when they are over, and how far they came on each target.
+    pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
 }
 
 impl<'a> Facts<'a> {
     /// Works out what rules need.
     pub fn gather(question: &'a Question<'a>) -> Self {
-        Self { question, compared: compare(question) }
+        let rounds = RoundsPlan::of(&question.record.run).map(|plan| {
+            let found = Convergence::by_target(&plan.rounds, question.record);
+            (plan.rounds, found)
+        });
+        Self { question, compared: compare(question), rounds }
     }
 
     pub(crate) fn record(&self) -> &'a RunRecord {

@@ -30,11 +30,12 @@ mod rules;
 mod scaling;
 #[cfg(test)]
 mod testing;
+mod window;
 
 pub use assess::{RULESET, assess};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};
-pub use convergence::{Convergence, Track, figure, is_whole, limits};
+pub use convergence::{Convergence, RoundsPlan, Track, figure, is_whole, limits};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
 pub use facts::{Facts, Question, claim_of};
@@ -42,3 +43,4 @@ pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;
+pub use window::{ByWindow, by_window};

@@ -446,3 +446,27 @@ pub(crate) fn reserves(
     let question = Question { record, claims: &claims, baseline: None, expect: None };
     rule.reservation(&Facts::gather(&question), measurement)
 }
+
+/// A run in rounds of a write with these IOPS, tracked by them.
+pub(crate) fn in_rounds(iops: &[f64]) -> RunRecord {
+    let mut record = Bench::new(1).measured().record();
+    let first = record.measurements[0].clone();
+    let one = |(round, iops): (usize, &f64)| {
+        let mut of = first.clone();
+        of.name = "write".into();
+        of.round = Some(round as u32 + 1);
+        of.phase = round as u32;
+        of.workload.rw = Some("randwrite".into());
+        of.total = vec![DirectionResult {
+            ios: Some(1000),
+            iops: Some(Estimate::bare(*iops)),
+            bandwidth: Some(Estimate::bare(*iops * 4096.0)),
+            latency_mean: Some(Estimate::bare(1e9 / *iops)),
+            ..DirectionResult::unknown(Direction::Write)
+        }];
+        of
+    };
+    record.measurements = iops.iter().enumerate().map(one).collect();
+    record.run.plan = "[rounds]\ntrack = [{ point = \"write\", metric = \"iops\" }]\n".into();
+    record
+}

@@ -18,6 +18,10 @@ pub struct Rounds {
     pub excursion_percent: f64,
     /// Rise or fall of the line through them, in percent of their average, at most.
     pub slope_percent: f64,
+    /// They are over, too, once so many times the tested range was written;
+    /// `None`: only when it is steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_times: Option<f64>,
     /// What has to be steady, all of it.
     pub track: Vec<Tracked>,
 }
@@ -40,6 +44,7 @@ impl Default for Rounds {
             window: 5,
             excursion_percent: 20.0,
             slope_percent: 10.0,
+            written_times: None,
             track: Vec::new(),
         }
     }
@@ -57,5 +62,12 @@ pub struct Scaling {
 impl Default for Scaling {
     fn default() -> Self {
         Self { least_gain_percent: 25.0 }
+    }
+}
+
+impl Rounds {
+    /// Whether a figure of the point of this name has to be steady.
+    pub fn tracks(&self, point: &str) -> bool {
+        self.track.iter().any(|one| one.point == point)
     }
 }

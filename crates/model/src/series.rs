@@ -63,7 +63,8 @@ impl Window {
         };
     }
 
-    fn absorb(&mut self, next: &Self) {
+    /// Adds the next stretch of time, which makes it longer.
+    pub fn absorb(&mut self, next: &Self) {
         self.duration_ns += next.duration_ns;
         self.add(next);
     }

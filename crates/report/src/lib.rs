@@ -16,6 +16,7 @@ pub mod ocp;
 pub mod openmetrics;
 pub mod page;
 mod percentiles;
+mod rounds;
 pub mod text;
 
 pub use compared::Compared;
@@ -23,6 +24,7 @@ pub use document::{
     compare_document, layouts_document, list_document, rules_document, run_document, runs_document,
 };
 pub use judged::Judged;
+pub use rounds::{drawn, tracks};
 pub use text::{
     ColumnError, Style, comparison_text, drives_table, findings_text, host_text, list_text,
     measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,

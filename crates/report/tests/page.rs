@@ -21,7 +21,7 @@ fn of(record: &RunRecord) -> String {
 }
 
 fn run<'a>(record: &'a RunRecord, assessment: &'a Assessment, unread: &'a [String]) -> PageRun<'a> {
-    PageRun { judged: Judged { record, assessment }, unread }
+    PageRun { judged: Judged { record, assessment }, unread, prepared: &[] }
 }
 
 fn html(runs: &[PageRun<'_>]) -> String {

@@ -2,11 +2,16 @@
 
 mod common;
 
+use iodyno_figure::Kind;
+use iodyno_judge::{ClaimBook, RoundsPlan};
 use iodyno_model::{
-    EndReason, Estimate, Measurement, Metric, Rounds, RunRecord, RunState, Tracked,
+    DriveState, EndReason, Estimate, Fact, FillState, Measurement, Metric, PreparationState,
+    PurgeMethod, Rounds, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
-use iodyno_report::text::{RoundsPlan, Style, pts_text, rounds_text};
+use iodyno_report::page::{PageRun, page};
+use iodyno_report::text::{Style, pts_text, rounds_text};
+use iodyno_report::{Judged, drawn, tracks};
 use proptest::prelude::*;
 
 fn style(width: usize) -> Style {
@@ -29,6 +34,7 @@ fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {
     };
     record.measurements = iops.iter().enumerate().map(one).collect();
     record.run.state = RunState::Done;
+    record.run.targets = vec!["nvme0n1".into()];
     let tracked = Tracked { point: point.into(), metric: Metric::Iops };
     (record, Rounds { track: vec![tracked], ..Rounds::default() })
 }
@@ -72,12 +78,95 @@ fn what_is_not_steady_is_said_plainly() {
 #[test]
 fn what_nobody_recorded_is_said_to_be_unknown() {
     let (record, rounds) = record("p", &[100.0; 5]);
-    let plan = RoundsPlan { rounds: &rounds, about: "IOPS\u{1b}[2J", before: "purge it" };
-    let text = pts_text(&record, &plan, &style(80));
+    let plan = RoundsPlan { rounds, about: "IOPS\u{1b}[2J".into(), before: "purge it".into() };
+    let text = pts_text(&record, &plan, &[], &style(80));
     for words in ["Purge         not known", "the plan asks to purge it", "operator", "serial"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    let drive = &mut record.snapshots[0].drives[0];
+    drive.namespaces[0].nsid = Fact::Read(1);
+    let Fact::Read(health) = &mut drive.health else { panic!("{drive:?}") };
+    health.host_written_bytes = 3_000_000_000_000;
+    let serial = drive.serial.get().unwrap().clone();
+    let plan = RoundsPlan { rounds, about: String::new(), before: String::new() };
+    let state = DriveState {
+        serial,
+        nsid: 1,
+        run_id: None,
+        at_ns: 0,
+        state: PreparationState::Done,
+        purge: Some(PurgeMethod::FormatCrypto),
+        fill: Some(FillState { written_bytes: 2_000_000_000_000, duration_ns: 1 }),
+        capacity_bytes: Some(1_000_000_000_000),
+        host_written_bytes: Some(3_000_000_000_000),
+    };
+    let said =
+        |state: DriveState| pts_text(&record, &plan, &[state], &style(400)).replace("   ", "");
+    let text = said(state.clone());
+    for words in [
+        "format-crypto · 1970-01-01 00:00 UTC",
+        "written 2.00 times its capacity in sequence (2 TB)",
+        "nothing written between that and the test",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let since = DriveState { host_written_bytes: Some(2_999_000_000_000), ..state.clone() };
+    assert!(said(since).contains("1 GB written between that and the test"));
+    let begun = DriveState { state: PreparationState::Begun, fill: None, ..state.clone() };
+    let text = said(begun);
+    assert!(text.contains("no end of it is recorded"), "{text}");
+    assert!(text.contains("not written in the last preparation"), "{text}");
+    let none = DriveState { purge: None, host_written_bytes: None, ..state.clone() };
+    let text = said(none);
+    assert!(text.contains("none in the last preparation"), "{text}");
+    assert!(text.contains("whether it was written between that and the test is not known"));
+    // Another namespace's state is not this one's.
+    let other = said(DriveState { nsid: 2, ..state });
+    assert!(other.contains("not known: nothing is recorded of one"), "{other}");
+}
+
+#[test]
+fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
+    let (mut record, _) = record("0/100 </script>", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
+    record.run.plan = "about = 'a test'\n[rounds]\n\
+         track = [{ point = '0/100 </script>', metric = 'iops' }]"
+        .into();
+    let (_, assessment) = common::virtual_machine();
+    let judged = Judged { record: &record, assessment: &assessment };
+    let run = PageRun { judged, unread: &[], prepared: &[] };
+    let text = page(&[run], &ClaimBook::default()).unwrap();
+    for words in [
+        "reached in round 6 of at most 25",
+        "Averages over rounds 2 to 6",
+        "Convergence to steady state",
+        "Measurement window",
+        "nothing is recorded of one",
+        "\"steady_in\":6",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    // ECharts itself speaks of none of these.
+    assert_eq!(text.matches("Rates and latencies over time").count(), 0);
+    assert!(!text.contains("0/100 </script>"));
+}
+
+#[test]
+fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
+    let (mut record, _) = record("p", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
+    record.run.plan = "[rounds]\ntrack = [{ point = 'p', metric = 'iops' }]".into();
+    let (shown, of) = drawn(&record, Kind::Grid);
+    assert_eq!((shown.measurements.len(), of), (1, vec![vec![1, 2, 3, 4, 5]]));
+    assert_eq!(shown.measurements[0].total[0].iops, Some(Estimate::bare(100.0)));
+    assert_eq!(drawn(&record, Kind::Course).0.measurements.len(), 6);
+    let found = tracks(&record, 3);
+    assert_eq!((found.len(), found[0].source), (1, 3));
+    assert_eq!(found[0].window.as_ref().map(|window| window.average), Some(100.0));
 }
 
 proptest! {

@@ -43,12 +43,26 @@ impl Store {
         serial: &str,
         nsid: u32,
     ) -> Result<Option<DriveState>, StoreError> {
+        self.drive_state_at(serial, nsid, i64::MAX)
+    }
+
+    /// The state that a namespace was in at a time, ns since 1970 UTC; `None`: it
+    /// had not been prepared by then.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn drive_state_at(
+        &self,
+        serial: &str,
+        nsid: u32,
+        at_ns: i64,
+    ) -> Result<Option<DriveState>, StoreError> {
         let newest = self
             .connection
             .query_row(
-                "SELECT body, run_id FROM drive_state WHERE serial = ?1 AND nsid = ?2
+                "SELECT body, run_id FROM drive_state WHERE serial = ?1 AND nsid = ?2 AND at_ns <= ?3
                  ORDER BY at_ns DESC, id DESC LIMIT 1",
-                params![serial, nsid],
+                params![serial, nsid, at_ns],
                 |row| Ok((row.get::<_, String>(0)?, row.get(1)?)),
             )
             .optional()

@@ -299,6 +299,9 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
     store.add_drive_state(&state(2, 9, PreparationState::Failed)).unwrap();
     assert_eq!(store.newest_drive_state("S1", 1).unwrap(), Some(done.clone()));
     assert_eq!(store.newest_drive_state("S1", 3).unwrap(), None);
+    let begun = state(1, 1, PreparationState::Begun);
+    assert_eq!(store.drive_state_at("S1", 1, 1).unwrap(), Some(begun));
+    assert_eq!(store.drive_state_at("S1", 1, 0).unwrap(), None);
     assert_eq!(store.newest_drive_state("S2", 1).unwrap(), None);
     let all = store.drive_states().unwrap();
     let order: Vec<_> = all.iter().map(|one| (one.nsid, one.at_ns)).collect();

@@ -171,7 +171,7 @@ impl Campaign<'_, '_> {
         let workload = preparing.how.workload()?;
         let asked = preparing.how.rounds()?;
         let own = record.measurements.iter().filter(|of| of.targets == [name]);
-        let found = Convergence::of(&asked, own);
+        let found = Convergence::of(&asked, record.host(), own);
         let rounds = Some(found.rounds()).filter(|rounds| *rounds > 0)?;
         Some(ConditionState { workload, rounds, steady_in: found.steady_in })
     }

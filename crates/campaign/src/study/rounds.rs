@@ -56,6 +56,9 @@ impl Study {
             let what = "a window of 2 or more, not more than most, and percents above 0";
             return Err(format!("rounds: {what} were expected"));
         }
+        if rounds.written_times.is_some_and(|times| times.is_nan() || times <= 0.0) {
+            return Err("rounds: written_times: a number above 0 was expected".into());
+        }
         if rounds.track.is_empty() {
             return Err("rounds: track: what has to be steady?".into());
         }

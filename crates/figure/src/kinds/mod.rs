@@ -1,8 +1,10 @@
 //! The kinds of figures, a module each.
 
 mod compare;
+mod course;
 mod grid;
 mod latency;
+mod rounds;
 mod scaling;
 mod sweep;
 mod time;
@@ -26,6 +28,9 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Grid | Kind::Grid3d => grid::figure(request, sources),
         Kind::Compare => compare::figure(request, sources),
         Kind::Scaling => scaling::figure(request, sources),
+        Kind::Course => course::figure(request, sources),
+        Kind::Convergence => rounds::convergence(request, sources),
+        Kind::Window => rounds::window(request, sources),
     }?;
     figure.notes.extend(reservations(&observations(request, sources)?, request));
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
@@ -43,6 +48,9 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
         Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
         Kind::Compare => format!("{} compared", metric("Rates and latencies")),
         Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
+        Kind::Course => "Rates over the whole run".to_owned(),
+        Kind::Convergence => "Convergence to steady state".to_owned(),
+        Kind::Window => "Measurement window".to_owned(),
     };
     match sources {
         [only] if !only.label.is_empty() => format!("{}: {what}", only.label),
@@ -74,7 +82,9 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
     let grid = grid::ACROSS;
     let tables = by_name(&shown, &names(&shown, request, &grid)).len();
-    if tables <= grid::MOST_PANELS && grid.iter().all(|option| most(option, &grid) > 1) {
+    if shown.iter().any(|one| one.measurement.round.is_some()) {
+        Kind::Convergence
+    } else if tables <= grid::MOST_PANELS && grid.iter().all(|option| most(option, &grid) > 1) {
         Kind::Grid
     } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth

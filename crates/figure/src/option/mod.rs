@@ -99,14 +99,14 @@ fn names(figure: &Figure) -> Vec<&str> {
 /// Panels side by side where there is room.
 const fn columns(figure: &Figure) -> usize {
     match figure.kind {
-        Kind::Time => 1,
+        Kind::Time | Kind::Course => 1,
         Kind::Grid
         | Kind::Grid3d
         | Kind::Latency
         | Kind::Blocksize
         | Kind::Compare
         | Kind::Scaling => 2,
-        Kind::Depth => 3,
+        Kind::Depth | Kind::Convergence | Kind::Window => 3,
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use iodyno_figure::{Figure, FigureError, Request, Source};
+use iodyno_figure::{Figure, FigureError, Metric, Request, Source, Track, TrackWindow};
 use iodyno_model::{
     Direction, DirectionResult, Estimate, Histogram, Measurement, Origin, Run, RunRecord, RunState,
     Window, Workload,
@@ -62,6 +62,40 @@ pub(crate) fn over_time(mut measurement: Measurement, seconds: u64) -> Measureme
         }
     }
     measurement
+}
+
+/// The same point in rounds with these IOPS; 0: it failed. With what was tracked of
+/// it, the window being the last five.
+pub(crate) fn in_rounds(rates: &[f64]) -> (Vec<Measurement>, Track) {
+    let one = |(round, iops): (usize, &f64)| {
+        let mut one = over_time(measurement("randwrite", 4096, 8, 1, *iops), 3);
+        one.name = "tracked".into();
+        one.round = Some(round as u32 + 1);
+        one.started_ns = Some(round as i64 * 10_000_000_000);
+        let result = &mut one.total[0];
+        result.direction = Direction::Write;
+        result.whole_bytes = Some(3 * 4096 * *iops as u64);
+        one
+    };
+    let last = rates.len() as u32;
+    let window = rates.len().checked_sub(5).map(|first| &rates[first..]);
+    let track = Track {
+        source: 0,
+        targets: vec!["nvme0n1".into()],
+        point: "tracked".into(),
+        metric: Metric::Iops,
+        values: rates.iter().map(|iops| Some(*iops).filter(|iops| *iops > 0.0)).collect(),
+        window: window.map(|values| TrackWindow {
+            rounds: last - 4..=last,
+            average: values.iter().sum::<f64>() / 5.0,
+            band_percent: 10.0,
+            fit_first: values[0],
+            fit_slope: (values[4] - values[0]) / 4.0,
+        }),
+        verdict: "The verdict.".into(),
+        words: "the words".into(),
+    };
+    (rates.iter().enumerate().map(one).collect(), track)
 }
 
 /// A run of these.

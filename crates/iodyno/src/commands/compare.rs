@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use iodyno_judge::RoundsPlan;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
-use iodyno_model::RunRecord;
+use iodyno_model::{Measurement, RunRecord};
 use iodyno_report::Compared;
 use iodyno_report::fleet::are_of_several_hosts;
 use iodyno_report::junit::compared_junit;
@@ -100,7 +101,15 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
     let mut record = loaded.record;
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {
-        record.measurements.retain(|of| of.name == name);
+        let plan = RoundsPlan::of(&record.run);
+        // Of a run in rounds what is tracked stays, too: it says which rounds count.
+        let is_tracked = |of: &Measurement| {
+            of.round.is_some() && plan.as_ref().is_some_and(|plan| plan.rounds.tracks(&of.name))
+        };
+        match record.measurements.iter().any(|of| of.name == name) {
+            true => record.measurements.retain(|of| of.name == name || is_tracked(of)),
+            false => record.measurements.clear(),
+        }
     }
     if record.measurements.is_empty() {
         names.sort();
@@ -125,6 +134,9 @@ fn nothing_in_common(comparison: &Comparison) -> String {
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         let shown = titles.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
         text.push_str(&format!("\n{}: {shown}{more}", facts.label));
+        if facts.without_window.is_some_and(|count| count > 0) {
+            text.push_str(", and rounds that are too few for a window");
+        }
     }
     text
 }

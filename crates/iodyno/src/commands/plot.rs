@@ -1,8 +1,11 @@
 //! `iodyno plot`.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
-use iodyno_figure::{Judged, Metric, Request, Source, figure, png, suggested, svg};
+use iodyno_figure::{Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
 use iodyno_model::{MetricJudgement, RunRecord, Validity};
+use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
 use crate::commands::judged_anew;
@@ -30,9 +33,16 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             label.clone_from(word);
         }
     }
-    let sources: Vec<Source<'_>> =
+    let whole: Vec<Source<'_>> =
         loaded.iter().map(|(label, record)| Source { label, record }).collect();
-    let request = request(context, arguments, &sources)?;
+    let kind = arguments.figure.unwrap_or_else(|| suggested(&arguments.filters, &whole));
+    let shown: Vec<_> = loaded.iter().map(|(_, record)| drawn(record, kind)).collect();
+    let request = request(context, arguments, kind, &whole, &shown)?;
+    let sources: Vec<Source<'_>> = whole
+        .iter()
+        .zip(&shown)
+        .map(|(source, (record, _))| Source { record, ..*source })
+        .collect();
     let figure = figure(&request, &sources).map_err(|error| Usage(error.to_string()))?;
     let (width, height) = arguments.size.unwrap_or_else(|| figure.size());
     let bytes = match picture {
@@ -56,18 +66,28 @@ fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
 }
 
-fn request(context: &Context, arguments: &Plot, sources: &[Source<'_>]) -> Result<Request> {
-    let kind = arguments.figure.unwrap_or_else(|| suggested(&arguments.filters, sources));
+/// What is judged are the runs themselves, whatever is `shown` of them.
+fn request(
+    context: &Context,
+    arguments: &Plot,
+    kind: Kind,
+    whole: &[Source<'_>],
+    shown: &[(Cow<'_, RunRecord>, Vec<Vec<usize>>)],
+) -> Result<Request> {
     let claims = context.claims(&[])?;
-    let mut judged = Vec::new();
-    for (source, Source { record, .. }) in sources.iter().enumerate() {
+    let (mut judged, mut rounds) = (Vec::new(), Vec::new());
+    for (source, (Source { record, .. }, (_, members))) in whole.iter().zip(shown).enumerate() {
+        rounds.extend(tracks(record, source));
         let assessed = judged_anew(record, &claims).measurements.into_iter();
-        judged.extend(assessed.map(|one| Judged {
-            source,
-            measurement: one.measurement,
-            validity: (one.validity != Validity::Valid).then(|| one.validity.label().to_owned()),
-            reservations: one.reasons.iter().map(|(rule, _)| rule.clone()).collect(),
-            ceilings: one.metrics.iter().filter_map(ceiling).collect(),
+        judged.extend(assessed.filter_map(|one| {
+            Some(Judged {
+                source,
+                measurement: members.iter().position(|of| of.contains(&one.measurement))?,
+                validity: (one.validity != Validity::Valid)
+                    .then(|| one.validity.label().to_owned()),
+                reservations: one.reasons.iter().map(|(rule, _)| rule.clone()).collect(),
+                ceilings: one.metrics.iter().filter_map(ceiling).collect(),
+            })
         }));
     }
     Ok(Request {
@@ -77,6 +97,7 @@ fn request(context: &Context, arguments: &Plot, sources: &[Source<'_>]) -> Resul
         title: arguments.title.clone(),
         xmax_ns: arguments.xmax,
         judged,
+        rounds,
         ..Request::new(kind)
     })
 }

@@ -11,6 +11,7 @@ use iodyno_report::page::{PageRun, is_page, page};
 
 use crate::arguments::Report;
 use crate::commands::judged_anew;
+use crate::commands::show::prepared;
 use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
@@ -26,13 +27,15 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
         let one = sources::load(context, word)?;
         let assessment = judged_anew(&one.record, &claims);
         let unread = one.problems.iter().map(Problem::to_string).collect();
-        loaded.push((one.record, assessment, unread));
+        let prepared = prepared(context, &one.record)?;
+        loaded.push((one.record, assessment, unread, prepared));
     }
     let runs: Vec<PageRun<'_>> = loaded
         .iter()
-        .map(|(record, assessment, unread): &(_, _, Vec<String>)| PageRun {
+        .map(|(record, assessment, unread, prepared): &(_, _, Vec<String>, _)| PageRun {
             judged: Judged { record, assessment },
             unread,
+            prepared,
         })
         .collect();
     let text = page(&runs, &claims)?;

@@ -2,16 +2,15 @@
 
 use anyhow::Result;
 use iodyno_campaign::Study;
-use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, Rounds, RunRecord, RunState};
+use iodyno_judge::{ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status};
+use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
-    scaling_text,
+    Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text, scaling_text,
 };
 use iodyno_store::Store;
 
@@ -133,17 +132,15 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
+    let plan = RoundsPlan::of(&record.run);
     // Rounds are the plan's own, or those that conditioned the drives before it.
-    let conditioned = |study: &Study| study.preparation.as_ref()?.rounds();
-    let scaling = study.as_ref().and_then(|study| study.scaling);
-    let study = study.and_then(|study| {
-        let rounds = study.rounds.clone().or_else(|| conditioned(&study))?;
-        Some((study, rounds))
-    });
+    let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
+    let rounds = plan.as_ref().map(|plan| plan.rounds.clone()).or(conditioned);
+    let scaling = study.and_then(|study| study.scaling);
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
-            document.rounds = study.as_ref().map(|(_, rounds)| TargetRounds::of(rounds, record));
+            document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
         Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
@@ -154,8 +151,8 @@ fn assessed(
                 RunState::Done => "iodyno show last says all of it",
                 _ => "iodyno resume goes on",
             };
-            let table = match &study {
-                Some((_, rounds)) => in_rounds(record, rounds, &style),
+            let table = match &rounds {
+                Some(rounds) => in_rounds(record, rounds, &style),
                 None => {
                     results_table(record, Some(&assessment), &style)
                         + &scaling
@@ -178,14 +175,15 @@ fn assessed(
         }
         Shape::Text => {
             let text = run_text(record, &assessment, status as u8, &style)?;
-            match &study {
-                Some((study, rounds)) if study.rounds.is_none() => {
-                    format!("{text}\n{}", rounds_text(record, rounds, &style))
-                }
-                Some((study, rounds)) => {
-                    let plan = RoundsPlan { rounds, about: &study.about, before: &study.before };
-                    let report = pts_text(record, &plan, &style);
-                    format!("{text}\n{report}\n{}", rounds_text(record, rounds, &style))
+            match &rounds {
+                Some(rounds) => {
+                    let report = match &plan {
+                        Some(plan) => {
+                            pts_text(record, plan, &prepared(context, record)?, &style) + "\n"
+                        }
+                        None => String::new(),
+                    };
+                    format!("{text}\n{report}{}", rounds_text(record, rounds, &style))
                 }
                 None => match scaling {
                     Some(asked) => format!("{text}{}", scaling_text(record, &asked, &style)),
@@ -195,6 +193,20 @@ fn assessed(
         }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// The states that the drives of a run were in when it began, as the store has them.
+pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<DriveState>> {
+    let mut states = Vec::new();
+    // What was measured elsewhere can be shown where there is no store.
+    let Ok(store) = context.store_to_read() else { return Ok(states) };
+    let namespaces = record.run.targets.iter().filter_map(|name| record.host()?.namespace(name));
+    for (drive, namespace) in namespaces {
+        if let (Some(serial), Some(nsid)) = (drive.serial.get(), namespace.nsid.get()) {
+            states.extend(store.drive_state_at(serial, *nsid, record.run.started_ns)?);
+        }
+    }
+    Ok(states)
 }
 
 /// Rounds in short, and a line for each point that came before or after them.

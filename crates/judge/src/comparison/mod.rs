@@ -17,8 +17,10 @@ use iodyno_stats::holm;
 
 use crate::assess::assess;
 use crate::claims::ClaimBook;
+use crate::convergence::{Convergence, RoundsPlan};
 use crate::exit_status::ExitStatus;
 use crate::facts::Question;
+use crate::window::{ByWindow, by_window};
 use difference::Group as Repetitions;
 use pairing::{Group, groups};
 use sample::Sample;
@@ -63,6 +65,9 @@ pub struct SideFacts {
     pub failed: usize,
     /// An earlier side that holds the same run, an index.
     pub same_as: Option<usize>,
+    /// Of runs in rounds, which are compared by their measurement windows: how
+    /// many have none; `None`: no run is in rounds.
+    pub without_window: Option<usize>,
 }
 
 /// A workload of one side alone.
@@ -151,12 +156,14 @@ pub struct Figure {
 }
 
 /// Holds runs against each other. Pure and deterministic.
-pub fn compare(sides: &[Side<'_>], claims: &ClaimBook) -> Comparison {
+pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
+    let records = |of: &Side<'a>| of.records.iter().map(|record| by_window(record)).collect();
+    let windows: Vec<Vec<ByWindow<'_>>> = sides.iter().map(records).collect();
     let mut samples = Vec::new();
     for (side, of) in sides.iter().enumerate() {
-        for record in &of.records {
+        for (record, window) in of.records.iter().zip(&windows[side]) {
             let question = Question { record, claims, baseline: None, expect: None };
-            samples.extend(Sample::all(side, record, &assess(&question)));
+            samples.extend(Sample::all(side, window, &assess(&question)));
         }
     }
     let groups = groups(samples);
@@ -192,7 +199,19 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
         failed: failed.count(),
         runs: side.records.iter().map(|record| record.run.clone()).collect(),
         same_as: sides[..at].iter().position(holds),
+        without_window: without_window(&side.records),
     }
+}
+
+/// How many of the runs in rounds have too few of them; `None`: none is in rounds.
+fn without_window(records: &[&RunRecord]) -> Option<usize> {
+    let has_window = |record: &&RunRecord| {
+        let plan = RoundsPlan::of(&record.run)?;
+        let found = Convergence::by_target(&plan.rounds, record);
+        Some(found.iter().any(|(_, of)| of.last.is_some()))
+    };
+    let have: Vec<bool> = records.iter().filter_map(has_window).collect();
+    (!have.is_empty()).then(|| have.iter().filter(|has| !**has).count())
 }
 
 /// Imported twice, a run has two ids.

@@ -10,6 +10,7 @@ use iodyno_model::{
 use super::point::{Key, directions, manner};
 use super::quantity::Quantity;
 use crate::compare::identity;
+use crate::window::ByWindow;
 
 /// One repetition of a workload.
 #[derive(Debug, Clone)]
@@ -28,15 +29,28 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Everything that `record` holds.
-    pub(super) fn all(side: usize, record: &'a RunRecord, judged: &Assessment) -> Vec<Self> {
+    /// Everything that a run holds, of rounds what they came to over their window.
+    pub(super) fn all(side: usize, window: &'a ByWindow<'_>, judged: &Assessment) -> Vec<Self> {
+        let record: &RunRecord = &window.record;
+        let in_rounds = window.of.iter().any(|of| of.len() > 1);
         // What several targets at once get is what was found for each alone.
         let searches =
             record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
         let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
         let mut singles = Vec::new();
         for (index, of) in record.measurements.iter().enumerate() {
-            let judged = judged.measurements.iter().find(|judged| judged.measurement == index);
+            let judged: Vec<_> = judged
+                .measurements
+                .iter()
+                .filter(|judged| window.of[index].contains(&judged.measurement))
+                .collect();
+            let mut reasons: Vec<(String, String)> = Vec::new();
+            for reason in judged.iter().flat_map(|judged| &judged.reasons) {
+                if !reasons.contains(reason) {
+                    reasons.push(reason.clone());
+                }
+            }
+            let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
                 record,
@@ -44,11 +58,12 @@ impl<'a> Sample<'a> {
                 place: place(record, of),
                 manner: manner(of),
                 jobs: vec![of],
-                validity: judged.map_or(Validity::Valid, |judged| judged.validity),
-                reasons: judged.map_or_else(Vec::new, |judged| judged.reasons.clone()),
+                validity: validity.unwrap_or(Validity::Valid),
+                reasons: reasons.clone(),
             }));
         }
-        let has_namesakes = |one: &Self| singles.iter().any(|other| one.is_namesake(other));
+        let has_namesakes =
+            |one: &Self| singles.iter().any(|other| one.is_namesake(other, in_rounds));
         let namesakes: Vec<bool> = singles.iter().map(has_namesakes).collect();
         let mut samples: Vec<Self> = Vec::new();
         for (mut single, has_namesakes) in singles.into_iter().zip(namesakes) {
@@ -63,12 +78,12 @@ impl<'a> Sample<'a> {
         samples
     }
 
-    /// Jobs of other names do the same at the same place and time: they are
-    /// told apart by name.
-    fn is_namesake(&self, other: &Self) -> bool {
+    /// Jobs of other names do the same at the same place and time, or in a plan in
+    /// rounds, where each has its part: they are told apart by name.
+    fn is_namesake(&self, other: &Self, in_rounds: bool) -> bool {
         let (one, two) = (self.first(), other.first());
         one.name != two.name
-            && at_once(one, two)
+            && (in_rounds || at_once(one, two))
             && self.key == other.key
             && self.place == other.place
     }

@@ -49,6 +49,7 @@ mod punted;
 mod qualifies;
 mod rate_cliff;
 mod shared_limit;
+mod steady_state_not_reached;
 mod steadystate_slope;
 mod submitter_saturated;
 mod tail_not_drives;
@@ -169,6 +170,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(other_io::OtherIo, "other-io"),
     listed!(counters_differ::CountersDiffer, "counters-differ"),
     listed!(not_steady::NotSteady, "not-steady"),
+    listed!(steady_state_not_reached::SteadyStateNotReached, "steady-state-not-reached"),
     listed!(rate_cliff::RULE, "rate-cliff"),
     listed!(tail_not_drives::RULE, "tail-not-drives"),
     listed!(steadystate_slope::RULE, "steadystate-slope"),

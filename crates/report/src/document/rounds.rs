@@ -17,6 +17,9 @@ pub struct TargetRounds {
     pub steady_in: Option<u32>,
     /// First and last round of the window; null: there are too few.
     pub window: Option<(u32, u32)>,
+    /// How often the tested range was written over by the end of the last round;
+    /// null: its size is not known.
+    pub written_times: Option<f64>,
     /// What is tracked.
     pub tracked: Vec<TrackedFigure>,
 }
@@ -58,6 +61,7 @@ impl TargetRounds {
             target: targets.join(" "),
             steady_in: found.steady_in,
             window: found.window(asked).map(|window| (*window.start(), *window.end())),
+            written_times: found.written_times.last().copied().and_then(finite),
             tracked: found.tracks.iter().map(|track| TrackedFigure::new(asked, track)).collect(),
         };
         Convergence::by_target(asked, record).into_iter().map(of_target).collect()

@@ -1,5 +1,6 @@
 //! The documents: a run, a list of drives, a list of runs, a list of rules.
 
+use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
 use iodyno_model::{Assessment, RunRecord};
 use schemars::JsonSchema;
@@ -220,7 +221,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
                 Measurement::new(measurement, judged)
             })
             .collect(),
-        rounds: None,
+        rounds: RoundsPlan::of(run).map(|plan| TargetRounds::of(&plan.rounds, record)),
         findings: assessment.findings.iter().map(Finding::from).collect(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),
         ruleset: assessment.ruleset.clone(),

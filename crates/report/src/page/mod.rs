@@ -9,6 +9,7 @@ mod data;
 mod latency;
 mod measurement;
 mod policy;
+mod rounds;
 mod run;
 mod summary;
 mod table;
@@ -17,7 +18,7 @@ mod together;
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
 use iodyno_judge::ClaimBook;
-use iodyno_model::Origin;
+use iodyno_model::{DriveState, Origin};
 
 use data::Data;
 use run::RunView;
@@ -35,6 +36,8 @@ pub struct PageRun<'a> {
     pub judged: Judged<'a>,
     /// What of its files could not be read, a sentence each.
     pub unread: &'a [String],
+    /// The states that its drives were in when it began.
+    pub prepared: &'a [DriveState],
 }
 
 /// In the head of every page, by which it is known as ours.

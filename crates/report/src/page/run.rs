@@ -6,6 +6,7 @@ use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord};
 use super::PageRun;
 use super::data::FigureView;
 use super::measurement::{MeasurementView, not_valid};
+use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
 use crate::text::drives::drives;
@@ -43,6 +44,8 @@ pub(super) struct RunView {
     pub(super) host: Vec<(&'static str, String)>,
     /// Block devices and their settings.
     pub(super) blocks: Option<Table>,
+    /// What came of a plan in rounds.
+    pub(super) rounds: Option<RoundsView>,
     /// All measurements in a line each.
     pub(super) summary: Option<Table>,
     /// Figures of several measurements.
@@ -87,15 +90,20 @@ pub(super) fn id(number: usize) -> String {
 
 impl RunView {
     pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize) -> Self {
-        let PageRun { judged, unread } = *run;
+        let PageRun { judged, unread, .. } = *run;
         let Judged { record, assessment } = judged;
         let host = record.host();
         let verdict = host.map(|_| verdict_words(assessment, judged.exit_status() as u8));
         let table = host.map(|host| drives(host, Some((record, assessment)), None));
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);
+        let rounds = RoundsView::new(run);
+        let mut figures = figures_of_run(record);
+        // Of rounds there are many alike: what they come to stands with them.
+        let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
+        figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
         let (alone, several): (Vec<_>, Vec<_>) =
-            figures_of_run(record).into_iter().partition(|(_, of)| of.len() == 1);
+            figures.into_iter().partition(|(_, of)| of.len() == 1);
         let view = |n: usize| {
             let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
             let figures = alone.iter().filter(|(_, of)| of[0] == n);
@@ -130,6 +138,7 @@ impl RunView {
                 .then(|| summary::measurements(record, assessment, element)),
             figures: several.iter().map(together).collect(),
             measurements: indices.map(view).collect(),
+            rounds,
             skipped: record.run.skipped.iter().map(skipped).collect(),
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),

@@ -15,7 +15,7 @@ pub(crate) struct GridColumn<'a> {
     /// Heading.
     pub(crate) heading: &'a str,
     /// 0 stays however narrow the terminal is; the highest goes first.
-    pub(super) priority: u8,
+    pub(crate) priority: u8,
     /// Numbers stand to the right.
     pub(crate) right: bool,
 }

@@ -3,32 +3,27 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_judge::RoundsPlan;
 use iodyno_model::{
-    BlockDevice, Bytes, Drive, EndReason, Host, LinkState, Measurement, Rounds, RunRecord,
+    BlockDevice, Bytes, Drive, DriveState, EndReason, Host, LinkState, Measurement,
+    PreparationState, Rounds, RunRecord, Workload,
 };
 
 use super::Style;
 use super::ink::Ink;
-use super::runs::{started, took};
+use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
 
-/// What a plan in rounds asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct RoundsPlan<'a> {
-    /// When its rounds are over.
-    pub rounds: &'a Rounds,
-    /// What it is about, in a line.
-    pub about: &'a str,
-    /// What it wants to be done to a drive before; empty: nothing.
-    pub before: &'a str,
-}
-
 /// The test, the device, what was done before and how it was set, in a line or
-/// a few each. It stands in front of [`super::rounds_text`].
-pub fn pts_text(record: &RunRecord, plan: &RoundsPlan<'_>, style: &Style) -> String {
-    let run = &record.run;
-    let line = |label: &str, items: Vec<String>| {
-        let items: Vec<String> = items.iter().map(|item| clean(item)).collect();
+/// a few each. It stands in front of [`super::rounds_text`]. `prepared` are the
+/// states that drives were in when the run began.
+pub fn pts_text(
+    record: &RunRecord,
+    plan: &RoundsPlan,
+    prepared: &[DriveState],
+    style: &Style,
+) -> String {
+    let line = |(label, items): (&str, Vec<String>)| {
         let hanging = Hanging {
             lead: Ink::Bold.paint(label, style.color),
             lead_width: label.len(),
@@ -40,8 +35,20 @@ pub fn pts_text(record: &RunRecord, plan: &RoundsPlan<'_>, style: &Style) -> Str
         };
         hanging.lines(&items)
     };
-    let mut text = line("Test", vec![run.plan_name.clone(), plan.about.into()]);
-    text += &line("Started", vec![format!("{} UTC", started(run)), format!("took {}", took(run))]);
+    pts_lines(record, plan, prepared).into_iter().map(line).collect()
+}
+
+/// The same as (what, items).
+pub(crate) fn pts_lines(
+    record: &RunRecord,
+    plan: &RoundsPlan,
+    prepared: &[DriveState],
+) -> Vec<(&'static str, Vec<String>)> {
+    let run = &record.run;
+    let mut lines: Vec<(&'static str, Vec<String>)> = vec![
+        ("Test", vec![run.plan_name.clone(), plan.about.clone()]),
+        ("Started", vec![format!("{} UTC", started(run)), format!("took {}", took(run))]),
+    ];
     let sources: BTreeSet<&str> = record
         .measurements
         .iter()
@@ -50,32 +57,120 @@ pub fn pts_text(record: &RunRecord, plan: &RoundsPlan<'_>, style: &Style) -> Str
         .collect();
     let mut software = vec![format!("iodyno {}", run.writer)];
     software.extend(sources.into_iter().map(str::to_owned));
-    text += &line("Software", software);
+    lines.push(("Software", software));
     for target in &run.targets {
-        text +=
-            &line("Device", record.host().map_or(Vec::new(), |host| device(host, target, record)));
+        lines.push((
+            "Device",
+            record.host().map_or(Vec::new(), |host| device(host, target, record)),
+        ));
     }
-    text += &line("Purge", vec!["not known: nothing is recorded of one".into()]);
-    let before = match plan.before {
-        "" => "the plan asks for nothing".into(),
-        before => format!("not known; the plan asks to {before}"),
-    };
-    text += &line("Conditioning", vec![before]);
-    text += &line("Settings", settings(&record.measurements));
-    let Rounds { most, window, excursion_percent, slope_percent, .. } = plan.rounds;
-    text += &line(
-        "Steady",
-        vec![
-            format!("window of {window} rounds, {most} rounds at most"),
-            format!("range at most {excursion_percent} % of the average"),
-            format!("rise of the line at most {slope_percent} % of it"),
-        ],
+    for target in &run.targets {
+        let before = Before::of(record, target, prepared);
+        let named = |mut items: Vec<String>| {
+            if run.targets.len() > 1 {
+                items.insert(0, target.clone());
+            }
+            items
+        };
+        lines.push(("Purge", named(before.purge())));
+        lines.push(("Conditioning", named(before.conditioning(&plan.before))));
+    }
+    lines.push(("Settings", settings(&record.measurements)));
+    let Rounds { most, window, excursion_percent, slope_percent, written_times, .. } = &plan.rounds;
+    let mut steady = vec![
+        "PTS 2.0.2, 2.1.24".into(),
+        format!("window of {window} rounds, {most} rounds at most"),
+        format!("range at most {excursion_percent} % of the average"),
+        format!("rise of the line at most {slope_percent} % of it"),
+    ];
+    steady.extend(
+        written_times.map(|times| format!("or the tested range written {times} times over")),
     );
+    lines.push(("Steady", steady));
     let stopped = record.measurements.iter().filter(|of| of.end == EndReason::Interrupted).count();
     if stopped > 0 {
-        text += &line("Pauses", vec![format!("stopped and taken up again {stopped} times")]);
+        lines.push(("Pauses", vec![format!("stopped and taken up again {stopped} times")]));
     }
-    text + &line("Not known", vec!["operator".into(), "form factor".into(), "media".into()])
+    let unknown = ["operator", "auditor", "form factor", "media", "major features"];
+    lines.push(("Not known", unknown.map(str::to_owned).into()));
+    for (_, items) in &mut lines {
+        items.iter_mut().for_each(|item| *item = clean(item));
+    }
+    lines
+}
+
+/// What a drive was put through before a run.
+struct Before<'a> {
+    state: Option<&'a DriveState>,
+    /// Bytes that hosts wrote to it from then to the run's start.
+    written_since: Option<u128>,
+}
+
+impl<'a> Before<'a> {
+    fn of(record: &RunRecord, target: &str, prepared: &'a [DriveState]) -> Self {
+        let namespace = record.host().and_then(|host| host.namespace(target));
+        let is_of = |state: &&DriveState| {
+            namespace.is_some_and(|(drive, namespace)| {
+                drive.serial.get() == Some(&state.serial)
+                    && namespace.nsid.get() == Some(&state.nsid)
+            })
+        };
+        let state = prepared.iter().find(is_of);
+        let now = namespace.and_then(|(drive, _)| Some(drive.health.get()?.host_written_bytes));
+        let then = state.and_then(|state| state.host_written_bytes);
+        Self { state, written_since: now.zip(then).and_then(|(now, then)| now.checked_sub(then)) }
+    }
+
+    fn purge(&self) -> Vec<String> {
+        let Some(state) = self.state else {
+            return vec!["not known: nothing is recorded of one".into()];
+        };
+        match state.purge {
+            Some(method) => vec![method.name().into(), self.when(state)],
+            None => vec!["none in the last preparation".into(), self.when(state)],
+        }
+    }
+
+    fn conditioning(&self, asked: &str) -> Vec<String> {
+        let asked = match asked {
+            "" => "the plan asks for nothing".to_owned(),
+            asked => format!("the plan asks to {asked}"),
+        };
+        let Some(state) = self.state else { return vec!["not known".into(), asked] };
+        let mut items = vec![match (state.fill, state.capacity_bytes) {
+            (Some(fill), Some(capacity)) if capacity > 0 => format!(
+                "written {:.2} times its capacity in sequence ({})",
+                fill.written_bytes as f64 / capacity as f64,
+                Bytes(fill.written_bytes).decimal(),
+            ),
+            (Some(fill), _) => {
+                format!("{} written in sequence", Bytes(fill.written_bytes).decimal())
+            }
+            (None, _) => "not written in the last preparation".into(),
+        }];
+        items.push(self.when(state));
+        items.push(match self.written_since {
+            Some(0) => "nothing written between that and the test, by the drive's own count".into(),
+            Some(bytes) => format!(
+                "{} written between that and the test, by the drive's own count",
+                Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal()
+            ),
+            None => "whether it was written between that and the test is not known".into(),
+        });
+        items.push(asked);
+        items
+    }
+
+    /// When, and whether it came to its end.
+    fn when(&self, state: &DriveState) -> String {
+        let at = format!("{} UTC", utc(state.at_ns));
+        match state.state {
+            PreparationState::Done => at,
+            PreparationState::Begun => format!("begun {at}, and no end of it is recorded"),
+            PreparationState::Interrupted => format!("stopped {at}, before its end"),
+            PreparationState::Failed => format!("FAILED {at}"),
+        }
+    }
 }
 
 fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
@@ -96,6 +191,7 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
     items.push(fact("model", drive.model.value()));
     items.push(fact("serial", drive.serial.value()));
     items.push(fact("firmware", drive.firmware.value()));
+    items.extend(drive.address.value().map(|address| format!("at {address}")));
     items.push(fact("capacity", drive.capacity.value().map(|bytes: Bytes| bytes.decimal())));
     items.extend(drive.transport.value());
     items.push(fact("link", link(host, drive)));
@@ -124,12 +220,23 @@ fn settings(measurements: &[Measurement]) -> Vec<String> {
         format!("threads {}", numbers(&mut workloads().map(|of| of.numjobs))),
         format!("outstanding I/Os of each {}", numbers(&mut workloads().map(|of| of.iodepth))),
     ];
-    let ranges: BTreeSet<u64> = workloads().filter_map(|of| of.size).collect();
-    items.extend(ranges.into_iter().map(|bytes| format!("range {}", Bytes(bytes).decimal())));
+    let range = |of: &Workload| match (of.size, of.options.get("size")) {
+        (Some(bytes), _) => format!("range {}", Bytes(bytes).decimal()),
+        (None, Some(size)) => match size.parse() {
+            Ok(bytes) => format!("range {}", Bytes(bytes).decimal()),
+            Err(_) => format!("range {size}"),
+        },
+        (None, None) => "range: the whole target".into(),
+    };
+    let ranges: BTreeSet<String> = workloads().map(range).collect();
+    items.extend(ranges);
     let times: BTreeSet<&str> =
         workloads().filter_map(|of| of.options.get("runtime")).map(String::as_str).collect();
     let times: Vec<&str> = times.into_iter().collect();
-    items.push(format!("time of a point {}", times.join(", ")));
+    items.push(match times.is_empty() {
+        true => "time of a point not known".into(),
+        false => format!("time of a point {}", times.join(", ")),
+    });
     let is_random = |of: &Measurement| of.workload.options.contains_key("refill_buffers");
     items.push(match measurements.iter().all(is_random) {
         true => "data: random, new for each write".into(),

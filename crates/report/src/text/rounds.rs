@@ -1,13 +1,12 @@
 //! Rounds: how what was tracked converged, the window, and the averages over it.
 
-use std::fmt::Write as _;
-
 use iodyno_judge::{Convergence, Track, figure, is_whole, limits};
 use iodyno_model::{Histogram, Measurement, Metric, Rounds, RunRecord, RunState};
 
 use super::Style;
 use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean, display_width};
 use crate::percentiles::percentiles;
@@ -35,19 +34,7 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
 }
 
 fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
-    let rounds = found.rounds();
-    let (ink, words) = match found.steady_in {
-        Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
-        None if over || rounds >= asked.most => {
-            (Ink::Bad, format!("NOT REACHED in {rounds} rounds"))
-        }
-        None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
-    };
-    let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
-    items.extend(found.window(asked).map(|window| {
-        let (first, last) = (window.start(), window.end());
-        format!("the window is rounds {first} to {last}")
-    }));
+    let (ink, words) = verdict_words(target, asked, found, over);
     let hanging = Hanging {
         lead: String::new(),
         lead_width: 0,
@@ -57,7 +44,36 @@ fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style:
         ink,
         color: style.color,
     };
-    hanging.lines(&items)
+    hanging.lines(&words)
+}
+
+/// Whether steady state was reached, how often the range was written by then, and
+/// which rounds are the window.
+pub(crate) fn verdict_words(
+    target: &str,
+    asked: &Rounds,
+    found: &Convergence,
+    over: bool,
+) -> (Ink, Vec<String>) {
+    let rounds = found.rounds();
+    let (ink, words) = match found.steady_in {
+        Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
+        None if over || rounds >= asked.most || found.full_in.is_some() => {
+            (Ink::Bad, format!("NOT REACHED in {}", counted(rounds as usize, "round")))
+        }
+        None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
+    };
+    let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
+    if let Some((times, most)) = found.written_times.last().zip(asked.written_times) {
+        items.push(format!(
+            "the tested range was written {times:.1} times over (the test ends at {most})"
+        ));
+    }
+    items.extend(found.window(asked).map(|window| {
+        let (first, last) = (window.start(), window.end());
+        format!("the window is rounds {first} to {last}")
+    }));
+    (ink, items)
 }
 
 /// A line for each round.
@@ -88,9 +104,23 @@ fn convergence(asked: &Rounds, found: &Convergence, style: &Style) -> String {
 
 /// What the window says of a tracked figure, with the line through it.
 fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> String {
+    let lead = format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
+    let hanging = Hanging {
+        lead_width: display_width(&lead),
+        lead: Ink::Bold.paint(&lead, style.color),
+        indent: display_width(&lead) + 2,
+        width: style.width,
+        separator: ", ",
+        ink: Ink::Plain,
+        color: style.color,
+    };
+    hanging.lines(&window_words(asked, found, track))
+}
+
+/// The same without what it is about.
+pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     let metric = track.tracked.metric;
-    let lead = format!("{} {}", clean(&track.tracked.point), name(&metric));
-    let items = match (&track.window, found.window(asked)) {
+    match (&track.window, found.window(asked)) {
         (Some(window), Some(rounds)) => {
             let verdict = match window.is_steady(limits(asked)) {
                 true => "steady",
@@ -120,22 +150,37 @@ fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> 
             ]
         }
         _ => vec![format!("fewer than {} rounds in a row are known", asked.window)],
-    };
-    let hanging = Hanging {
-        lead_width: display_width(&lead),
-        lead: Ink::Bold.paint(&lead, style.color),
-        indent: display_width(&lead) + 2,
-        width: style.width,
-        separator: ", ",
-        ink: Ink::Plain,
-        color: style.color,
-    };
-    hanging.lines(&items)
+    }
 }
 
 /// Each point's averages over the window; its longest latency is that of all of it.
 fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement], style: &Style) -> String {
-    let Some(window) = found.window(asked) else { return String::new() };
+    let Some((heading, rows)) = average_cells(asked, found, all) else { return String::new() };
+    format!("{heading}\n{}", grid(&AVERAGES, &rows, style, style.wide).text)
+}
+
+/// Columns of [`average_cells`].
+pub(crate) const AVERAGES: [GridColumn<'static>; 6] = {
+    const fn column(heading: &'static str, priority: u8, right: bool) -> GridColumn<'static> {
+        GridColumn { heading, priority, right }
+    }
+    [
+        column("POINT", 0, false),
+        column("IOPS", 0, true),
+        column("BANDWIDTH", 1, true),
+        column("MEAN LATENCY", 2, true),
+        column("99.999 %", 4, true),
+        column("LONGEST", 3, true),
+    ]
+};
+
+/// What they are averages over, and a row for each point; `None`: no window.
+pub(crate) fn average_cells(
+    asked: &Rounds,
+    found: &Convergence,
+    all: &[&Measurement],
+) -> Option<(String, Vec<Vec<GridCell>>)> {
+    let window = found.window(asked)?;
     let within: Vec<&&Measurement> =
         all.iter().filter(|of| of.round.is_some_and(|round| window.contains(&round))).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -175,29 +220,16 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement], style: &S
             .into()
         })
         .collect();
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
-    let columns = [
-        column("POINT", 0, false),
-        column("IOPS", 0, true),
-        column("BANDWIDTH", 1, true),
-        column("MEAN LATENCY", 2, true),
-        column("99.999 %", 4, true),
-        column("LONGEST", 3, true),
-    ];
-    let mut text = String::new();
     let (first, last) = (window.start(), window.end());
-    let _ = match found.steady_in {
-        Some(_) => writeln!(text, "Averages over rounds {first} to {last}"),
-        None => writeln!(text, "Averages over rounds {first} to {last}, NOT IN STEADY STATE"),
-    };
-    text + &grid(&columns, &rows, style, style.wide).text
+    let doubt = if found.steady_in.is_some() { "" } else { ", NOT IN STEADY STATE" };
+    Some((format!("Averages over rounds {first} to {last}{doubt}"), rows))
 }
 
 fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
 }
 
-const fn name(metric: &Metric) -> &'static str {
+pub(crate) const fn name(metric: &Metric) -> &'static str {
     match metric {
         Metric::Bandwidth => "bandwidth",
         Metric::Iops => "IOPS",

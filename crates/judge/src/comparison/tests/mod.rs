@@ -1,6 +1,7 @@
 //! Runs for comparisons, and what comes of them.
 
 mod limits;
+mod rounds;
 mod rows;
 mod statistics;
 

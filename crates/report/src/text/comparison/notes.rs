@@ -28,6 +28,7 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     for text in reservations(comparison, names) {
         out.push_str(&hanging("*", 2, Ink::Doubt, style).lines(&[text]));
     }
+    out.extend(of_rounds(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
     out.extend(words_for_real(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     for (side, name) in names.iter().enumerate() {
         let has = |order| cells(comparison).any(|(_, at, cell)| at == side && cell.order == order);
@@ -50,6 +51,27 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     why_not.dedup();
     out.extend(why_not.iter().map(|why| say(Ink::Dim, format!("Not compared: {why}."))));
     out
+}
+
+/// What is compared of runs in rounds.
+fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
+    let without: Vec<Option<usize>> =
+        comparison.sides.iter().map(|side| side.without_window).collect();
+    let mut said = Vec::new();
+    if without.iter().any(Option::is_some) {
+        said.push(
+            "Of a run in rounds the averages over its measurement window are compared, as one \
+             repetition: rounds follow each other on one drive in one state, and say nothing of \
+             how far two runs are apart by chance."
+                .to_owned(),
+        );
+    }
+    for (name, without) in names.iter().zip(without) {
+        let Some(count) = without.filter(|count| *count > 0) else { continue };
+        let runs = counted(count, "run");
+        said.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
+    }
+    said
 }
 
 /// The reservations of each side; of one rule, the first of its sentences

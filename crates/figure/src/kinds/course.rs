@@ -1,0 +1,159 @@
+//! A whole run, one measurement behind the other: what a drive does while it is
+//! written, over time and over what was written to it.
+
+use iodyno_model::{Measurement, Window};
+
+use super::time::whole;
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+use crate::observation::{Observation, common, observations};
+use crate::{FigureError, Metric, Quantity, Request, Source};
+
+/// Points of a panel, roughly: more than a picture can show.
+const POINTS: f64 = 1500.0;
+
+/// One line of the figure: a direction of a measurement.
+struct Stretch<'a> {
+    name: String,
+    one: Observation<'a>,
+    /// From the start of its run to its own, ns.
+    start_ns: f64,
+    /// Bytes that its run had written by then.
+    written_bytes: f64,
+}
+
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let shown = observations(request, sources)?;
+    let stretches = stretches(&shown, sources);
+    if stretches.is_empty() {
+        return Err(FigureError::Nothing(
+            "no measurement has a series over time and the time at which it started".into(),
+        ));
+    }
+    let metric = match request.metric {
+        Some(metric @ (Metric::Iops | Metric::Bandwidth)) => metric,
+        // I/Os of different sizes are not added up.
+        _ if shown.iter().any(|one| one.option("bs") != shown[0].option("bs")) => Metric::Bandwidth,
+        _ => Metric::Iops,
+    };
+    let rate = |window: &Window| match metric {
+        Metric::Bandwidth => window.bytes_per_s(),
+        _ => window.iops(),
+    };
+    let ends = stretches.iter().map(|one| one.start_ns + length_ns(one.one.measurement));
+    let end_ns = ends.fold(0.0, f64::max);
+    let step_ns = end_ns / POINTS;
+    let drawn = |y: &dyn Fn(&Window) -> Option<f64>, over_time: bool| {
+        let line = |stretch: &Stretch<'_>| {
+            let points = stretch.points(step_ns, y, over_time);
+            (!points.is_empty()).then(|| Series {
+                name: stretch.name.clone(),
+                detail: String::new(),
+                form: Form::Line(Stroke::Solid),
+                points,
+            })
+        };
+        stretches.iter().filter_map(line).collect::<Vec<Series>>()
+    };
+    let axis = |name: String, quantity, scale| Axis { name, quantity, scale, end: None };
+    let time = || Axis {
+        end: Some(request.xmax_ns.map_or(end_ns, |ns| ns as f64)),
+        ..axis("Time".into(), Quantity::Time, Scale::Linear)
+    };
+    let mut panels = Vec::new();
+    let mut panel = |x: Axis, y: (String, Quantity), series: Vec<Series>| {
+        let scale = match y.1 {
+            Quantity::Latency => super::latency_scale(&series),
+            _ => Scale::Linear,
+        };
+        if !series.is_empty() {
+            let y = axis(y.0, y.1, scale);
+            panels.push(Panel { title: String::new(), x, y, content: Content::Series(series) });
+        }
+    };
+    let rate_axis = || (metric.name(), metric.quantity());
+    panel(time(), rate_axis(), drawn(&rate, true));
+    let written = axis("Written so far".into(), Quantity::Data, Scale::Linear);
+    panel(written, rate_axis(), drawn(&rate, false));
+    let latency = (Metric::Mean.name(), Quantity::Latency);
+    panel(time(), latency, drawn(&Window::latency_mean_ns, true));
+    let subtitle = common(&shown);
+    let notes = match stretches.iter().any(|one| one.start_ns > 0.0) {
+        true => vec!["Each measurement stands where it was in its run.".to_owned()],
+        false => Vec::new(),
+    };
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+/// What has a series and says when it began, in order of time.
+fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stretch<'a>> {
+    let several = sources.len() > 1;
+    let mut all: Vec<Stretch<'a>> = shown
+        .iter()
+        .filter_map(|one| {
+            let of = one.measurement;
+            let run = &sources.get(one.source())?.record.measurements;
+            // One target's course is not another's.
+            let beside = || run.iter().filter(|other| other.targets == of.targets);
+            let began = beside().filter_map(|other| other.started_ns).min()?;
+            let before = beside().filter(|other| other.started_ns < of.started_ns);
+            let written = before.map(bytes_written).sum::<u64>();
+            let mut words: Vec<&str> = Vec::new();
+            words.extend(several.then_some(one.label));
+            words.push(&of.name);
+            words.extend((of.total.len() > 1).then(|| one.result.direction.name()));
+            (!one.result.series.windows().is_empty()).then(|| Stretch {
+                name: words.join(" "),
+                one: *one,
+                start_ns: (of.started_ns.unwrap_or(began) - began) as f64,
+                written_bytes: written as f64,
+            })
+        })
+        .collect();
+    all.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
+    all
+}
+
+fn bytes_written(of: &Measurement) -> u64 {
+    let result = of.result(iodyno_model::Direction::Write);
+    result.and_then(|result| result.whole_bytes.or(result.bytes)).unwrap_or(0)
+}
+
+fn length_ns(of: &Measurement) -> f64 {
+    let windows = of.total.iter().filter_map(|result| result.series.windows().last());
+    windows.map(|last| (last.start_ns + last.duration_ns) as f64).fold(0.0, f64::max)
+}
+
+impl Stretch<'_> {
+    /// Its windows, joined to `step_ns` each at least, at their middles.
+    fn points(
+        &self,
+        step_ns: f64,
+        y: &dyn Fn(&Window) -> Option<f64>,
+        over_time: bool,
+    ) -> Vec<Point> {
+        let mut points = Vec::new();
+        let (mut joined, mut written): (Option<Window>, f64) = (None, 0.0);
+        let windows = whole(self.one.result.series.windows());
+        for (at, window) in windows.iter().enumerate() {
+            let whole = match joined.take() {
+                Some(mut before) => {
+                    before.absorb(window);
+                    before
+                }
+                None => *window,
+            };
+            if (whole.duration_ns as f64) < step_ns && at + 1 < windows.len() {
+                joined = Some(whole);
+                continue;
+            }
+            let bytes = whole.bytes.unwrap_or(0) as f64;
+            let x = match over_time {
+                true => self.start_ns + whole.start_ns as f64 + whole.duration_ns as f64 / 2.0,
+                false => self.written_bytes + written + bytes / 2.0,
+            };
+            written += bytes;
+            points.extend(y(&whole).filter(|y| y.is_finite()).map(|y| Point::new(x, y)));
+        }
+        points
+    }
+}

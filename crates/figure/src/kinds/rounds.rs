@@ -1,0 +1,184 @@
+//! Rounds until a drive is steady: what is tracked over all of them, and over
+//! the measurement window, as the SNIA PTS draws both.
+
+use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+use crate::observation::{common, observations};
+use crate::{FigureError, Quantity, Request, Source, Track, TrackWindow};
+
+/// More panels than this are no figure.
+const MOST_PANELS: usize = 12;
+
+/// Each tracked figure over all rounds.
+pub(super) fn convergence(
+    request: &Request,
+    sources: &[Source<'_>],
+) -> Result<Figure, FigureError> {
+    let tracks = tracks(request, sources)?;
+    let mut notes: Vec<String> = Vec::new();
+    for track in &tracks {
+        let verdict = titled(track.verdict.clone(), track, &tracks, sources, false);
+        if !notes.contains(&verdict) {
+            notes.push(verdict);
+        }
+    }
+    if tracks.iter().any(|track| track.window.is_some()) {
+        notes.push("Ringed: the measurement window.".into());
+    }
+    let panel = |track: &&Track| {
+        let rounds = (1..).map(f64::from).zip(&track.values);
+        let rounds: Vec<(f64, Option<f64>)> = rounds.map(|(x, y)| (x, *y)).collect();
+        let mut series = measured("each round", &rounds);
+        series.extend(track.window.as_ref().map(|window| Series {
+            name: "each round".into(),
+            detail: "window".into(),
+            form: Form::Highlight,
+            points: points(rounds.iter().filter(|(x, _)| {
+                let (first, last) = (window.rounds.start(), window.rounds.end());
+                (f64::from(*first)..=f64::from(*last)).contains(x)
+            })),
+        }));
+        let end = Some(track.values.len() as f64 + 1.0);
+        Panel {
+            title: titled(String::new(), track, &tracks, sources, true),
+            x: Axis { end, ..axis("Round", Quantity::Count, Scale::Linear) },
+            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            content: Content::Series(series),
+        }
+    };
+    finished(request, sources, tracks.iter().map(panel).collect(), notes)
+}
+
+/// Each tracked figure over the window: its average, how far from it values may
+/// lie, and the line through them.
+pub(super) fn window(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let mut tracks = tracks(request, sources)?;
+    tracks.retain(|track| track.window.is_some());
+    if tracks.is_empty() {
+        return Err(FigureError::Nothing("there are too few rounds for a window".into()));
+    }
+    let notes =
+        tracks.iter().map(|track| titled(track.words.clone(), track, &tracks, sources, true));
+    let notes = notes.map(|note| format!("{note}.")).collect();
+    let panels = tracks.iter().filter_map(|track| {
+        let window = track.window.as_ref()?;
+        let title = titled(String::new(), track, &tracks, sources, true);
+        Some(Panel {
+            title,
+            x: axis(
+                "Round",
+                Quantity::Count,
+                Scale::Categories(window.rounds.clone().map(|round| round.to_string()).collect()),
+            ),
+            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            content: Content::Series(lines(track, window)),
+        })
+    });
+    let panels = panels.collect();
+    finished(request, sources, panels, notes)
+}
+
+fn lines(track: &Track, window: &TrackWindow) -> Vec<Series> {
+    let rounds: Vec<(f64, Option<f64>)> = window
+        .rounds
+        .clone()
+        .enumerate()
+        .map(|(at, round)| (at as f64, track.values.get(round as usize - 1).copied().flatten()))
+        .collect();
+    let last = rounds.len().saturating_sub(1) as f64;
+    let line = |name: &str, form, from: f64, to: f64| Series {
+        name: name.into(),
+        detail: String::new(),
+        form,
+        points: vec![Point::new(0.0, from), Point::new(last, to)],
+    };
+    let mut series = measured("each round", &rounds);
+    let average = window.average;
+    series.push(line("average", Form::Line(Stroke::Solid), average, average));
+    let fitted = (window.fit_first, window.fit_first + window.fit_slope * last);
+    series.push(line("best line", Form::Line(Stroke::Dashed), fitted.0, fitted.1));
+    let (low, high) = (100.0 - window.band_percent, 100.0 + window.band_percent);
+    let band = format!("{high} % and {low} % of the average");
+    for percent in [high, low] {
+        let at = average * percent / 100.0;
+        series.push(line(&band, Form::Guide, at, at));
+    }
+    series
+}
+
+/// What is tracked of what the request admits.
+fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Track>, FigureError> {
+    let shown = observations(request, sources)?;
+    let is_shown = |track: &&Track| {
+        let mut own = shown.iter().filter(|one| one.source() == track.source);
+        request.metric.is_none_or(|metric| metric == track.metric)
+            && own.any(|one| {
+                one.measurement.name == track.point && one.measurement.targets == track.targets
+            })
+    };
+    let tracks: Vec<&Track> = request.rounds.iter().filter(is_shown).collect();
+    match tracks.len() {
+        0 => Err(FigureError::Nothing(
+            "nothing of it was tracked over rounds (iodyno sweep snia-iops measures in rounds)"
+                .into(),
+        )),
+        1..=MOST_PANELS => Ok(tracks),
+        several => Err(FigureError::TooMany { what: format!("{several} tracked figures") }),
+    }
+}
+
+/// `words` behind what they are about: the run and the target where there are
+/// several, and the point.
+fn titled(
+    words: String,
+    track: &Track,
+    tracks: &[&Track],
+    sources: &[Source<'_>],
+    with_point: bool,
+) -> String {
+    let mut of: Vec<String> = Vec::new();
+    if tracks.iter().any(|other| other.source != track.source) {
+        of.extend(sources.get(track.source).map(|source| source.label.to_owned()));
+    }
+    if tracks.iter().any(|other| other.targets != track.targets) {
+        of.push(track.targets.join(" "));
+    }
+    if with_point {
+        of.push(track.point.clone());
+    }
+    of.extend(Some(words).filter(|words| !words.is_empty()));
+    of.join(": ")
+}
+
+fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
+    Axis { name: name.into(), quantity, scale, end: None }
+}
+
+fn points<'p>(rounds: impl Iterator<Item = &'p (f64, Option<f64>)>) -> Vec<Point> {
+    rounds.filter_map(|(x, y)| Some(Point::new(*x, (*y).filter(|y| y.is_finite())?))).collect()
+}
+
+/// Lines through what was measured; where a round has no value there is none.
+fn measured(name: &str, rounds: &[(f64, Option<f64>)]) -> Vec<Series> {
+    let stretches = rounds.split(|(_, y)| y.is_none_or(|y| !y.is_finite()));
+    let series = stretches.filter(|stretch| !stretch.is_empty()).map(|stretch| Series {
+        name: name.into(),
+        detail: String::new(),
+        form: Form::Marked,
+        points: points(stretch.iter()),
+    });
+    series.collect()
+}
+
+fn finished(
+    request: &Request,
+    sources: &[Source<'_>],
+    panels: Vec<Panel>,
+    notes: Vec<String>,
+) -> Result<Figure, FigureError> {
+    let shown = observations(request, sources)?;
+    let is_tracked = |name: &str| request.rounds.iter().any(|track| track.point == name);
+    let tracked: Vec<_> =
+        shown.into_iter().filter(|one| is_tracked(&one.measurement.name)).collect();
+    let subtitle = common(&tracked);
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}

@@ -1,0 +1,85 @@
+//! Rounds: what the SNIA PTS wants to be reported, how each target came to its
+//! steady state, and the averages over the window.
+
+use iodyno_figure::{Kind, figures_of_rounds};
+use iodyno_judge::{Convergence, RoundsPlan, is_whole};
+use iodyno_model::{JudgedMeasurement, Measurement, RunState};
+
+use super::PageRun;
+use super::data::FigureView;
+use super::measurement::not_valid;
+use super::table::{Cell, Table};
+use crate::rounds::{drawn, tracks};
+use crate::text::pts::pts_lines;
+use crate::text::rounds::{AVERAGES, average_cells, name, verdict_words, window_words};
+use crate::text::words::clean;
+
+/// A run in rounds as the template lays it out.
+#[derive(Debug)]
+pub(super) struct RoundsView {
+    /// What is to be reported of the test: (what, value).
+    pub(super) report: Vec<(&'static str, String)>,
+    /// Each target.
+    pub(super) targets: Vec<TargetView>,
+    /// What was tracked, the window, and the sweeps over it.
+    pub(super) figures: Vec<FigureView>,
+}
+
+/// The rounds on a target.
+#[derive(Debug)]
+pub(super) struct TargetView {
+    /// Whether steady state was reached.
+    pub(super) verdict: Cell,
+    /// What the window says of each tracked figure: (figure, words).
+    pub(super) windows: Vec<(String, String)>,
+    /// Each point's averages over the window.
+    pub(super) averages: Option<(String, Table)>,
+}
+
+impl RoundsView {
+    /// `None` where the run is not one in rounds.
+    pub(super) fn new(run: &PageRun<'_>) -> Option<Self> {
+        let record = run.judged.record;
+        let plan = RoundsPlan::of(&record.run)?;
+        let joined = |items: Vec<String>| items.join(" · ");
+        let lines = pts_lines(record, &plan, run.prepared);
+        let (window, _) = drawn(record, Kind::Grid);
+        let in_rounds = |judged: &&JudgedMeasurement| {
+            record.measurements.get(judged.measurement).is_some_and(|of| of.round.is_some())
+        };
+        let judged: Vec<_> = run.judged.assessment.measurements.iter().filter(in_rounds).collect();
+        let figures = figures_of_rounds(record, &tracks(record, 0), &window);
+        Some(Self {
+            report: lines.into_iter().map(|(what, items)| (what, joined(items))).collect(),
+            targets: Convergence::by_target(&plan.rounds, record)
+                .into_iter()
+                .map(|(targets, found)| TargetView::new(run, &plan, targets, &found))
+                .collect(),
+            figures: figures
+                .iter()
+                .map(|figure| FigureView::new(figure, not_valid(&judged)))
+                .collect(),
+        })
+    }
+}
+
+impl TargetView {
+    fn new(run: &PageRun<'_>, plan: &RoundsPlan, targets: &[String], found: &Convergence) -> Self {
+        let record = run.judged.record;
+        let over = record.run.state == RunState::Done;
+        let (ink, words) = verdict_words(&targets.join(" "), &plan.rounds, found, over);
+        let windows = found.tracks.iter().map(|track| {
+            let figure = format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
+            (figure, window_words(&plan.rounds, found, track).join(", "))
+        });
+        let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
+        let all: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
+        let averages = average_cells(&plan.rounds, found, &all);
+        Self {
+            verdict: Cell::mark(&words.join("; "), ink),
+            windows: windows.collect(),
+            averages: averages
+                .map(|(heading, rows)| (heading, Table::of_grid(&AVERAGES, rows).without_empty(1))),
+        }
+    }
+}
