@@ -3,6 +3,7 @@
 //! A campaign names no load generator: it is handed one. It prints nothing:
 //! it tells a watcher.
 
+mod adapting;
 mod adaptive;
 mod bench;
 mod budget;
@@ -23,9 +24,11 @@ mod so_far;
 mod steady;
 mod steps;
 mod study;
+mod tail;
 mod watch;
 mod written;
 
+pub use adapting::Adapting;
 pub use budget::Budget;
 pub use error::CampaignError;
 pub use execute::{Options, Tools, carry_out, now_ns};

@@ -83,7 +83,7 @@ impl Watcher for Display {
                 let took = format_duration_ns(*elapsed_ns as f64);
                 self.say(&format!("{target}: purged ({}) in {took}", method.name()));
             }
-            Event::Interval { .. } => {}
+            Event::Interval { .. } | Event::Predicted(_) => {}
             Event::Warning(warning) => self.say(warning),
             Event::Progress(progress) => self.show(progress_line(progress)),
             Event::Done(measurement) => {

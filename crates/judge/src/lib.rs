@@ -26,6 +26,7 @@ mod limiter;
 mod links;
 mod place;
 mod rules;
+mod tail;
 #[cfg(test)]
 mod testing;
 
@@ -39,3 +40,4 @@ pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, rules};
+pub use tail::tail;

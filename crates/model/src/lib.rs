@@ -19,6 +19,7 @@ mod latency;
 mod layer;
 mod link;
 mod measurement;
+mod outlook;
 mod rounds;
 mod run;
 mod series;
@@ -46,6 +47,7 @@ pub use measurement::{
     Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
     SplitLatency, WrittenShare, WrittenState,
 };
+pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{Rounds, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};

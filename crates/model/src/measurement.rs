@@ -218,6 +218,9 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
+    #[serde(default)]
+    pub p99_precision_asked: Option<f64>,
 }
 
 /// Whether blocks were ever written.

@@ -6,6 +6,7 @@
 
 use crate::autocorrelation::integrated_time;
 use crate::batch_means::{is_long_enough, mean_interval};
+use crate::quantile_interval::QuantileInterval;
 use crate::steady::Steady;
 
 /// Each look comes this many times later than the one before.
@@ -28,6 +29,9 @@ pub enum Rule {
         relative_half_width: f64,
         /// Level of the interval, 0.95 for 95 %.
         level: f64,
+        /// Half the width of the 99 % percentile's interval as a share of it, where that is asked
+        /// for, too.
+        p99_relative_half_width: Option<f64>,
         /// Time of the first look, in seconds.
         min_seconds: f64,
         /// Time at which the measurement ends whatever was reached, in seconds.
@@ -52,7 +56,8 @@ pub enum Decision {
 pub enum StopReason {
     /// The fixed time is over.
     TimeReached,
-    /// The interval of the mean is reliable and as narrow as asked.
+    /// The interval of the mean is reliable and as narrow as asked; so is that of the 99 %
+    /// percentile where it was asked for.
     PrecisionReached,
     /// It was steady for as long as asked.
     SteadyReached,
@@ -86,6 +91,18 @@ impl Stopper {
     /// Too few samples or some that are not finite never reach a precision; a time that is not a
     /// number is not a reason to stop.
     pub fn observe(&mut self, elapsed_s: f64, samples: &[f64]) -> Decision {
+        self.observe_with(elapsed_s, samples, |_| None)
+    }
+
+    /// As [`Self::observe`], where the rule may ask for the 99 % percentile: `p99` says it with its
+    /// interval at a level, of all latencies so far; it is called at looks only, and only once the
+    /// mean is known.
+    pub fn observe_with(
+        &mut self,
+        elapsed_s: f64,
+        samples: &[f64],
+        p99: impl FnOnce(f64) -> Option<QuantileInterval>,
+    ) -> Decision {
         if elapsed_s.is_nan() || elapsed_s < self.next_look_s {
             return Decision::Continue;
         }
@@ -95,12 +112,23 @@ impl Stopper {
                 Decision::Stop(StopReason::SteadyReached)
             }
             Rule::Steady(_) => Decision::Continue,
-            Rule::Precision { relative_half_width, level, max_seconds, .. } => {
+            Rule::Precision {
+                relative_half_width,
+                level,
+                p99_relative_half_width,
+                max_seconds,
+                ..
+            } => {
                 let reached = may_be_reliable(samples)
                     && mean_interval(samples, level).is_some_and(|interval| {
                         interval.reliable && interval.relative_half_width() <= relative_half_width
                     });
-                if reached {
+                let tail_reached = || {
+                    p99_relative_half_width.is_none_or(|asked| {
+                        p99(level).is_some_and(|found| found.relative_half_width() <= asked)
+                    })
+                };
+                if reached && tail_reached() {
                     return Decision::Stop(StopReason::PrecisionReached);
                 }
                 if elapsed_s >= max_seconds {
@@ -132,6 +160,7 @@ mod tests {
     const CHECK: Rule = Rule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
+        p99_relative_half_width: None,
         min_seconds: 5.0,
         max_seconds: 10.0,
     };
@@ -165,10 +194,31 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_that_is_asked_for_keeps_a_quiet_series_going() {
+        let rule = Rule::Precision {
+            relative_half_width: 0.01,
+            level: 0.95,
+            p99_relative_half_width: Some(0.1),
+            min_seconds: 5.0,
+            max_seconds: 10.0,
+        };
+        let p99 = |half: f64| QuantileInterval { value: 1.0, low: 1.0 - half, high: 1.0 + half };
+        let quiet = [1.0; 100];
+        let mut stopper = Stopper::new(rule);
+        assert_eq!(stopper.observe_with(5.0, &quiet[..50], |_| None), Decision::Continue);
+        assert_eq!(stopper.observe_with(7.1, &quiet[..71], |_| Some(p99(0.2))), Decision::Continue);
+        let known = Decision::Stop(StopReason::PrecisionReached);
+        assert_eq!(stopper.clone().observe_with(10.0, &quiet, |_| Some(p99(0.1))), known);
+        let out_of_time = Decision::Stop(StopReason::MaxTime);
+        assert_eq!(stopper.observe_with(10.0, &quiet, |_| Some(p99(0.2))), out_of_time);
+    }
+
+    #[test]
     fn strange_rules_and_samples_end_without_panic() {
         let rule = |min_seconds, max_seconds| Rule::Precision {
             relative_half_width: 0.01,
             level: 2.0,
+            p99_relative_half_width: None,
             min_seconds,
             max_seconds,
         };

@@ -12,6 +12,7 @@ fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
     let mut stopper = Stopper::new(Rule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
+        p99_relative_half_width: None,
         min_seconds: 5.0,
         max_seconds,
     });

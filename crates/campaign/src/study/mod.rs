@@ -11,11 +11,16 @@ use serde::{Deserialize, Serialize};
 
 mod bench_fio;
 mod order;
+mod outlook;
 mod rounds;
 mod scale;
+mod surface;
 
 use crate::plan::{FORMAT, PlanError, Stop, StopForm};
 use order::{Axis, cells, refinement};
+
+pub(crate) use outlook::{known, outlook};
+pub(crate) use surface::{Known, Surface};
 
 /// A study: what is measured at which points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +44,12 @@ pub struct Study {
     /// Points that write may end early: what is asked is the drive as it is just now.
     #[serde(default)]
     pub fresh: bool,
+    /// Points that measured neighbours bound are predicted in place of being measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adaptive: bool,
+    /// The best point whose 99 % percentile keeps to this time is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_bound: Option<String>,
     /// How often all of them are measured, one time after the other.
     #[serde(default = "once")]
     pub repeat: u32,
@@ -116,6 +127,10 @@ pub struct Point {
     pub repetition: u32,
     /// Its round, from 1; `None`: it is not one of a round.
     pub round: Option<u32>,
+    /// Name of its part; empty where the study has none.
+    pub part: String,
+    /// Its coordinates in the grid: option and value, in the order of the title.
+    pub at: Vec<(String, String)>,
     /// All its options, by name.
     pub options: Vec<(String, String)>,
     /// It ends once it is known well enough.
@@ -174,6 +189,7 @@ impl Study {
         study.stop().map_err(form)?;
         study.check(name)?;
         study.check_rounds().map_err(form)?;
+        study.check_adaptive().map_err(form)?;
         Ok(study)
     }
 
@@ -187,6 +203,8 @@ impl Study {
             targets: Vec::new(),
             order: Order::default(),
             fresh: false,
+            adaptive: false,
+            p99_bound: None,
             repeat: 1,
             stop: StopForm::default(),
             rounds: None,
@@ -211,6 +229,12 @@ impl Study {
     /// Times that are none, or contradict each other.
     pub fn stop(&self) -> Result<Stop, String> {
         self.stop.resolve()
+    }
+
+    /// Points end once their 99 % percentile is known within `percent`, too; 0:
+    /// whatever is known of it.
+    pub const fn know_p99(&mut self, percent: f64) {
+        self.stop.p99_percent = Some(percent);
     }
 
     /// Points end at this precision (0.02 = 2 %), at this time at the latest;
@@ -345,6 +369,8 @@ impl Study {
             target: target.to_owned(),
             repetition,
             round: None,
+            part: step.name.clone(),
+            at,
             options: options.into_iter().collect(),
             // In a round each lasts its time.
             until_known: step.until == Until::Known && self.rounds.is_none(),

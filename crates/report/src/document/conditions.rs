@@ -43,6 +43,9 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// Relative half width of the 99 % percentile's interval that was asked for; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_precision_asked: Option<f64>,
 }
 
 /// One depth of the search for the depth that suffices.
@@ -132,6 +135,7 @@ impl From<&model::Conditions> for Conditions {
             other_iops: of_number(conditions.other_iops),
             other_bytes_per_s: of_number(conditions.other_bytes_per_s),
             precision_asked: of_number(conditions.precision_asked),
+            p99_precision_asked: of_number(conditions.p99_precision_asked),
         }
     }
 }

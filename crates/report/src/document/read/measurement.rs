@@ -209,6 +209,7 @@ fn conditions(of: &Conditions) -> model::Conditions {
         other_iops: of.other_iops,
         other_bytes_per_s: of.other_bytes_per_s,
         precision_asked: of.precision_asked,
+        p99_precision_asked: of.p99_precision_asked,
     }
 }
 
