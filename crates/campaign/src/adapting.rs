@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::script::{Phase, Script};
-use iodyno_model::Prediction;
+use iodyno_model::{Measurement, Prediction};
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
@@ -29,6 +29,13 @@ impl Adapting {
     pub fn new(study: &Study, points: &[Point], left: &[Point]) -> Self {
         let surface = study.surface(points);
         Self { surface, points: points.to_vec(), left: left.to_vec() }
+    }
+
+    /// Whether `measurements` leave nothing to be measured: what is not known is predicted.
+    pub fn is_done(&self, measurements: &[Measurement]) -> bool {
+        let known = known(&self.points, measurements.iter());
+        let tried: Vec<bool> = self.points.iter().map(|point| !self.left.contains(point)).collect();
+        self.surface.next(&known, &tried).is_none()
     }
 
     /// What is predicted of the points that are not `known`.

@@ -7,12 +7,13 @@ use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Expectation, Question, assess, exit_status};
 use iodyno_model::{Assessment, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
-use iodyno_report::document::{TargetRounds, run_document};
+use iodyno_report::document::{Outlook, TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    RoundsPlan, Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text,
+    RoundsPlan, Style, jobs_text, outlook_text, pts_text, results_table, rounds_text, run_heading,
+    run_text,
 };
 use iodyno_store::Store;
 
@@ -116,10 +117,13 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
+    let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
+    let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style));
     let study = study.and_then(|study| study.rounds.clone().map(|rounds| (study, rounds)));
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
+            document.outlook = outlook.as_ref().map(Outlook::from);
             document.rounds = study.as_ref().map(|(_, rounds)| TargetRounds::of(rounds, record));
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
@@ -135,6 +139,7 @@ fn assessed(
                 Some((_, rounds)) => in_rounds(record, rounds, &style),
                 None => results_table(record, Some(&assessment), &style),
             };
+            let table = with(table, &beyond);
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
         Shape::Jobs => {
@@ -157,11 +162,16 @@ fn assessed(
                     let report = pts_text(record, &plan, &style);
                     format!("{text}\n{report}\n{}", rounds_text(record, rounds, &style))
                 }
-                None => text,
+                None => with(text, &beyond),
             }
         }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// `text`, and behind it what there is `beyond` it.
+fn with(text: String, beyond: &str) -> String {
+    if beyond.is_empty() { text } else { format!("{text}\n{beyond}") }
 }
 
 /// Rounds in short, and a line for each point that came after them.

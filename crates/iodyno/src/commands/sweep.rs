@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences};
+use iodyno_campaign::{
+    Adapting, Early, InRounds, Options, Order, Plan, Point, Resumed, Study, differences,
+};
 use iodyno_fio::FioGenerator;
 use iodyno_host::Depth;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Rounds, RunRecord, format_duration_ns};
+use iodyno_model::{Measurement, Rounds, RunRecord, format_duration_ns};
 use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 
@@ -18,6 +20,7 @@ use crate::commands::check::load;
 use crate::commands::setup::Setup;
 use crate::commands::show::{Judging, Shape, judge_and_print};
 use crate::context::{Context, Usage, read};
+use crate::grid::Grid;
 use crate::progress::Display;
 use crate::terminal;
 
@@ -46,10 +49,11 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     if !context.quiet {
-        terminal::note(outline.trim_end());
+        outline.lines().for_each(terminal::note);
     }
     let name = arguments.name.clone().unwrap_or_default();
-    measure(context, &study, &points, &arguments.carrying, Start { name, resumed: None })
+    let start = Start { name, resumed: None, all: points.clone(), measured: Vec::new() };
+    measure(context, &study, &points, &arguments.carrying, start)
 }
 
 pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
@@ -64,17 +68,29 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     let (all, left_out) = allowed(study.points(0), &arguments.carrying);
     let count = all.len();
-    let (resumed, left) = Resumed::of(&record, all, study.rounds.as_ref());
+    let (resumed, left) = Resumed::of(&record, all.clone(), study.rounds.as_ref());
+    let is_done =
+        study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
     if !context.quiet {
-        terminal::note(&format!("{} of {count} points are left", left.len()));
+        let predicted = if is_done && !left.is_empty() {
+            ", which the others bound: they are predicted"
+        } else {
+            ""
+        };
+        terminal::note(&format!("{} of {count} points are left{predicted}", left.len()));
     }
-    if left.is_empty() {
+    if left.is_empty() || is_done {
         let (mut store, claims) =
             (context.store()?, context.claims(&arguments.carrying.datasheet)?);
         return print(context, &mut store, &claims, &record, &arguments.carrying);
     }
     whole_rounds(&study, left_out)?;
-    let start = Start { name: record.run.name.clone(), resumed: Some(resumed) };
+    let start = Start {
+        name: record.run.name.clone(),
+        resumed: Some(resumed),
+        all,
+        measured: record.measurements,
+    };
     measure(context, &study, &left, &arguments.carrying, start)
 }
 
@@ -87,7 +103,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
         }
         study.scale(factor);
     }
-    let ends = arguments.fresh || arguments.precision.is_some() || arguments.max_time.is_some();
+    let ends = arguments.fresh
+        || [arguments.precision, arguments.p99].iter().any(Option::is_some)
+        || arguments.max_time.is_some();
     if study.rounds.is_some() && ends {
         let why = "each point of a round lasts its time: --scale makes all of them shorter";
         return Err(Usage(why.into()).into());
@@ -116,6 +134,11 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;
+    study.adaptive |= arguments.adaptive;
+    if let Some(percent) = arguments.p99 {
+        study.know_p99(percent);
+    }
+    study.p99_bound = arguments.p99_bound.clone().or(study.p99_bound);
     if !arguments.target.is_empty() {
         study.targets.clone_from(&arguments.target);
     }
@@ -210,6 +233,11 @@ fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
     if timed < points.len() {
         let _ = writeln!(text, "{} of them end when their work is done", points.len() - timed);
     }
+    if study.adaptive {
+        text.push_str(
+            "points that measured neighbours bound are predicted in place of being measured\n",
+        );
+    }
     let writes = points.iter().any(|point| point.until_known && point.writes());
     if writes && !study.fresh {
         text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
@@ -258,6 +286,10 @@ fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
 /// How a study is taken up.
 struct Start {
     name: String,
+    /// All points, also those that the run has already.
+    all: Vec<Point>,
+    /// What it has already.
+    measured: Vec<Measurement>,
     resumed: Option<Resumed>,
 }
 
@@ -287,7 +319,8 @@ fn measure(
         false => Early::Reads,
     };
     let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
-    let plan = Plan { rounds, ..plan };
+    let adapting = study.adaptive.then(|| Adapting::new(study, &start.all, points));
+    let plan = Plan { rounds, adapting, ..plan };
     let mut setup = Setup::new(context, &carrying.datasheet)?;
     let mut generator: Box<dyn LoadGenerator> = match carrying.generator {
         RunGenerator::Native => Box::new(NativeGenerator::new()),
@@ -298,7 +331,11 @@ fn measure(
     };
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(&start.name, carrying.permission()) };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let live = terminal::is_live(context);
+    let mut display = match study.rounds {
+        Some(_) => Display::new(live, context.quiet),
+        None => Display::of_sweep(Grid::new(&start.all, &start.measured), live, context.quiet),
+    };
     let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut display);
     display.finish();
     print(context, &mut setup.store, &setup.claims, &outcome?, carrying)

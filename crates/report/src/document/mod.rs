@@ -9,12 +9,14 @@ pub mod drive;
 pub mod estimate;
 pub mod host;
 pub mod measurement;
+mod outlook;
 pub mod read;
 mod rounds;
 mod run;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
+pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,

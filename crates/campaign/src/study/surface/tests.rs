@@ -121,28 +121,28 @@ fn holds((all, held, share): (u64, u64, f64), most_share: f64) {
 
 #[test]
 fn predictions_hold_the_truth_where_the_knee_is_sharp() {
-    holds(rate(&grid, &sharp, 15), 0.4);
-    holds(rate(&line, &sharp, 200), 0.6);
+    holds(rate(&grid, &sharp, 5), 0.4);
+    holds(rate(&line, &sharp, 100), 0.6);
 }
 
 #[test]
 fn predictions_hold_the_truth_where_the_curve_bends_slowly() {
-    holds(rate(&grid, &smooth, 20), 1.0);
+    holds(rate(&grid, &smooth, 12), 1.0);
 }
 
 #[test]
 fn predictions_hold_the_truth_where_depth_and_jobs_are_not_the_same() {
-    holds(rate(&grid, &bound_by_cores, 15), 0.6);
+    holds(rate(&grid, &bound_by_cores, 5), 0.6);
 }
 
 #[test]
 fn predictions_hold_the_truth_where_more_is_slower() {
-    holds(rate(&grid, &falling, 15), 1.0);
+    holds(rate(&grid, &falling, 8), 1.0);
 }
 
 #[test]
 fn a_tenth_of_what_is_predicted_was_tried_out() {
-    for seed in 0..8 {
+    for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let predicted = done.surface.predicted(&done.known).iter().flatten().count();
         assert!(done.surface.checked(&done.known).len() * 10 >= predicted);
@@ -164,7 +164,7 @@ fn where_a_check_misses_all_of_the_curve_is_measured() {
 
 #[test]
 fn the_knee_and_the_most_are_measured_and_right() {
-    for seed in 0..8 {
+    for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let knees = done.surface.knees(&done.known);
         assert_eq!(knees.len(), 1);
@@ -206,6 +206,8 @@ fn what_was_tried_in_vain_is_not_tried_again_and_bounds_nothing() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
     /// Whatever is measured: it ends, and every point is measured or predicted.
     #[test]
     fn every_point_is_measured_or_predicted(
