@@ -9,7 +9,7 @@ use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
 use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
-use iodyno_stats::{Rule, Stopper};
+use iodyno_stats::{Rule, SHORT, Stopper};
 use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
@@ -223,7 +223,8 @@ impl Campaign<'_, '_> {
         let early = self.ends_early(phase);
         // Else jobs end by themselves.
         let p99 = tail::asked(&self.plan.stop, phase.jobs.iter().map(|job| &job.job));
-        let rule = if early { self.rule(p99) } else { Rule::Time { seconds: f64::INFINITY } };
+        let rule =
+            if early { self.rule(SHORT, p99) } else { Rule::Time { seconds: f64::INFINITY } };
         let mut watch = PhaseWatch::new(
             Stopper::new(rule),
             self.tools.watcher,

@@ -39,6 +39,8 @@ pub struct Knee {
     pub knee: Peak,
     /// The most of all points that were measured.
     pub most: Peak,
+    /// It is the greatest that was measured: more may give more.
+    pub is_last: bool,
     /// The most under a bound of the 99 % percentile, where one was given.
     pub under: Option<Under>,
 }

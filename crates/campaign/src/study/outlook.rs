@@ -137,6 +137,7 @@ fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf
         target: points[of.most].target.clone(),
         knee: peak(of.knee)?,
         most: peak(of.most)?,
+        is_last: of.is_last,
         under: surface.p99_bound_ns().map(|bound_ns| Under { bound_ns, best }),
     })
 }

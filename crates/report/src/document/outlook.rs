@@ -41,6 +41,8 @@ pub struct Knee {
     pub knee: Peak,
     /// The most of all points that were measured.
     pub most: Peak,
+    /// The knee is the greatest that was measured: more may give more.
+    pub is_last: bool,
     /// The bound of the 99 % percentile that was asked for, ns; null: none was.
     pub p99_bound_ns: Option<u64>,
     /// The most under that bound; null: none was asked for, or no measured point keeps it.
@@ -93,6 +95,7 @@ impl From<&model::Knee> for Knee {
             target: of.target.clone(),
             knee: Peak::from(&of.knee),
             most: Peak::from(&of.most),
+            is_last: of.is_last,
             p99_bound_ns: under.map(|under| under.bound_ns),
             best_under_bound: best
                 .map(|(peak, p99_ns)| PeakUnder { peak: Peak::from(peak), p99_ns: *p99_ns }),

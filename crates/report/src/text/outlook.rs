@@ -63,8 +63,11 @@ fn said(knee: &Knee) -> String {
         format!("{iops} IOPS at {} ({} outstanding)", clean(&peak.at), peak.outstanding)
     };
     let mut text = match knee.knee == knee.most {
+        true if knee.is_last => {
+            format!("{curve}: the most is {}, and more may give more", at(&knee.most))
+        }
         true => {
-            format!("{curve}: the most is {}, and fewer give less than 95 % of it", at(&knee.most))
+            format!("{curve}: the most is {}, and fewer give less by 5 % or more", at(&knee.most))
         }
         false => format!(
             "{curve}: the knee is {}, within 5 % of the most, {}",

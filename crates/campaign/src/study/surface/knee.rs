@@ -13,12 +13,12 @@ const LEAST_POINTS: usize = 3;
 /// The knee of a curve, by the numbers of its points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KneeOf {
-    /// Any of its points: what they have in common.
-    pub(crate) curve: usize,
     /// The least outstanding I/O within 5 % of the most.
     pub(crate) knee: usize,
     /// The most.
     pub(crate) most: usize,
+    /// Nothing that was measured has more outstanding than the knee.
+    pub(crate) is_last: bool,
     /// The most under the bound; `None`: no measured point keeps it, or there is no bound.
     pub(crate) best_under: Option<usize>,
 }
@@ -34,7 +34,10 @@ impl Surface {
             let most = greatest(&measured, rate).filter(|_| several)?;
             let enough = AS_GOOD * rate(&most)?;
             let knee = measured.iter().copied().find(|n| rate(n) >= Some(enough))?;
-            Some(KneeOf { curve: most, knee, most, best_under: self.best_under(&measured, known) })
+            let last = measured.iter().map(|n| self.outstanding(*n)).max()?;
+            let is_last = self.outstanding(knee) == last;
+            let best_under = self.best_under(&measured, known);
+            Some(KneeOf { knee, most, is_last, best_under })
         };
         self.curves().into_iter().filter_map(knee).collect()
     }

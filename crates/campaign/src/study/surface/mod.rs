@@ -88,7 +88,7 @@ impl Surface {
             let key = (&point.target, &point.part, others.collect::<Vec<_>>());
             let next = curves.len();
             let mut hasher = DefaultHasher::new();
-            (&point.target, &point.title).hash(&mut hasher);
+            point.title.hash(&mut hasher);
             places.push(Some(Place {
                 curve: *curves.entry(key).or_insert(next),
                 depth: number("iodepth").unwrap_or(1),
