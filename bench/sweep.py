@@ -63,14 +63,14 @@ def by_bench_fio(options, grid):
             options.bench_fio, "--target", options.file, "--type", "file", "--size", f"{options.size_mib}M",
             "--mode", "randread", "--block-size", "4k", "--engine", "io_uring", "--direct", "1",
             "--iodepth", *map(str, options.iodepth), "--numjobs", *map(str, options.numjobs),
-            "--runtime", str(options.seconds), "--output", out, "--quiet",
+            "--runtime", str(options.seconds), "--time-based", "--output", out, "--quiet",
         ])
         found = {}
         for path in Path(out).rglob("*.json"):
-            job = json.loads(path.read_text())
-            settings = {**job["global options"], **job["jobs"][0]["job options"]}
+            jobs = json.loads(path.read_text())["jobs"]
+            settings = jobs[0]["job options"]
             point = int(settings["iodepth"]), int(settings["numjobs"])
-            found[point] = job["jobs"][0]["read"]["iops"]
+            found[point] = sum(job["read"]["iops"] for job in jobs)
         missing = [point for point in grid if point not in found]
         if missing:
             sys.exit(f"bench-fio left nothing of {missing}")

@@ -48,13 +48,15 @@ impl Surface {
         known: &[Option<Known>],
         predicted: &[Option<Estimate>],
     ) -> Option<usize> {
-        let rate = |n: &usize| known[*n].map(|known| known.iops).or(predicted[*n]);
         let doubt = |curve: Vec<usize>| {
-            let most = greatest(&curve, |n| Some(rate(n)?.value))?;
-            if known[most].is_none() {
-                return Some(most);
+            let most = greatest(&curve, |n| Some(known[*n]?.iops.value))?;
+            let most = known[most]?.iops.value;
+            // One that may be a little more is as good; one that surely is more is not.
+            let low = |n: &usize| predicted[*n].map(|predicted| predicted.low());
+            if let Some(more) = greatest(&curve, low).filter(|n| low(n) > Some(most)) {
+                return Some(more);
             }
-            let enough = AS_GOOD * rate(&most)?.value;
+            let enough = AS_GOOD * most;
             // The first that surely or possibly has it.
             let first = curve.into_iter().find(|n| match (known[*n], predicted[*n]) {
                 (Some(known), _) => known.iops.value >= enough,
