@@ -198,7 +198,6 @@ fn comes_to(tally: &Tally, times: f64, error: f64) {
         tally.points,
         tally.measured
     );
-    println!("{said}");
     assert!(tally.covers(), "{said}");
     assert!(tally.median_error() < error && tally.times_faster() > times, "{said}");
 }

@@ -45,6 +45,10 @@ fn predictions(outlook: &Outlook, style: &Style) -> String {
     let points = if count == 1 { "point was" } else { "points were" };
     let tried = match checked {
         0 => "Nothing tried it out.".to_owned(),
+        1 => format!(
+            "Tried out on a measured point, it {}.",
+            ["did not hold", "held"][held.min(1) as usize]
+        ),
         _ => format!("Tried out on {checked} measured points, it held for {held}."),
     };
     let note = format!(

@@ -88,7 +88,9 @@ impl Surface {
             };
             let may_be = |n: &usize| {
                 let high = predicted[*n].map(|predicted| predicted.high());
-                high.is_some_and(|high| best.is_none_or(|best| high > best)) && !too_slow(*n)
+                // Within 5 % is as good here, too.
+                high.is_some_and(|high| best.is_none_or(|best| AS_GOOD * high > best))
+                    && !too_slow(*n)
             };
             let open: Vec<usize> = curve.iter().copied().filter(may_be).collect();
             greatest(&open, |n| Some(predicted[*n]?.value))
