@@ -128,7 +128,7 @@ mod tests {
             of.end = EndReason::MaxTime;
             of.conditions.p99_precision_asked = Some(0.1);
             of.total[0].latency = Histogram::default();
-            (0..500).for_each(|n| of.total[0].latency.record(50_000 + n * n));
+            (0..200).for_each(|n| of.total[0].latency.record(50_000 + n * n));
         });
         look(&IntervalTooWide, &few.record()).only(Severity::Info);
         let why = reserves(&IntervalTooWide, &few.record(), 1).unwrap().why;
