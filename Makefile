@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab dist lint bench crosscheck examples fuzz clean
+.PHONY: deps test unit lab dist lint bench bench-sweep crosscheck examples fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -61,6 +61,13 @@ bench:
 	$(CARGO) build --release
 	python3 bench/bench.py --binary $(TARGET)/release/iodyno --callgrind \
 	    $(if $(T_IO_URING),--t-io-uring $(T_IO_URING)) --update-readme
+
+# The same grid by bench-fio at 60 s for each point, and by us until it is known; BENCH_FIO names
+# bench-fio's program, SWEEP_DIR a directory on the disk to measure. Takes two hours, and a quiet machine.
+bench-sweep:
+	$(CARGO) build --release
+	python3 bench/sweep.py --binary $(TARGET)/release/iodyno --directory $(or $(SWEEP_DIR),.) \
+	    $(if $(BENCH_FIO),--bench-fio $(BENCH_FIO)) --update-readme
 
 # The same job files through fio and through us.
 crosscheck:

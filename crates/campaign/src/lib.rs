@@ -3,6 +3,7 @@
 //! A campaign names no load generator: it is handed one. It prints nothing:
 //! it tells a watcher.
 
+mod adapting;
 mod adaptive;
 mod bench;
 mod budget;
@@ -29,10 +30,12 @@ mod so_far;
 mod steady;
 mod steps;
 mod study;
+mod tail;
 mod undo;
 mod watch;
 mod written;
 
+pub use adapting::Adapting;
 pub use budget::Budget;
 pub use carry::carry_out;
 pub use cost::cost;

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::adapting::Adapting;
 use crate::layouts::LayoutPlan;
 use crate::preparation::Preparing;
 use crate::rounds::InRounds;
@@ -16,6 +17,9 @@ use crate::schema::OptionValues;
 use crate::settings::Settings;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
+
+/// How well the 99 % percentile has to be known where one I/O is outstanding.
+const P99_AT_DEPTH_1: f64 = 0.1;
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +49,8 @@ pub struct Plan {
     pub scaling: Option<InScaling>,
     /// What is set on the machine before, and restored after it.
     pub settings: Settings,
+    /// Which of its phases are measured follows from those that are.
+    pub adapting: Option<Adapting>,
     /// The text that it was read from.
     pub text: String,
 }
@@ -68,10 +74,24 @@ pub struct Stop {
     pub precision: f64,
     /// Level of the interval.
     pub level: f64,
+    /// Relative half width of the 99 % percentile's interval that is asked for, too; 0: none
+    /// is. `None`: 10 % where one I/O is outstanding, whose latency is what is measured.
+    pub p99: Option<f64>,
     /// Looked at from this time on, ns.
     pub min_ns: u64,
     /// Ends then at the latest, ns.
     pub max_ns: u64,
+}
+
+impl Stop {
+    /// Relative half width of the 99 % percentile's interval that suffices with so many I/Os
+    /// outstanding; `None`: it is not asked for.
+    pub fn p99_at(&self, outstanding: u32) -> Option<f64> {
+        match self.p99 {
+            None => (outstanding == 1).then_some(P99_AT_DEPTH_1),
+            asked => asked.filter(|asked| *asked > 0.0),
+        }
+    }
 }
 
 /// A step: one workload.
@@ -153,6 +173,9 @@ pub(crate) struct StopForm {
     pub(crate) precision_percent: f64,
     /// Level of the interval.
     pub(crate) level_percent: f64,
+    /// Half the interval's width of the 99th percentile that suffices, in percent of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) p99_percent: Option<f64>,
     /// Never before this time: `5s`.
     pub(crate) min_time: String,
     /// At this time at the latest: `60s`.
@@ -164,6 +187,7 @@ impl Default for StopForm {
         Self {
             precision_percent: 1.0,
             level_percent: 95.0,
+            p99_percent: None,
             min_time: "5s".into(),
             max_time: "10s".into(),
         }
@@ -179,13 +203,16 @@ impl StopForm {
         let stop = Stop {
             precision: self.precision_percent / 100.0,
             level: self.level_percent / 100.0,
+            p99: self.p99_percent.map(|percent| percent / 100.0),
             min_ns: parse_seconds(&self.min_time)?,
             max_ns: parse_seconds(&self.max_time)?,
         };
         if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
+            || stop.p99.is_some_and(|p99| p99.is_nan() || p99 < 0.0)
             || stop.min_ns > stop.max_ns
         {
-            let what = "a precision above 0, a level below 100 and min_time <= max_time";
+            let what = "a precision above 0, a level below 100, p99_percent of 0 (not asked for) \
+                        or above and min_time <= max_time";
             return Err(format!("stop: {what} were expected"));
         }
         Ok(stop)
@@ -245,7 +272,7 @@ impl Plan {
             name: name.into(),
             about: String::new(),
             // Jobs say themselves when they end.
-            stop: Stop { precision: 1.0, level: 0.95, min_ns: 0, max_ns: u64::MAX },
+            stop: Stop { precision: 1.0, level: 0.95, p99: None, min_ns: 0, max_ns: u64::MAX },
             written_samples: 4096,
             steps: Vec::new(),
             script: Some(script),
@@ -255,6 +282,7 @@ impl Plan {
             layout: None,
             scaling: None,
             settings: Settings::default(),
+            adapting: None,
             text,
         }
     }
@@ -314,6 +342,7 @@ impl Plan {
             layout: None,
             scaling: None,
             settings: Settings::default(),
+            adapting: None,
             text: text.into(),
         })
     }

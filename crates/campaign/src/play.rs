@@ -9,7 +9,7 @@ use iodyno_job::script::{Phase, Script};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, Counting, LoadError, PhaseReport, Recorder};
 use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
-use iodyno_stats::{Rule, Stopper};
+use iodyno_stats::{Rule, SHORT, Stopper};
 use iodyno_target::{Permission, Target};
 
 use crate::bench::Ready;
@@ -22,6 +22,7 @@ use crate::plan::Early;
 use crate::rounds::Turn;
 use crate::steady::SteadyWatch;
 use crate::steps::not_measured;
+use crate::tail;
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
 /// Level of the intervals.
@@ -41,6 +42,8 @@ struct Played<'a> {
     steady_attained: Option<bool>,
     /// Its longest time, ns, where it may end before.
     early_ns: Option<u64>,
+    /// How well the 99 % percentile has to be known.
+    p99_asked: Option<f64>,
 }
 
 impl Played<'_> {
@@ -133,6 +136,11 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
+        if let Some(adapting) = &self.plan.adapting {
+            self.play_adapting(script, adapting, places, &bench)?;
+            drop(bench);
+            return places.unlink(script);
+        }
         for (n, turn) in turns.iter().enumerate() {
             if self.is_interrupted() {
                 break;
@@ -172,14 +180,14 @@ impl Campaign<'_, '_> {
 
     /// Runs one phase and commits what came of it: a measurement for each
     /// section. It and all behind it take `left_ns` at most.
-    fn phase(
+    pub(crate) fn phase(
         &mut self,
         script: &Script,
         phase: &Phase,
         places: &Places,
         bench: &[Ready<'_>],
         left_ns: u64,
-    ) -> Result<(), CampaignError> {
+    ) -> Result<Vec<Measurement>, CampaignError> {
         self.phase += 1;
         let (sections, jobs): (Vec<usize>, Vec<ClearedJob<'_>>) = phase
             .jobs
@@ -221,7 +229,9 @@ impl Campaign<'_, '_> {
         let clock = Instant::now();
         let early = self.ends_early(phase);
         // Else jobs end by themselves.
-        let rule = if early { self.rule() } else { Rule::Time { seconds: f64::INFINITY } };
+        let p99 = tail::asked(&self.plan.stop, phase.jobs.iter().map(|job| &job.job));
+        let rule =
+            if early { self.rule(SHORT, p99) } else { Rule::Time { seconds: f64::INFINITY } };
         let mut watch = PhaseWatch::new(
             Stopper::new(rule),
             self.tools.watcher,
@@ -254,14 +264,17 @@ impl Campaign<'_, '_> {
             disk_stats: (stats_before, stats_after),
             steady_attained,
             early_ns: early.then_some(progress.most_ns),
+            p99_asked: p99.filter(|_| early),
         };
         let after = iodyno_host::snapshot(source, Depth::Full);
+        self.tools.watcher.event(&Event::Host(&after));
         let after = self.tools.store.add_snapshot(&self.run_id, &after)?;
         let before = std::mem::replace(&mut self.last_snapshot, after);
         let mut by_section: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, section) in sections.iter().enumerate() {
             by_section.entry(*section).or_default().push(index);
         }
+        let mut measured = Vec::with_capacity(by_section.len());
         for mut members in by_section.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
             let mut measurement = self.measured(&played, &members);
@@ -271,8 +284,9 @@ impl Campaign<'_, '_> {
             self.tools.store.add_measurement(&self.run_id, &measurement)?;
             self.failed |= measurement.failure().is_some();
             self.tools.watcher.event(&Event::Done(&measurement));
+            measured.push(measurement);
         }
-        Ok(())
+        Ok(measured)
     }
 
     /// Whether a phase ends once its rate is known well enough.
@@ -292,6 +306,7 @@ impl Campaign<'_, '_> {
         let conditions = Conditions {
             precision_asked: played.early_ns.map(|_| self.plan.stop.precision),
             settings: self.settings.clone(),
+            p99_precision_asked: played.p99_asked,
             ..self.conditions(first, played.bench)
         };
         let mut measurement = match &played.report {
@@ -369,7 +384,7 @@ impl Campaign<'_, '_> {
 }
 
 /// How long a phase takes at most, ns; 0: as long as its work takes.
-fn lasts_ns(phase: &Phase) -> u64 {
+pub(crate) fn lasts_ns(phase: &Phase) -> u64 {
     phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
 }
 

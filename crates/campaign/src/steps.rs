@@ -129,7 +129,7 @@ impl Campaign<'_, '_> {
         let stats_before = iodyno_host::disk_stats(source);
         let clock = Instant::now();
         let mut watch = PhaseWatch::new(
-            Stopper::new(self.rule()),
+            Stopper::new(self.rule(iodyno_stats::LONG, None)),
             self.tools.watcher,
             self.tools.interrupted,
             progress,
@@ -229,13 +229,17 @@ impl Campaign<'_, '_> {
         depths
     }
 
-    pub(crate) fn rule(&self) -> Rule {
+    /// When a measurement ends, which has to last for so many autocorrelation times; with `p99`
+    /// its 99 % percentile has to be known, too.
+    pub(crate) fn rule(&self, least_times: f64, p99: Option<f64>) -> Rule {
         let seconds = |ns: u64| ns as f64 / 1e9;
         match self.options.fixed_ns {
             Some(ns) => Rule::Time { seconds: seconds(ns) },
             None => Rule::Precision {
                 relative_half_width: self.budget.stop.precision,
                 level: self.budget.stop.level,
+                p99_relative_half_width: p99,
+                least_times,
                 min_seconds: seconds(self.budget.stop.min_ns),
                 max_seconds: seconds(self.budget.stop.max_ns),
             },

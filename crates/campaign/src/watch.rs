@@ -3,15 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, Recorder};
-use iodyno_model::{EndReason, Host, Measurement, PurgeMethod, Skipped};
+use iodyno_model::{EndReason, Host, Measurement, Prediction, PurgeMethod, Skipped};
 use iodyno_stats::{Decision, StopReason, Stopper};
 
 use crate::steady::SteadyWatch;
+use crate::tail;
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The host was read.
+    /// The host was read: before all, and after each phase.
     Host(&'a Host),
     /// What is going to be done, in sentences, before anything is.
     Expect(&'a [String]),
@@ -62,6 +63,8 @@ pub enum Event<'a> {
         /// What they did in it.
         interval: &'a Interval,
     },
+    /// The points that are not measured, as far as is known by now.
+    Predicted(&'a [Prediction]),
     /// Something that should be known while it goes on.
     Warning(&'a str),
     /// A measurement is done and stored.
@@ -233,7 +236,9 @@ impl Observer for PhaseWatch<'_> {
             self.end = Some(EndReason::Interrupted);
             return Flow::Stop;
         }
-        match self.stopper.observe(elapsed_ns as f64 / 1e9, &self.rates) {
+        let ramp_ns = ramp_ns(self.progress.most_ns);
+        let p99 = |level| tail::p99(&self.recorder, ramp_ns, level);
+        match self.stopper.observe_with(elapsed_ns as f64 / 1e9, &self.rates, p99) {
             Decision::Continue => Flow::Continue,
             Decision::Stop(reason) => {
                 if reason == StopReason::SteadyReached {

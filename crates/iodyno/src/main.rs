@@ -3,6 +3,7 @@
 mod arguments;
 mod commands;
 mod context;
+mod grid;
 mod progress;
 mod sources;
 mod terminal;

@@ -9,12 +9,15 @@ use iodyno_model::{
     Bytes, Direction, Measurement, format_count, format_duration_ns, format_mb_per_s,
 };
 
+use crate::grid::Grid;
 use crate::terminal;
 
 /// Shows what happens.
 pub(crate) struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
+    /// In place of a line.
+    grid: Option<Grid>,
 }
 
 impl Display {
@@ -26,7 +29,17 @@ impl Display {
             bar.enable_steady_tick(Duration::from_millis(120));
             style.map(|style| bar.with_style(style)).unwrap_or_else(|_| ProgressBar::new_spinner())
         });
-        Self { bar, quiet }
+        Self { bar, quiet, grid: None }
+    }
+
+    /// With the points of a sweep as a table, where it is `live`.
+    pub(crate) fn of_sweep(grid: Grid, live: bool, quiet: bool) -> Self {
+        let bar = live.then(|| {
+            let bar = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{msg}");
+            style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+        });
+        Self { bar, quiet, grid: live.then_some(grid) }
     }
 
     /// Takes the live line away.
@@ -44,6 +57,16 @@ impl Display {
         }
     }
 
+    /// Changes the table, if there is one, and shows it.
+    fn with_grid(&mut self, change: impl FnOnce(&mut Grid)) -> bool {
+        let Some(grid) = &mut self.grid else { return false };
+        change(grid);
+        let (width, height) = terminal::live_size();
+        let lines = grid.lines(width, height);
+        self.show(lines.join("\n"));
+        true
+    }
+
     fn show(&self, line: String) {
         if let Some(bar) = &self.bar {
             bar.set_message(line);
@@ -54,7 +77,7 @@ impl Display {
 impl Watcher for Display {
     fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::Host(_) => {}
+            Event::Host(host) => drop(self.with_grid(|grid| grid.host(host))),
             Event::Expect(sentences) => {
                 sentences.iter().for_each(|sentence| self.say(sentence));
                 self.say("");
@@ -84,9 +107,15 @@ impl Watcher for Display {
                 self.say(&format!("{target}: purged ({}) in {took}", method.name()));
             }
             Event::Interval { .. } => {}
+            Event::Predicted(all) => drop(self.with_grid(|grid| grid.predicted(all))),
             Event::Warning(warning) => self.say(warning),
-            Event::Progress(progress) => self.show(progress_line(progress)),
+            Event::Progress(progress) => {
+                if !self.with_grid(|grid| grid.progress(progress)) {
+                    self.show(progress_line(progress));
+                }
+            }
             Event::Done(measurement) => {
+                self.with_grid(|grid| grid.measured(measurement));
                 if self.bar.is_none() {
                     self.say(&done_line(measurement));
                 }

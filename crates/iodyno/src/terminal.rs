@@ -140,6 +140,13 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Columns and lines of the terminal that standard error is; what is usual where
+/// it does not say.
+pub(crate) fn live_size() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
+}
+
 /// How text is to look on standard output.
 pub(crate) fn style(context: &Context, table: &Table) -> Style {
     let is_terminal = io::stdout().is_terminal();

@@ -203,3 +203,23 @@ fn mistakes_are_named() {
         assert!(said.contains(words) && !said.contains("panicked"), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
+    let world = World::new();
+    let arguments = [&GRID[..], &["--adaptive", "--p99-bound", "1s", "--precision", "40"]].concat();
+    status(&run(&world, &arguments), 0);
+    let output = run(&world, &["show", "last", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let outlook = &document["outlook"];
+    let count = |of: &Value| of.as_array().unwrap().len();
+    assert_eq!(count(&document["measurements"]) + count(&outlook["predictions"]), 6);
+    assert_eq!(count(&outlook["knees"]), 2, "one for each pattern");
+    assert_eq!(outlook["knees"][0]["p99_bound_ns"], 1_000_000_000_u64);
+    let output = run(&world, &["resume"]);
+    status(&output, 0);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("rw=randread data: the "), "{shown}");
+    let output = run(&world, &[&GRID[..], &["--adaptive", "--repeat", "2"]].concat());
+    status(&output, 2);
+}

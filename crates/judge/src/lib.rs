@@ -28,6 +28,7 @@ mod links;
 mod place;
 mod rules;
 mod scaling;
+mod tail;
 #[cfg(test)]
 mod testing;
 mod window;
@@ -43,4 +44,5 @@ pub use file_error::{ClaimError, FileError};
 pub use place::{drive_under, names};
 pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;
+pub use tail::tail;
 pub use window::{ByWindow, by_window};

@@ -63,6 +63,10 @@ pub struct SimulatedDrive {
     pub unwritten_speedup: f64,
     /// Reads from this offset on fail.
     pub bad_from: Option<u64>,
+    /// Rates start this share below their mean, and the gap closes with this time constant, ns.
+    pub warm_up: Option<(f64, f64)>,
+    /// Once so many bytes were written to it, over all phases, it writes at this share of its rate.
+    pub write_cliff: Option<(u64, f64)>,
     /// The drive vanishes at this time of each phase, ns.
     pub vanishes_at_ns: Option<u64>,
 }
@@ -77,6 +81,8 @@ impl Default for SimulatedDrive {
             written_share: 1.0,
             unwritten_speedup: 5.0,
             bad_from: None,
+            warm_up: None,
+            write_cliff: None,
             vanishes_at_ns: None,
         }
     }
@@ -100,6 +106,8 @@ pub struct SimulatedGenerator {
     /// All drives together move no more than this, bytes per second.
     pub shared_bytes_per_s: Option<f64>,
     seed: u64,
+    /// Bytes written to each target.
+    written: BTreeMap<String, u64>,
 }
 
 impl SimulatedGenerator {
@@ -137,6 +145,9 @@ impl LoadGenerator for SimulatedGenerator {
         let mut rng = self.next_rng();
         let mut streams: Vec<Stream> =
             jobs.iter().map(|job| Stream::new(self.drive(&job.target()), job, &mut rng)).collect();
+        for (stream, job) in streams.iter_mut().zip(jobs) {
+            stream.written_bytes = self.written.get(&job.target()).copied().unwrap_or(0);
+        }
         // A shared link divides what all would move.
         let wanted: f64 = streams.iter().map(|s| s.mean_iops * s.bs as f64).sum();
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
@@ -158,6 +169,9 @@ impl LoadGenerator for SimulatedGenerator {
             if observer.observe(&interval) == Flow::Stop || all_failed {
                 break;
             }
+        }
+        for (stream, job) in streams.iter().zip(jobs) {
+            self.written.insert(job.target(), stream.written_bytes);
         }
         let reports = streams.into_iter().map(|stream| stream.report).collect();
         Ok(PhaseReport {
@@ -206,6 +220,8 @@ struct Stream {
     outstanding: u32,
     mean_iops: f64,
     bad_share: f64,
+    /// Of its drive, all phases before included.
+    written_bytes: u64,
     noise: NoiseState,
     report: JobReport,
 }
@@ -229,11 +245,30 @@ impl Stream {
         };
         let noise = NoiseState::new(drive.noise, rng);
         let direction = job.job.pattern.rw.direction();
-        Self { bs, direction, outstanding, mean_iops, bad_share, noise, report, drive }
+        Self {
+            bs,
+            direction,
+            outstanding,
+            mean_iops,
+            bad_share,
+            written_bytes: 0,
+            noise,
+            report,
+            drive,
+        }
     }
 
     fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {
-        let factor = self.noise.next(now_ns, rng);
+        let mut factor = self.noise.next(now_ns, rng);
+        if let Some((gap, constant_ns)) = self.drive.warm_up {
+            factor *= 1.0 - gap * (-(now_ns as f64) / constant_ns).exp();
+        }
+        let is_beyond = |(bytes, _): &(u64, f64)| self.written_bytes >= *bytes;
+        if let Some((_, share)) = self.drive.write_cliff.filter(is_beyond)
+            && self.direction == Direction::Write
+        {
+            factor *= share;
+        }
         if self.drive.vanishes_at_ns.is_some_and(|at| now_ns >= at) {
             self.report.failure = Some("the device vanished".into());
             return JobInterval::default();
@@ -258,6 +293,9 @@ impl Stream {
             add(&mut latency, high, slow);
         }
         let bytes = ios * self.bs;
+        if self.direction == Direction::Write {
+            self.written_bytes += bytes;
+        }
         let whole = self.report.whole.of_mut(self.direction);
         whole.ios += ios;
         whole.bytes += bytes;

@@ -26,6 +26,7 @@ mod link;
 mod md;
 mod measurement;
 mod ocp;
+mod outlook;
 mod rounds;
 mod run;
 mod series;
@@ -63,6 +64,7 @@ pub use measurement::{
     Setting, SplitLatency, WrittenShare, WrittenState,
 };
 pub use ocp::{LatencyMonitor, OcpHealth};
+pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};

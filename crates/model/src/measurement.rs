@@ -224,6 +224,9 @@ pub struct Conditions {
     /// Settings of the machine that the plan asked for.
     #[serde(default)]
     pub settings: Vec<Setting>,
+    /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
+    #[serde(default)]
+    pub p99_precision_asked: Option<f64>,
 }
 
 /// A setting of the machine while it was measured.

@@ -90,12 +90,10 @@ pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKi
     shown.first().map(|shown| (kind, shown.value_ns as f64))
 }
 
-/// The values of the two ranks between which the quantile lies at [`LEVEL`]:
-/// lower end of the lower one's bin, upper end of the upper one's.
+/// The values between which the quantile lies at [`LEVEL`].
 fn bounds(histogram: &Histogram, q: f64) -> Option<(u64, u64)> {
-    let (low, high) = iodyno_stats::quantile_interval::ranks(histogram.count(), q, LEVEL)?;
-    let low_ns = Histogram::bounds(Histogram::index(histogram.value_at_rank(low)?)).0;
-    Some((low_ns.max(histogram.min_ns()?), histogram.value_at_rank(high)?))
+    let found = iodyno_judge::tail(histogram, q, LEVEL)?;
+    Some((found.low as u64, found.high as u64))
 }
 
 #[cfg(test)]

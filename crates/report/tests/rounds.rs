@@ -103,6 +103,7 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
         state: PreparationState::Done,
         purge: Some(PurgeMethod::FormatCrypto),
         fill: Some(FillState { written_bytes: 2_000_000_000_000, duration_ns: 1 }),
+        condition: None,
         capacity_bytes: Some(1_000_000_000_000),
         host_written_bytes: Some(3_000_000_000_000),
     };

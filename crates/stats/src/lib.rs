@@ -22,7 +22,7 @@ pub use pts::{PtsLimits, PtsWindow};
 pub use quantile_interval::{QuantileInterval, quantile_interval};
 pub use rank_sum::mann_whitney_less;
 pub use steady::{Steady, SteadyBy};
-pub use stopper::{Decision, Rule, StopReason, Stopper};
+pub use stopper::{Decision, LONG, Rule, SHORT, StopReason, Stopper};
 pub use trend::Trend;
 
 /// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.

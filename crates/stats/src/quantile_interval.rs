@@ -16,6 +16,14 @@ pub struct QuantileInterval {
     pub high: f64,
 }
 
+impl QuantileInterval {
+    /// Half the width of the interval as a share of the quantile; not finite where that is 0.
+    #[must_use]
+    pub fn relative_half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.value.abs()
+    }
+}
+
 /// The rank, 1 to n, of the sample quantile `q` of `n` observations: `ceil(q n)`.
 ///
 /// `None` for n = 0 and for q outside of 0 < q < 1.

@@ -3,7 +3,7 @@
 
 mod noise;
 
-use iodyno_stats::{Decision, MeanInterval, Rule, Stopper, mean_interval};
+use iodyno_stats::{Decision, LONG, MeanInterval, Rule, Stopper, mean_interval};
 
 const SEEDS: u64 = 2000;
 
@@ -12,6 +12,8 @@ fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
     let mut stopper = Stopper::new(Rule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
+        p99_relative_half_width: None,
+        least_times: LONG,
         min_seconds: 5.0,
         max_seconds,
     });

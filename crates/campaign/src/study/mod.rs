@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 
 mod bench_fio;
 mod order;
+mod outlook;
 mod place;
 mod points;
 mod presets;
 mod rounds;
 mod scale;
 mod sections;
+mod surface;
 
 pub use points::Point;
 
@@ -25,6 +27,9 @@ use crate::plan::{FORMAT, PlanError, Stop, StopForm};
 use crate::preparation::Preparation;
 use crate::schema::{OptionGrid, OptionValues};
 use crate::settings::Settings;
+
+pub(crate) use outlook::{known, outlook};
+pub(crate) use surface::{Known, Surface};
 
 /// A study: what is measured at which points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +58,12 @@ pub struct Study {
     /// Points that write may end early: what is asked is the drive as it is just now.
     #[serde(default)]
     pub fresh: bool,
+    /// Points that measured neighbours bound are predicted in place of being measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adaptive: bool,
+    /// The best point whose 99 % percentile keeps to this time is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_bound: Option<String>,
     /// How often all of them are measured, one time after the other.
     #[serde(default = "once")]
     pub repeat: u32,
@@ -160,6 +171,7 @@ impl Study {
                 return Err(form(format!("preparation: condition: {what}; leave it out")));
             }
         }
+        study.check_adaptive().map_err(form)?;
         Ok(study)
     }
 
@@ -174,6 +186,8 @@ impl Study {
             targets_together: false,
             order: Order::default(),
             fresh: false,
+            adaptive: false,
+            p99_bound: None,
             repeat: 1,
             stop: StopForm::default(),
             rounds: None,
@@ -201,6 +215,12 @@ impl Study {
     /// Times that are none, or contradict each other.
     pub fn stop(&self) -> Result<Stop, String> {
         self.stop.resolve()
+    }
+
+    /// Points end once their 99 % percentile is known within `percent`, too; 0:
+    /// whatever is known of it.
+    pub const fn know_p99(&mut self, percent: f64) {
+        self.stop.p99_percent = Some(percent);
     }
 
     /// Points end at this precision (0.02 = 2 %), at this time at the latest;

@@ -21,6 +21,10 @@ pub struct Point {
     pub repetition: u32,
     /// Its round, from 1; `None`: it is not one of a round.
     pub round: Option<u32>,
+    /// Name of its part; empty where the study has none.
+    pub part: String,
+    /// Its coordinates in the grid: option and value, in the order of the title.
+    pub at: Vec<(String, String)>,
     /// All its options, by name.
     pub options: Vec<(String, String)>,
     /// It ends once it is known well enough.
@@ -30,6 +34,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Its targets, as they are shown.
+    pub fn place(&self) -> String {
+        self.targets.join(" ")
+    }
+
     /// It writes or trims.
     pub fn writes(&self) -> bool {
         let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
@@ -163,6 +172,8 @@ impl Study {
             targets: targets.to_vec(),
             repetition,
             round: None,
+            part: step.name.clone(),
+            at,
             options: options.into_iter().collect(),
             // In a round each lasts its time.
             until_known: step.until == Until::Known && self.rounds.is_none(),

@@ -14,6 +14,7 @@ Examples:
   iodyno sweep --target /mnt/data/file --set bs=4k --grid rw=read,randread --grid iodepth=1,16
   iodyno sweep scaling --target /dev/nvme0n1 --target /dev/nvme1n1 --target /dev/nvme2n1
   iodyno sweep acceptance --target /dev/nvme0n1 --allow-write SERIAL
+  iodyno sweep depth-grid --target /dev/nvme0n1 --adaptive --p99-bound 500us
   iodyno sweep benchmark.ini                    bench-fio's own files
 
 Points that write are left out unless --allow-write names the target, or the target is a file
@@ -49,6 +50,10 @@ pub(crate) struct Sweep {
     /// A point ends once its rate is known within so many percent
     #[arg(long, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,
+    /// ... and once its 99 % percentile is known within so many percent; 0: whatever is known of
+    /// it [default: 10 where one I/O is outstanding]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) p99: Option<f64>,
     /// A point ends after this time at the latest
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
@@ -58,6 +63,12 @@ pub(crate) struct Sweep {
     /// Points that write may end early, too: what is asked is the drive as it is just now
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Leave points out that measured neighbours bound: they are predicted, with an interval
+    #[arg(long)]
+    pub(crate) adaptive: bool,
+    /// Say which point gives most while its 99 % percentile keeps to this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) p99_bound: Option<String>,
     /// Show points, order and time, and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -51,6 +51,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         resumed: None,
         permission: arguments.allowing.permission(),
         layout: None,
+        all: &[],
+        measured: &[],
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new(), false)?;
     let judging = Judging {

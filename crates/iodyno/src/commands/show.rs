@@ -5,12 +5,13 @@ use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status};
 use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState};
 use iodyno_report::Judged;
-use iodyno_report::document::{TargetRounds, run_document};
+use iodyno_report::document::{Outlook, TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    Style, jobs_text, pts_text, results_table, rounds_text, run_heading, run_text, scaling_text,
+    Style, jobs_text, outlook_text, pts_text, results_table, rounds_text, run_heading, run_text,
+    scaling_text,
 };
 use iodyno_store::Store;
 
@@ -132,6 +133,8 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
+    let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
+    let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style));
     let plan = RoundsPlan::of(&record.run);
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
@@ -140,6 +143,7 @@ fn assessed(
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
+            document.outlook = outlook.as_ref().map(Outlook::from);
             document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
             format!("{}\n", serde_json::to_string_pretty(&document)?)
         }
@@ -159,6 +163,7 @@ fn assessed(
                             .map_or(String::new(), |asked| scaling_text(record, &asked, &style))
                 }
             };
+            let table = with(table, &beyond);
             format!("{table}\nKept as {}: {next}\n", record.run.id)
         }
         Shape::Jobs => {
@@ -185,14 +190,22 @@ fn assessed(
                     };
                     format!("{text}\n{report}{}", rounds_text(record, rounds, &style))
                 }
-                None => match scaling {
-                    Some(asked) => format!("{text}{}", scaling_text(record, &asked, &style)),
-                    None => text,
-                },
+                None => {
+                    let text = match scaling {
+                        Some(asked) => format!("{text}{}", scaling_text(record, &asked, &style)),
+                        None => text,
+                    };
+                    with(text, &beyond)
+                }
             }
         }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// `text`, and behind it what there is `beyond` it.
+fn with(text: String, beyond: &str) -> String {
+    if beyond.is_empty() { text } else { format!("{text}\n{beyond}") }
 }
 
 /// The states that the drives of a run were in when it began, as the store has them.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Order, Plan, Point, Resumed, Study, cost, differences};
+use iodyno_campaign::{Adapting, Order, Plan, Point, Resumed, Study, cost, differences};
 
 use crate::arguments::{Resume, RunGenerator, Sweep, SweepOrder};
 use crate::commands::check::load;
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     if !context.quiet {
-        terminal::note(outline.trim_end());
+        outline.lines().for_each(terminal::note);
     }
     let (mut generator, for_fio) = generator(carrying)?;
     let start = Start {
@@ -79,6 +79,8 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         resumed: None,
         permission: carrying.permission(),
         layout: None,
+        all: &points,
+        measured: &[],
     };
     let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
@@ -111,7 +113,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
-    let (resumed, left) = Resumed::of(&record, all, &study);
+    let (resumed, left) = Resumed::of(&record, all.clone(), &study);
+    let is_done =
+        study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
     let targets = prepared(&study, &setup)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
@@ -119,9 +123,15 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     if !context.quiet {
         let preparation = if preparing.is_some() { ", and of its preparation" } else { "" };
-        terminal::note(&format!("{} of {count} points are left{preparation}", left.len()));
+        let predicted = if is_done && !left.is_empty() {
+            ", which the others bound: they are predicted"
+        } else {
+            ""
+        };
+        let left = left.len();
+        terminal::note(&format!("{left} of {count} points are left{preparation}{predicted}"));
     }
-    if left.is_empty() && preparing.is_none() {
+    if (left.is_empty() || is_done) && preparing.is_none() {
         return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
     }
     whole_rounds(&study, left_out)?;
@@ -135,6 +145,8 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         resumed: Some(resumed),
         permission: carrying.permission(),
         layout: None,
+        all: &all,
+        measured: &record.measurements,
     };
     let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
@@ -149,7 +161,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
         }
         study.scale(factor);
     }
-    let ends = arguments.fresh || arguments.precision.is_some() || arguments.max_time.is_some();
+    let ends = arguments.fresh
+        || [arguments.precision, arguments.p99].iter().any(Option::is_some)
+        || arguments.max_time.is_some();
     if study.rounds.is_some() && ends {
         let why = "each point of a round lasts its time: --scale makes all of them shorter";
         return Err(Usage(why.into()).into());
@@ -182,6 +196,11 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;
+    study.adaptive |= arguments.adaptive;
+    if let Some(percent) = arguments.p99 {
+        study.know_p99(percent);
+    }
+    study.p99_bound = arguments.p99_bound.clone().or(study.p99_bound);
     if !arguments.target.is_empty() {
         study.targets.clone_from(&arguments.target);
     }

@@ -6,6 +6,10 @@ use super::{Reservation, Rule, qualify};
 use crate::compare::percent;
 use crate::facts::Facts;
 use crate::facts::metric;
+use crate::tail::tail;
+
+/// Level of the 99 % percentile's interval.
+const LEVEL: f64 = 0.95;
 
 pub(super) struct IntervalTooWide;
 
@@ -23,10 +27,13 @@ impl Rule for IntervalTooWide {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let look = |of: &Measurement| match width(of) {
+        let look = |of: &Measurement| match widths(of) {
             None => Err("its interval or the precision asked for is not recorded".into()),
-            Some(wide) => Ok(wide.map(|(reached, asked)| {
-                format!("± {}, asked ± {}", percent(reached), percent(asked))
+            Some(wide) => Ok((!wide.is_empty()).then(|| {
+                let said = wide.iter().map(|Wide { of, reached, asked }| {
+                    format!("{of}± {}, asked ± {}", said(*reached), percent(*asked))
+                });
+                said.collect::<Vec<_>>().join("; ")
             })),
         };
         let words = [
@@ -39,21 +46,55 @@ impl Rule for IntervalTooWide {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let (reached, asked) = width(of)??;
-        Some(Reservation::qualified(format!(
-            "its interval is ± {}, asked for were ± {}",
-            percent(reached),
-            percent(asked)
-        )))
+        let wide = widths(of)?;
+        let said = wide.iter().map(|Wide { of, reached, asked }| {
+            let of = if of.is_empty() { "its interval is " } else { of };
+            format!("{of}± {}, asked for were ± {}", said(*reached), percent(*asked))
+        });
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
     }
 }
 
-/// Half the interval's width reached and asked for, where the longest time was
-/// over before it was narrow enough; the outer `None`: not known.
-fn width(of: &Measurement) -> Option<Option<(f64, f64)>> {
+/// An interval that is wider than asked for.
+struct Wide {
+    /// What of, as its sentence begins; empty: of what was measured.
+    of: &'static str,
+    /// Half its width as a share of the value.
+    reached: f64,
+    /// The same, as it was asked for.
+    asked: f64,
+}
+
+/// The intervals that were not narrow enough when the longest time was over;
+/// `None`: not known.
+fn widths(of: &Measurement) -> Option<Vec<Wide>> {
     if of.end != EndReason::MaxTime {
-        return Some(None);
+        return Some(Vec::new());
     }
+    let wide = |of, reached, asked| (reached > asked).then_some(Wide { of, reached, asked });
+    let rate = rate_width(of)?;
+    let p99 = of.conditions.p99_precision_asked.zip(p99_width(of));
+    let p99 = p99.and_then(|(asked, reached)| wide("99 % percentile ", reached, asked));
+    Some(wide("", rate.0, rate.1).into_iter().chain(p99).collect())
+}
+
+/// A width in words.
+fn said(width: f64) -> String {
+    if width.is_finite() { percent(width) } else { "unknown (too few I/Os)".into() }
+}
+
+/// Half the width of the 99 % percentile's interval as a share of it, in the
+/// direction in which it is widest; too few I/Os for one are infinitely wide.
+fn p99_width(of: &Measurement) -> Option<f64> {
+    let bins = of.total.iter().map(|result| &result.latency).filter(|bins| bins.count() > 0);
+    let width =
+        |bins| tail(bins, 0.99, LEVEL).map_or(f64::INFINITY, |p99| p99.relative_half_width());
+    bins.map(width).max_by(f64::total_cmp)
+}
+
+/// Half the rate's interval's width, reached and asked for.
+fn rate_width(of: &Measurement) -> Option<(f64, f64)> {
     let asked = of.conditions.precision_asked?;
     let result = of.total.first()?;
     // What it was stopped on is the rate, also where the latency is judged.
@@ -61,15 +102,14 @@ fn width(of: &Measurement) -> Option<Option<(f64, f64)>> {
         Metric::Bandwidth => result.bandwidth,
         Metric::Iops | Metric::LatencyMean => result.iops,
     };
-    let reached = estimate?.relative_half_width()?;
-    Some((reached > asked).then_some((reached, asked)))
+    Some((estimate?.relative_half_width()?, asked))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
-    use iodyno_model::Estimate;
+    use iodyno_model::{Estimate, Histogram};
 
     #[test]
     fn a_wide_interval_qualifies() {
@@ -84,6 +124,19 @@ mod tests {
         });
         look(&IntervalTooWide, &wide.record()).only(Severity::Info);
         assert!(reserves(&IntervalTooWide, &wide.record(), 1).unwrap().why.contains("10 %"));
+        let few = bench.clone().measurement(1, |of| {
+            of.end = EndReason::MaxTime;
+            of.conditions.p99_precision_asked = Some(0.1);
+            of.total[0].latency = Histogram::default();
+            (0..200).for_each(|n| of.total[0].latency.record(50_000 + n * n));
+        });
+        look(&IntervalTooWide, &few.record()).only(Severity::Info);
+        let why = reserves(&IntervalTooWide, &few.record(), 1).unwrap().why;
+        assert!(why.starts_with("99 % percentile ±"), "{why}");
+        let enough = few.measurement(1, |of| {
+            (0..500_000).for_each(|n| of.total[0].latency.record(50_000 + n % 500));
+        });
+        assert_eq!(reserves(&IntervalTooWide, &enough.record(), 1), None);
         let blind = (0..3).fold(bench, |bench, n| {
             bench.measurement(n, |of| {
                 of.end = EndReason::MaxTime;

@@ -46,6 +46,9 @@ pub struct Conditions {
     /// Settings of the machine that the plan asked for.
     #[serde(default)]
     pub settings: Vec<Setting>,
+    /// Relative half width of the 99 % percentile's interval that was asked for; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_precision_asked: Option<f64>,
 }
 
 /// A setting of the machine while it was measured.
@@ -147,6 +150,7 @@ impl From<&model::Conditions> for Conditions {
             other_bytes_per_s: of_number(conditions.other_bytes_per_s),
             precision_asked: of_number(conditions.precision_asked),
             settings: conditions.settings.iter().map(Setting::from).collect(),
+            p99_precision_asked: of_number(conditions.p99_precision_asked),
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod layout;
 mod layouts;
 pub mod link;
 pub mod measurement;
+mod outlook;
 pub mod read;
 mod rounds;
 mod run;
@@ -23,6 +24,7 @@ pub mod verdict;
 pub use comparison::{CompareDocument, compare_document};
 pub use history::{HistoryDocument, PastCondition, PastState, history_document};
 pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
+pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,

@@ -11,6 +11,7 @@ use super::estimate::rfc3339;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
+use super::outlook::Outlook;
 use super::rounds::TargetRounds;
 use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
 
@@ -51,6 +52,9 @@ pub struct RunDocument {
     /// How far the rounds of a plan in rounds came, by target; absent of other plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Vec<TargetRounds>>,
+    /// What the measurements of a sweep say beyond themselves; absent of what is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<Outlook>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
     /// What came of each rule.
@@ -222,6 +226,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
             })
             .collect(),
         rounds: RoundsPlan::of(run).map(|plan| TargetRounds::of(&plan.rounds, record)),
+        outlook: None,
         findings: assessment.findings.iter().map(Finding::from).collect(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),
         ruleset: assessment.ruleset.clone(),

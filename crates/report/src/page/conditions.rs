@@ -76,6 +76,8 @@ fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>))
     put("buffers", words(known.registered_buffers, "registered", "not registered"));
     put("kernel workers", words(known.punted, "ran the I/O", "none"));
     put("interval asked", known.precision_asked.map(|share| format!("± {}", percent(share))));
+    let p99 = known.p99_precision_asked.map(|share| format!("± {}", percent(share)));
+    put("interval of the 99 % percentile asked", p99);
 }
 
 /// The known options, as fio writes them.

@@ -258,6 +258,8 @@ fn measured_on(
         resumed: None,
         permission,
         layout: Some(layout),
+        all: &workload.points,
+        measured: &[],
     };
     measure(context, setup, start, generator.as_mut(), for_fio)
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Early, InRounds, InScaling, LayoutPlan, Options, Plan, Point, Preparing, Resumed, Study,
+    Adapting, Early, InRounds, InScaling, LayoutPlan, Options, Plan, Point, Preparing, Resumed,
+    Study,
 };
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::RunRecord;
+use iodyno_model::{Measurement, RunRecord};
 use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
@@ -20,6 +21,7 @@ use crate::arguments::{Carrying, RunGenerator, Table};
 use crate::commands::setup::Setup;
 use crate::commands::show::{Judging, Shape, judge_and_print};
 use crate::context::{Context, Usage};
+use crate::grid::Grid;
 use crate::progress::Display;
 use crate::terminal;
 
@@ -76,6 +78,10 @@ pub(crate) struct Start<'a> {
     pub(crate) permission: Permission,
     /// What is built for it before.
     pub(crate) layout: Option<LayoutPlan>,
+    /// All points, also those that the run has already.
+    pub(crate) all: &'a [Point],
+    /// What it has already.
+    pub(crate) measured: &'a [Measurement],
 }
 
 /// Measures; the run with all that was recorded of it.
@@ -107,12 +113,17 @@ pub(crate) fn measure(
         scaling: study.scaling.map(|asked| InScaling { asked, points: once }),
         preparation: start.preparing,
         layout: start.layout,
+        adapting: study.adaptive.then(|| Adapting::new(study, start.all, points)),
         settings: study.settings.clone(),
         ..plan
     };
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let live = terminal::is_live(context);
+    let mut display = match study.rounds {
+        Some(_) => Display::new(live, context.quiet),
+        None => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
+    };
     let outcome = setup.carry_out(&plan, start.targets, &options, generator, &mut display);
     display.finish();
     outcome

@@ -55,6 +55,11 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     if writes && !study.fresh {
         text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
     }
+    if study.adaptive {
+        text.push_str(
+            "points that measured neighbours bound are predicted in place of being measured\n",
+        );
+    }
     if left_out > 0 {
         let _ = writeln!(
             text,

@@ -210,6 +210,7 @@ fn conditions(of: &Conditions) -> model::Conditions {
         other_bytes_per_s: of.other_bytes_per_s,
         precision_asked: of.precision_asked,
         settings: of.settings.iter().map(setting).collect(),
+        p99_precision_asked: of.p99_precision_asked,
     }
 }
 

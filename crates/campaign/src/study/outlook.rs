@@ -1,0 +1,149 @@
+//! What measurements of a study say beyond themselves.
+
+use iodyno_job::parse_seconds;
+use iodyno_judge::tail;
+use iodyno_model::{EndReason, Estimate, Knee, Measurement, Outlook, Peak, Prediction, Under};
+
+use super::surface::{KneeOf, Known, Surface, is_outstanding};
+use super::{Point, Study};
+use crate::resume::is_at;
+use crate::tail::Q;
+
+/// Level of the intervals of percentiles.
+const LEVEL: f64 = 0.95;
+
+impl Known {
+    /// Of a measurement that ended by itself and did not fail.
+    pub(crate) fn of(measurement: &Measurement) -> Option<Self> {
+        if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
+            return None;
+        }
+        let rates: Option<Vec<Estimate>> =
+            measurement.total.iter().map(|result| result.iops).collect();
+        let iops = rates?.into_iter().reduce(sum)?;
+        let p99 = |result: &iodyno_model::DirectionResult| {
+            let found = tail(result.known_bins()?.1, Q, LEVEL)?;
+            Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
+        };
+        let slowest = measurement.total.iter().filter_map(p99);
+        Some(Self { iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
+    }
+}
+
+/// Both together. Their intervals add up, which is wide for noise that is each its own.
+fn sum(a: Estimate, b: Estimate) -> Estimate {
+    match (a.bounds(), b.bounds()) {
+        (Some(a_ends), Some(b_ends)) => {
+            Estimate::confident(a.value + b.value, a_ends.0 + b_ends.0, a_ends.1 + b_ends.1, LEVEL)
+        }
+        _ => Estimate::bare(a.value + b.value),
+    }
+}
+
+/// What `measurements` say of each point.
+pub(crate) fn known<'m>(
+    points: &[Point],
+    measurements: impl Iterator<Item = &'m Measurement> + Clone,
+) -> Vec<Option<Known>> {
+    let is_of = |of: &Measurement, point: &Point| {
+        let at = |(name, typed): (&String, &String)| is_at(name, typed, point.own_file);
+        of.name == point.title
+            && of.targets.len() == point.targets.len()
+            && of.targets.iter().zip(&point.targets).all(at)
+    };
+    let known = |point: &Point| {
+        let mut its = measurements.clone().filter(|of| is_of(of, point));
+        its.find_map(Known::of)
+    };
+    points.iter().map(known).collect()
+}
+
+impl Study {
+    /// The bound of the 99 % percentile, ns.
+    ///
+    /// # Errors
+    /// A text that is no time.
+    fn p99_bound_ns(&self) -> Result<Option<u64>, String> {
+        self.p99_bound.as_deref().map(parse_seconds).transpose()
+    }
+
+    /// What contradicts predicting points, as a sentence.
+    pub(super) fn check_adaptive(&self) -> Result<(), String> {
+        self.p99_bound_ns().map_err(|what| format!("p99_bound: {what}"))?;
+        let repeats = self.rounds.is_some() || self.repeat > 1;
+        if self.adaptive && (repeats || self.scaling.is_some()) {
+            let why = "each of them would leave out other points";
+            return Err(format!(
+                "adaptive: neither rounds, repetitions nor scaling were expected: {why}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The curves of its points.
+    pub(crate) fn surface(&self, points: &[Point]) -> Surface {
+        // What is wrong with them was said when the study was read.
+        let precision = self.stop().map_or(0.0, |stop| stop.precision);
+        Surface::of(points, precision, self.p99_bound_ns().ok().flatten())
+    }
+
+    /// What `measurements` of it say beyond themselves: points that are predicted
+    /// (of an adaptive study), and knees. `None` of rounds and repetitions.
+    pub fn outlook(&self, measurements: &[Measurement]) -> Option<Outlook> {
+        if self.rounds.is_some() || self.repeat > 1 {
+            return None;
+        }
+        let points = self.points(0);
+        let surface = self.surface(&points);
+        let known = known(&points, measurements.iter());
+        Some(outlook(&points, &surface, &known, self.adaptive))
+    }
+}
+
+/// What is known of `points`, in words for others; `predicts`: points that were
+/// not measured are predicted.
+pub(crate) fn outlook(
+    points: &[Point],
+    surface: &Surface,
+    known: &[Option<Known>],
+    predicts: bool,
+) -> Outlook {
+    let mut outlook = Outlook::default();
+    if predicts {
+        let predicted = points.iter().zip(surface.predicted(known));
+        outlook.predictions = predicted
+            .filter_map(|(point, iops)| {
+                let (name, target) = (point.title.clone(), point.place());
+                Some(Prediction { name, target, iops: iops? })
+            })
+            .collect();
+        let checked = surface.checked(known);
+        outlook.checked = checked.len() as u32;
+        outlook.held = checked.iter().filter(|(_, held)| *held).count() as u32;
+    }
+    let knee = |of: KneeOf| knee(points, surface, known, of);
+    outlook.knees = surface.knees(known).into_iter().filter_map(knee).collect();
+    outlook
+}
+
+fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf) -> Option<Knee> {
+    let words = |n: usize, of_curve: bool| {
+        let at = points[n].at.iter().filter(|(option, _)| is_outstanding(option) != of_curve);
+        let words = at.map(|(option, value)| format!("{option}={value}"));
+        let part = Some(points[n].part.clone()).filter(|part| of_curve && !part.is_empty());
+        part.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    };
+    let peak = |n: usize| {
+        let (outstanding, iops) = (surface.outstanding(n), known[n]?.iops.value);
+        Some(Peak { at: words(n, false), outstanding, iops })
+    };
+    let best = of.best_under.and_then(|n| Some((peak(n)?, known[n]?.p99?.value as u64)));
+    Some(Knee {
+        curve: words(of.most, true),
+        target: points[of.most].place(),
+        knee: peak(of.knee)?,
+        most: peak(of.most)?,
+        is_last: of.is_last,
+        under: surface.p99_bound_ns().map(|bound_ns| Under { bound_ns, best }),
+    })
+}

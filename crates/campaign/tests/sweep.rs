@@ -1,0 +1,302 @@
+//! Sweeps of simulated drives, whose truth is known: how long they take, how far
+//! they are off, how often their intervals hold, and how they go on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iodyno_campaign::{
+    Adapting, Early, Event, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
+};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::ClaimBook;
+use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
+use iodyno_model::{Host, Origin, RunRecord, RunState};
+use iodyno_store::Store;
+use iodyno_target::Permission;
+
+/// A machine without anything, and a sparse file as its drive.
+struct Stage {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    host: Host,
+    source: Captured,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::create_dir(folder.path().join("sys")).unwrap();
+        let path = folder.path().canonicalize().unwrap().join("drive");
+        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let source = Captured::open(folder.path()).unwrap();
+        Self { _folder: folder, path, host: snapshot(&source, Depth::Full), source }
+    }
+
+    fn target(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    /// 4 KiB random reads at the depths of `text`, as a plan.
+    fn study(&self, text: &str) -> Study {
+        let text = format!(
+            "format = \"iodyno.plan/1\"\nname = \"test\"\ntargets = [\"{}\"]\n{text}",
+            self.target()
+        );
+        Study::parse(&text, "test").unwrap()
+    }
+
+    /// All of a study on `generator`.
+    fn measure(&self, study: &Study, generator: SimulatedGenerator) -> RunRecord {
+        let mut store = Store::in_memory().unwrap();
+        let interrupted = AtomicBool::new(false);
+        let mut watcher = StopAfter(u32::MAX, &interrupted);
+        self.go_on(study, generator, &mut store, &study.points(0), None, &mut watcher)
+    }
+
+    fn go_on(
+        &self,
+        study: &Study,
+        mut generator: SimulatedGenerator,
+        store: &mut Store,
+        left: &[Point],
+        resumed: Option<Resumed>,
+        watcher: &mut StopAfter<'_>,
+    ) -> RunRecord {
+        let (script, text) = (study.script(left, false).unwrap(), study.to_toml().unwrap());
+        let early = if study.fresh { Early::All } else { Early::Reads };
+        let mut plan = Plan::of_study("test", script, text, study.stop().unwrap(), early);
+        plan.written_samples = 0;
+        plan.adapting = study.adaptive.then(|| Adapting::new(study, &study.points(0), left));
+        let writes = left.iter().any(Point::writes);
+        let allow_write = writes.then(|| self.target().to_owned()).into_iter().collect();
+        let permission = Permission { allow_write, discard_data: Vec::new() };
+        let options =
+            Options { origin: Origin::Simulated, resumed, ..Options::of_jobs("", permission) };
+        let interrupted = watcher.1;
+        let mut tools = Tools {
+            source: &self.source,
+            generator: &mut generator,
+            claims: &ClaimBook::builtin(),
+            store,
+            watcher,
+            interrupted,
+        };
+        let id = carry_out(&mut tools, &plan, &self.host, &[], &options).unwrap();
+        store.load(&id).unwrap()
+    }
+
+    fn generator(&self, drive: &SimulatedDrive, seed: u64) -> SimulatedGenerator {
+        let mut generator = SimulatedGenerator::new(seed);
+        generator.set_drive(self.target(), drive.clone());
+        generator
+    }
+}
+
+/// Says stop once so many measurements are done.
+struct StopAfter<'a>(u32, &'a AtomicBool);
+
+impl Watcher for StopAfter<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Done(_) = event {
+            self.0 -= 1;
+            self.1.store(self.0 == 0, Ordering::Relaxed);
+        }
+    }
+}
+
+const READS: &str = r#"
+    [stop]
+    precision_percent = 2.0
+    min_time = "5s"
+    max_time = "60s"
+    [job]
+    rw = "randread"
+    bs = "4k"
+    [grid]
+    iodepth = [1, 4, 16, 64]
+"#;
+
+/// What sweeps over many seeds came to.
+#[derive(Default)]
+struct Tally {
+    points: usize,
+    held: usize,
+    measured: usize,
+    seconds: f64,
+    errors: Vec<f64>,
+}
+
+impl Tally {
+    /// Of `seeds` sweeps, `truth` being that of each number of outstanding I/Os.
+    fn of(
+        stage: &Stage,
+        study: &Study,
+        generator: &dyn Fn(u64) -> SimulatedGenerator,
+        truth: &dyn Fn(u32) -> f64,
+        seeds: u64,
+    ) -> Self {
+        let mut tally = Self::default();
+        let points = study.points(0).len();
+        for seed in 0..seeds {
+            let record = stage.measure(study, generator(seed));
+            assert_eq!(record.run.state, RunState::Done);
+            let outlook = study.outlook(&record.measurements).unwrap();
+            assert_eq!(record.measurements.len() + outlook.predictions.len(), points);
+            let measured =
+                record.measurements.iter().map(|of| (&of.name, of.total[0].iops.unwrap()));
+            let predicted = outlook.predictions.iter().map(|of| (&of.name, of.iops));
+            for (name, iops) in measured.chain(predicted) {
+                let numbers = name.split(' ').map(|word| word.split_once('=').unwrap().1);
+                let truth = truth(numbers.map(|number| number.parse::<u32>().unwrap()).product());
+                tally.held += usize::from(iops.low() <= truth && truth <= iops.high());
+                tally.errors.push((iops.value / truth - 1.0).abs());
+            }
+            tally.points += points;
+            tally.measured += record.measurements.len();
+            let ns = record.measurements.iter().map(|of| of.warmup_ns + of.duration_ns.unwrap());
+            tally.seconds += ns.sum::<u64>() as f64 / 1e9;
+        }
+        tally.errors.sort_by(f64::total_cmp);
+        tally
+    }
+
+    /// How many times longer fixed 60 s for each point are.
+    fn times_faster(&self) -> f64 {
+        self.points as f64 * 60.0 / self.seconds
+    }
+
+    fn median_error(&self) -> f64 {
+        self.errors[self.errors.len() / 2]
+    }
+
+    /// Whether as many hold as 95 % intervals do: a one-sided binomial test at 1 %
+    /// (by the normal approximation).
+    fn covers(&self) -> bool {
+        let n = self.points as f64;
+        self.held as f64 >= n * 0.95 - 2.326 * (n * 0.95 * 0.05).sqrt()
+    }
+}
+
+/// On a drive whose rate starts a third too low and is there after half a second.
+fn of_noise(noise: Noise, seeds: u64) -> Tally {
+    let stage = Stage::new();
+    let warm_up = Some((0.3, 2e8));
+    let drive = SimulatedDrive { noise, warm_up, ..SimulatedDrive::default() };
+    let truth = |outstanding| drive.truth_iops(4096, outstanding);
+    Tally::of(&stage, &stage.study(READS), &|seed| stage.generator(&drive, seed), &truth, seeds)
+}
+
+#[track_caller]
+fn comes_to(tally: &Tally, times: f64, error: f64) {
+    let said = format!(
+        "{:.1} times, median error {:.2} %, {} of {} hold, {} measured",
+        tally.times_faster(),
+        tally.median_error() * 100.0,
+        tally.held,
+        tally.points,
+        tally.measured
+    );
+    assert!(tally.covers(), "{said}");
+    assert!(tally.median_error() < error && tally.times_faster() > times, "{said}");
+}
+
+#[test]
+fn a_steady_drive_is_known_in_a_tenth_of_the_time() {
+    comes_to(&of_noise(Noise::White(0.01), 25), 10.0, 0.02);
+    comes_to(&of_noise(Noise::White(0.05), 25), 10.0, 0.02);
+}
+
+#[test]
+fn noise_that_remembers_takes_longer_and_is_no_less_true() {
+    comes_to(&of_noise(Noise::Ar1 { phi: 0.5, sigma: 0.02 }, 25), 5.0, 0.02);
+    comes_to(&of_noise(Noise::Ar1 { phi: 0.8, sigma: 0.03 }, 15), 2.0, 0.02);
+}
+
+#[test]
+fn an_adaptive_sweep_takes_a_twentieth() {
+    let stage = Stage::new();
+    let study = stage.study(&format!("adaptive = true\n{READS}numjobs = [1, 2, 4, 8, 16]\n"));
+    let (noise, iops_max) = (Noise::White(0.02), f64::MAX);
+    let drive = SimulatedDrive { noise, iops_max, bandwidth_max: f64::MAX, ..Default::default() };
+    // All jobs together have one drive.
+    let generator = |seed| {
+        let mut generator = stage.generator(&drive, seed);
+        generator.shared_bytes_per_s = Some(4096.0 * 400_000.0);
+        generator
+    };
+    let truth = |outstanding| drive.truth_iops(4096, outstanding).min(400_000.0);
+    comes_to(&Tally::of(&stage, &study, &generator, &truth, 5), 20.0, 0.05);
+}
+
+#[test]
+fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
+    let stage = Stage::new();
+    let drive = SimulatedDrive::default();
+    let asked = |text: &str| {
+        let record = stage.measure(&stage.study(text), stage.generator(&drive, 1));
+        let asked = |of: &iodyno_model::Measurement| of.conditions.p99_precision_asked;
+        let mut all: Vec<_> =
+            record.measurements.iter().map(|of| (of.name.clone(), asked(of))).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all.into_iter().map(|(_, asked)| asked).collect::<Vec<_>>()
+    };
+    let reads = READS.replace("[1, 4, 16, 64]", "[1, 4]");
+    assert_eq!(asked(&reads), [Some(0.1), None]);
+    assert_eq!(asked(&reads.replace("[stop]", "[stop]\np99_percent = 5")), [Some(0.05); 2]);
+    assert_eq!(asked(&reads.replace("[stop]", "[stop]\np99_percent = 0")), [None; 2]);
+}
+
+#[test]
+fn a_cliff_of_writes_is_cut_off_or_said() {
+    let stage = Stage::new();
+    let study =
+        stage.study(&READS.replace("randread", "randwrite").replace("[1, 4, 16, 64]", "[64]"));
+    let measure = |cliff_s: f64| {
+        let noise = Noise::White(0.02);
+        let bytes = (500_000.0 * 4096.0 * cliff_s) as u64;
+        let drive =
+            SimulatedDrive { noise, write_cliff: Some((bytes, 0.3)), ..SimulatedDrive::default() };
+        let record = stage.measure(&study, stage.generator(&drive, 1));
+        record.measurements[0].total[0].clone()
+    };
+    // Early: what is measured is the drive behind it.
+    let early = measure(8.0);
+    let iops = early.iops.unwrap();
+    assert!(iops.low() <= 150_000.0 && 150_000.0 <= iops.high(), "{iops:?}");
+    assert_eq!(early.steady, Some(true));
+    // Late: no mean of both.
+    let late = measure(40.0);
+    let width = late.iops.unwrap().relative_half_width();
+    assert!(late.steady == Some(false) || width > Some(0.2), "{late:?}");
+}
+
+#[test]
+fn a_resumed_adaptive_sweep_measures_what_an_uninterrupted_one_does() {
+    let stage = Stage::new();
+    let reads = READS.replace("[1, 4, 16, 64]", "[1, 2, 4, 8, 16, 32, 64, 128]");
+    let study = stage.study(&format!("adaptive = true\n{reads}"));
+    let drive = SimulatedDrive { noise: Noise::White(0.002), ..SimulatedDrive::default() };
+    let names = |record: &RunRecord| -> Vec<String> {
+        record.measurements.iter().map(|of| of.name.clone()).collect()
+    };
+    let whole = names(&stage.measure(&study, stage.generator(&drive, 1)));
+    assert!(whole.len() < 8, "{whole:?}");
+    for points in 1..whole.len() as u32 {
+        let mut store = Store::in_memory().unwrap();
+        let interrupted = AtomicBool::new(false);
+        let mut watcher = StopAfter(points, &interrupted);
+        let generator = |seed| stage.generator(&drive, seed);
+        let all = study.points(0);
+        let first = stage.go_on(&study, generator(1), &mut store, &all, None, &mut watcher);
+        assert_eq!(first.run.state, RunState::Interrupted);
+        let (resumed, left) = Resumed::of(&first, all, &study);
+        let interrupted = AtomicBool::new(false);
+        let mut watcher = StopAfter(u32::MAX, &interrupted);
+        let second =
+            stage.go_on(&study, generator(2), &mut store, &left, Some(resumed), &mut watcher);
+        assert_eq!(names(&second), whole, "after {points}");
+        assert_eq!(second.run.state, RunState::Done);
+    }
+}

@@ -1,0 +1,408 @@
+//! A sweep's points as a table that fills while they are measured: pure, from
+//! events to lines.
+
+use std::path::Path;
+
+use iodyno_campaign::{Point, Progress};
+use iodyno_model::{
+    EndReason, Host, Measurement, Prediction, format_count, format_duration_ns, format_mb_per_s,
+};
+use iodyno_report::text::clean;
+
+/// Columns between two columns.
+const GAP: usize = 2;
+
+/// Lines below the table.
+const STATUS_LINES: usize = 3;
+
+/// What is known of a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell {
+    Open,
+    Measured { value: f64, is_wide: bool },
+    Predicted(f64),
+    Failed,
+}
+
+/// A point with its cell.
+struct Entry {
+    point: Point,
+    cell: Cell,
+}
+
+/// All points of a sweep. Shown is the part of the grid that the current one is in.
+pub(crate) struct Grid {
+    entries: Vec<Entry>,
+    /// Bandwidth is what is shown, since block sizes differ; else IOPS.
+    by_bandwidth: bool,
+    current: Option<usize>,
+    /// Of the current point, and of all.
+    status: [String; 2],
+    rate: f64,
+    done: usize,
+    temperature_c: Option<f64>,
+}
+
+impl Grid {
+    /// Of `points`, of which `measured` are there already.
+    pub(crate) fn new(points: &[Point], measured: &[Measurement]) -> Self {
+        let entry = |point: &Point| Entry { point: point.clone(), cell: Cell::Open };
+        let bs = |point: &Point| {
+            let mut at = point.at.iter();
+            at.find(|(option, _)| option == "bs" || option == "blocksize").map(|(_, bs)| bs.clone())
+        };
+        let mut sizes: Vec<_> = points.iter().map(bs).collect();
+        sizes.sort();
+        sizes.dedup();
+        let mut grid = Self {
+            entries: points.iter().map(entry).collect(),
+            by_bandwidth: sizes.len() > 1,
+            current: None,
+            status: Default::default(),
+            rate: 0.0,
+            done: 0,
+            temperature_c: None,
+        };
+        measured.iter().for_each(|of| grid.measured(of));
+        grid
+    }
+
+    /// A measurement goes on.
+    pub(crate) fn progress(&mut self, progress: &Progress<'_>) {
+        self.current = self.find(progress.step, progress.target);
+        self.rate = if self.by_bandwidth { progress.bytes_per_s } else { progress.iops };
+        let most = match progress.most_ns {
+            0 => String::new(),
+            most_ns => format!(" of at most {}", format_duration_ns(most_ns as f64)),
+        };
+        self.status[0] = format!(
+            "{}  {} IOPS  {}  {:.1} s{most}",
+            clean(progress.step),
+            format_count(progress.iops),
+            format_mb_per_s(progress.bytes_per_s),
+            progress.elapsed_ns as f64 / 1e9,
+        );
+        let left_ns = (progress.left_ns as f64 / 1e9).ceil() * 1e9;
+        self.status[1] = format!("at most {} left", format_duration_ns(left_ns));
+    }
+
+    /// A measurement is done.
+    pub(crate) fn measured(&mut self, of: &Measurement) {
+        let Some(at) = self.find(&of.name, &of.targets.join(" ")) else { return };
+        self.done += 1;
+        let figure = |result: &iodyno_model::DirectionResult| {
+            let rate = if self.by_bandwidth { result.bandwidth } else { result.iops };
+            rate.map(|rate| rate.value)
+        };
+        let values: Vec<f64> = of.total.iter().filter_map(figure).collect();
+        self.entries[at].cell = match of.end {
+            EndReason::Failed(_) => Cell::Failed,
+            EndReason::Interrupted => Cell::Open,
+            _ if values.is_empty() => Cell::Open,
+            _ => {
+                Cell::Measured { value: values.iter().sum(), is_wide: of.end == EndReason::MaxTime }
+            }
+        };
+    }
+
+    /// These points are predicted by now, and no others.
+    pub(crate) fn predicted(&mut self, all: &[Prediction]) {
+        let bytes_per_io = if self.by_bandwidth { self.block_bytes() } else { Vec::new() };
+        for (n, entry) in self.entries.iter_mut().enumerate() {
+            if matches!(entry.cell, Cell::Open | Cell::Predicted(_)) {
+                let of = &entry.point;
+                let its = all.iter().find(|one| one.name == of.title && one.target == of.place());
+                let size = bytes_per_io.get(n).copied().unwrap_or(Some(1.0));
+                let value = its.zip(size).map(|(one, size)| one.iops.value * size);
+                entry.cell = value.map_or(Cell::Open, Cell::Predicted);
+            }
+        }
+    }
+
+    /// The host as it is now: how warm the current drive is.
+    pub(crate) fn host(&mut self, host: &Host) {
+        let target = self.current.and_then(|at| self.entries[at].point.targets.first());
+        let drive = target.and_then(|target| host.namespace(last_word(target)));
+        let temperature = drive.and_then(|(drive, _)| drive.temperature.get());
+        self.temperature_c = temperature.map(|temperature| temperature.composite_c);
+    }
+
+    /// For each point the size of its blocks, bytes; `None`: they have several.
+    fn block_bytes(&self) -> Vec<Option<f64>> {
+        let bytes = |entry: &Entry| {
+            let mut options = entry.point.options.iter();
+            let (_, bs) = options.find(|(name, _)| name == "bs" || name == "blocksize")?;
+            iodyno_job::parse_size(bs).ok().map(|bytes| bytes as f64)
+        };
+        self.entries.iter().map(bytes).collect()
+    }
+
+    fn find(&self, title: &str, target: &str) -> Option<usize> {
+        let is_it = |entry: &Entry| {
+            let own = entry.point.targets.iter().map(|target| last_word(target));
+            entry.point.title == title
+                && (entry.point.own_file
+                    || entry.point.place() == target
+                    || own.eq(target.split(' ').map(last_word)))
+        };
+        self.entries.iter().position(is_it)
+    }
+
+    /// The table around the current point, and below it how things are, in at most
+    /// so many lines of at most so many columns.
+    pub(crate) fn lines(&self, width: usize, height: usize) -> Vec<String> {
+        let mut lines = match self.current {
+            Some(current) => self.table(current, width, height.saturating_sub(STATUS_LINES)),
+            None => Vec::new(),
+        };
+        lines.push(self.status[0].clone());
+        let predicted = self.count(|cell| matches!(cell, Cell::Predicted(_)));
+        let mut items = vec![format!("{} of {} points", self.done, self.entries.len())];
+        if predicted > 0 {
+            items.push(format!("{predicted} predicted"));
+        }
+        items.push(self.status[1].clone());
+        items.extend(self.temperature_c.map(|degrees| format!("{degrees:.0} °C")));
+        items.retain(|item| !item.is_empty());
+        lines.push(items.join("  "));
+        lines.push(self.legend());
+        lines.retain(|line| !line.is_empty());
+        lines.iter().map(|line| cut(line, width)).collect()
+    }
+
+    fn count(&self, is: impl Fn(&Cell) -> bool) -> usize {
+        self.entries.iter().filter(|entry| is(&entry.cell)).count()
+    }
+
+    /// What the marks mean that are there.
+    fn legend(&self) -> String {
+        let marks = [
+            ("~ predicted", self.count(|cell| matches!(cell, Cell::Predicted(_)))),
+            (
+                "? less sure than asked",
+                self.count(|cell| matches!(cell, Cell::Measured { is_wide: true, .. })),
+            ),
+            ("x failed", self.count(|cell| *cell == Cell::Failed)),
+        ];
+        let used = marks.iter().filter(|(_, count)| *count > 0).map(|(mark, _)| *mark);
+        used.collect::<Vec<_>>().join("  ")
+    }
+
+    fn table(&self, current: usize, width: usize, height: usize) -> Vec<String> {
+        let of = &self.entries[current].point;
+        let axes = self.axes(of);
+        let (rows, columns) = (axes.first(), axes.get(1));
+        let is_axis = |option: &str| axes.iter().any(|axis| axis.option == option);
+        let others = |point: &Point| -> Vec<(String, String)> {
+            point.at.iter().filter(|(option, _)| !is_axis(option)).cloned().collect()
+        };
+        let fixed = others(of);
+        let here: Vec<(usize, &Entry)> = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| {
+                let point = &entry.point;
+                (&point.part, &point.targets) == (&of.part, &of.targets) && others(point) == fixed
+            })
+            .collect();
+        let text = |row: Option<&String>, column: Option<&String>| {
+            let fits = |axis: Option<&Axis>, value: Option<&String>, point: &Point| {
+                axis.is_none_or(|axis| value_of(point, &axis.option) == value.map(String::as_str))
+            };
+            let found = here.iter().find(|(_, entry)| {
+                fits(rows, row, &entry.point) && fits(columns, column, &entry.point)
+            });
+            found.map_or(String::new(), |(n, entry)| self.cell(*n, entry.cell))
+        };
+        let values = |axis: Option<&Axis>| -> Vec<Option<String>> {
+            axis.map_or(vec![None], |axis| axis.values.iter().cloned().map(Some).collect())
+        };
+        let (row_values, column_values) = (values(rows), values(columns));
+        let at = |axis: Option<&Axis>, values: &[Option<String>]| {
+            let own = axis.and_then(|axis| value_of(of, &axis.option));
+            values.iter().position(|value| value.as_deref() == own).unwrap_or(0)
+        };
+        let corner = [rows, columns].into_iter().flatten().map(|axis| axis.option.as_str());
+        let corner = corner.collect::<Vec<_>>().join(" \\ ");
+        let labels = row_values.iter().flatten().map(|value| clean(value));
+        let first = labels.map(|label| label.chars().count()).chain([corner.chars().count()]).max();
+        let first = first.unwrap_or(0);
+        let each = column_values.iter().flatten().map(|value| clean(value).chars().count());
+        let each = each.chain([7]).max().unwrap_or(7);
+        // The heading and the line of column names go off the height.
+        let shown_rows = window(row_values.len(), height.saturating_sub(2), at(rows, &row_values));
+        let room = width.saturating_sub(first) / (each + GAP);
+        let shown_columns = window(column_values.len(), room, at(columns, &column_values));
+        let unit = if self.by_bandwidth { "MB/s" } else { "IOPS" };
+        let words = fixed.iter().map(|(option, value)| format!("{option}={value}"));
+        let part = Some(of.part.clone()).filter(|part| !part.is_empty());
+        let words: Vec<String> = part
+            .into_iter()
+            .chain(words)
+            .chain(of.targets.iter().map(|target| last_word(target).to_owned()))
+            .collect();
+        let mut lines = vec![format!("{}: {unit}", clean(&words.join(" ")))];
+        let line = |label: &str, cells: Vec<String>| {
+            let cells = cells.iter().map(|cell| format!("{:GAP$}{cell:>each$}", ""));
+            format!("{label:>first$}{}", cells.collect::<String>())
+        };
+        let names = column_values[shown_columns.clone()].iter();
+        let names = names.map(|value| value.as_deref().map(clean).unwrap_or_default()).collect();
+        lines.push(line(&corner, names));
+        for row in &row_values[shown_rows] {
+            let columns = column_values[shown_columns.clone()].iter();
+            let cells = columns.map(|column| text(row.as_ref(), column.as_ref())).collect();
+            lines.push(line(&row.as_deref().map(clean).unwrap_or_default(), cells));
+        }
+        lines
+    }
+
+    /// The two longest axes of a point's part, the longest first.
+    fn axes(&self, of: &Point) -> Vec<Axis> {
+        let axis = |(option, _): &(String, String)| {
+            let mut values: Vec<String> = Vec::new();
+            for entry in self.entries.iter().filter(|entry| entry.point.part == of.part) {
+                if let Some(value) = value_of(&entry.point, option)
+                    && !values.iter().any(|known| known == value)
+                {
+                    values.push(value.to_owned());
+                }
+            }
+            // Points come in an order of their own.
+            let size = |value: &String| iodyno_job::parse_size(value).unwrap_or(0);
+            values.sort_by_key(size);
+            Axis { option: option.clone(), values }
+        };
+        let mut axes: Vec<Axis> = of.at.iter().map(axis).collect();
+        axes.sort_by_key(|axis| std::cmp::Reverse(axis.values.len()));
+        axes.truncate(2);
+        axes
+    }
+
+    fn cell(&self, n: usize, cell: Cell) -> String {
+        let figure = |value: f64| match self.by_bandwidth {
+            true => format_mb_per_s(value).replace(" MB/s", ""),
+            false => format_count(value),
+        };
+        let is_open = matches!(cell, Cell::Open | Cell::Predicted(_));
+        match cell {
+            _ if self.current == Some(n) && is_open => format!("[{}]", figure(self.rate)),
+            Cell::Open => ".".into(),
+            Cell::Measured { value, is_wide: false } => figure(value),
+            Cell::Measured { value, is_wide: true } => format!("{}?", figure(value)),
+            Cell::Predicted(value) => format!("~{}", figure(value)),
+            Cell::Failed => "x".into(),
+        }
+    }
+}
+
+/// An option with its values, in their order.
+struct Axis {
+    option: String,
+    values: Vec<String>,
+}
+
+fn value_of<'p>(point: &'p Point, option: &str) -> Option<&'p str> {
+    let mut at = point.at.iter();
+    at.find(|(name, _)| name == option).map(|(_, value)| value.as_str())
+}
+
+/// A device's name or a file's: what is behind the last slash.
+fn last_word(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
+/// Up to `most` (one at least) of `count` places, with `at` among them.
+fn window(count: usize, most: usize, at: usize) -> std::ops::Range<usize> {
+    let most = most.clamp(1, count.max(1));
+    let first = at.saturating_sub(most / 2).min(count.saturating_sub(most));
+    first..(first + most).min(count)
+}
+
+fn cut(line: &str, width: usize) -> String {
+    line.chars().take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_campaign::Study;
+    use iodyno_model::Estimate;
+
+    use super::*;
+
+    fn grid() -> Grid {
+        let mut study = Study::preset("depth-grid").unwrap();
+        study.targets = vec!["/dev/nvme0n1".into()];
+        Grid::new(&study.points(0), &[])
+    }
+
+    fn progress(step: &str) -> Progress<'_> {
+        Progress {
+            target: "nvme0n1",
+            step,
+            trying: None,
+            iops: 142_000.0,
+            bytes_per_s: 582e6,
+            elapsed_ns: 3_200_000_000,
+            most_ns: 60_000_000_000,
+            left_ns: 600_000_000_000,
+            done_bytes: 0,
+            work_bytes: None,
+        }
+    }
+
+    const STEP: &str = "rw=read iodepth=16 numjobs=4";
+
+    #[test]
+    fn the_current_part_is_shown_with_what_is_known_of_it() {
+        let mut grid = grid();
+        assert!(grid.lines(80, 24)[0].starts_with("0 of 196 points"), "nothing is current yet");
+        grid.progress(&progress(STEP));
+        let name = "rw=read iodepth=64 numjobs=64".to_owned();
+        let (target, iops) = ("/dev/nvme0n1".to_owned(), Estimate::bare(512_000.0));
+        grid.predicted(&[Prediction { name, target, iops }]);
+        let lines = grid.lines(80, 24);
+        assert_eq!(lines[0], "rw=read nvme0n1: IOPS");
+        assert_eq!(
+            lines[1].split_whitespace().collect::<Vec<_>>(),
+            ["iodepth", "\\", "numjobs", "1", "2", "4", "8", "16", "32", "64"]
+        );
+        assert_eq!(
+            lines[6].split_whitespace().collect::<Vec<_>>()[..4],
+            ["16", ".", ".", "[142k]"]
+        );
+        assert!(lines[8].ends_with("~512k"), "{lines:?}");
+        assert!(
+            lines[9].contains("142k IOPS") && lines[9].contains("of at most 60 s"),
+            "{lines:?}"
+        );
+        assert_eq!(lines[10], "0 of 196 points  1 predicted  at most 10 min left");
+        assert_eq!(lines[11], "~ predicted");
+    }
+
+    #[test]
+    fn it_fits_whatever_the_terminal_is() {
+        let mut grid = grid();
+        grid.progress(&progress(STEP));
+        for (width, height) in [(1, 1), (20, 6), (40, 10), (80, 24), (120, 50)] {
+            let lines = grid.lines(width, height);
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:?}");
+            assert!(lines.len() <= height.max(STATUS_LINES + 3), "{height}: {lines:?}");
+            // The current point stays in sight where there is any room at all.
+            let seen = lines.iter().any(|line| line.contains("[142k]"));
+            assert!(seen || width < 40, "{width}x{height}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_places_holds_the_current_one() {
+        assert_eq!(window(7, 3, 0), 0..3);
+        assert_eq!(window(7, 3, 6), 4..7);
+        assert_eq!(window(7, 100, 3), 0..7);
+        assert_eq!(window(0, 0, 0), 0..0);
+        for (count, most, at) in [(7, 1, 6), (7, 2, 6), (2, 0, 1), (9, 4, 5)] {
+            assert!(window(count, most, at).contains(&at), "{count} {most} {at}");
+        }
+    }
+}

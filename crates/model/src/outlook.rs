@@ -1,0 +1,66 @@
+//! What the measurements of a sweep say beyond themselves: points that they
+//! bound, and where more outstanding I/O no longer helps.
+
+use crate::Estimate;
+
+/// What follows from the measurements of a sweep. It is derived from them
+/// whenever it is asked for, and never stored beside them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outlook {
+    /// Points that were not measured, since measured neighbours bound them.
+    pub predictions: Vec<Prediction>,
+    /// Measured points that their neighbours bound as well: so many tried it out.
+    pub checked: u32,
+    /// So many of those were what the bounds said.
+    pub held: u32,
+    /// For each curve of rates over outstanding I/Os that has a knee.
+    pub knees: Vec<Knee>,
+}
+
+/// A point that was not measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The point's name.
+    pub name: String,
+    /// File or device, as it was typed.
+    pub target: String,
+    /// I/Os per second over all directions: the middle of the interval that its neighbours leave.
+    pub iops: Estimate,
+}
+
+/// Where a curve of rates over outstanding I/Os stops to rise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knee {
+    /// What its points have in common: `rw=randread bs=4k`; empty where there is one curve.
+    pub curve: String,
+    /// File or device, as it was typed.
+    pub target: String,
+    /// The least outstanding I/O whose rate is within 5 % of the most.
+    pub knee: Peak,
+    /// The most of all points that were measured.
+    pub most: Peak,
+    /// It is the greatest that was measured: more may give more.
+    pub is_last: bool,
+    /// The most under a bound of the 99 % percentile, where one was given.
+    pub under: Option<Under>,
+}
+
+/// A measured point of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peak {
+    /// What sets it apart from the others: `iodepth=16 numjobs=4`.
+    pub at: String,
+    /// Outstanding I/Os.
+    pub outstanding: u32,
+    /// I/Os per second over all directions.
+    pub iops: f64,
+}
+
+/// The best point whose latencies keep a bound.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Under {
+    /// The bound of the 99 % percentile, ns.
+    pub bound_ns: u64,
+    /// The point, and its 99 % percentile, ns; `None`: no measured point keeps it.
+    pub best: Option<(Peak, u64)>,
+}

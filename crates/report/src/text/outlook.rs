@@ -1,0 +1,100 @@
+//! What the measurements of a sweep say beyond themselves: predictions, marked as
+//! such, and knees in a sentence each.
+
+use iodyno_model::{Knee, Metric, Outlook, Peak, format_count, format_duration_ns};
+
+use super::Style;
+use super::figure::estimated;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// A table of the points that were not measured, what came of trying such
+/// predictions out, and a sentence for each knee. Empty where there is neither.
+pub fn outlook_text(outlook: &Outlook, style: &Style) -> String {
+    let mut parts = Vec::new();
+    if !outlook.predictions.is_empty() {
+        parts.push(predictions(outlook, style));
+    }
+    let knees: String = outlook.knees.iter().map(|knee| sentence(&said(knee), style)).collect();
+    parts.push(knees);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn predictions(outlook: &Outlook, style: &Style) -> String {
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns =
+        [column("PREDICTED", 0, false), column("TARGET", 2, false), column("IOPS", 1, true)];
+    let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
+    let cell = |text: String| GridCell { text, ink: Ink::Doubt };
+    let row = |one: &iodyno_model::Prediction| {
+        let rate = estimated(Metric::Iops, &one.iops).replace(" IOPS", "");
+        let mut row =
+            vec![cell(clean(&one.name)), cell(clean(&one.target)), cell(format!("~ {rate}"))];
+        if !several {
+            row.remove(1);
+        }
+        row
+    };
+    let rows: Vec<_> = outlook.predictions.iter().map(row).collect();
+    let shown: Vec<GridColumn<'_>> =
+        columns.into_iter().filter(|one| several || one.heading != "TARGET").collect();
+    let table = grid(&shown, &rows, style, style.wide).text;
+    let (count, checked, held) = (outlook.predictions.len(), outlook.checked, outlook.held);
+    let points = if count == 1 { "point was" } else { "points were" };
+    let tried = match checked {
+        0 => "Nothing tried it out.".to_owned(),
+        1 => format!(
+            "Tried out on a measured point, it {}.",
+            ["did not hold", "held"][held.min(1) as usize]
+        ),
+        _ => format!("Tried out on {checked} measured points, it held for {held}."),
+    };
+    let note = format!(
+        "{count} {points} not measured: the measured ones around leave no more than this. {tried}"
+    );
+    format!("{table}{}", sentence(&note, style))
+}
+
+fn said(knee: &Knee) -> String {
+    let curve = match (clean(&knee.curve), clean(&knee.target)) {
+        (curve, target) if curve.is_empty() => target,
+        (curve, target) => format!("{curve} {target}"),
+    };
+    let at = |peak: &Peak| {
+        let iops = format_count(peak.iops);
+        format!("{iops} IOPS at {} ({} outstanding)", clean(&peak.at), peak.outstanding)
+    };
+    let mut text = match knee.knee == knee.most {
+        true if knee.is_last => {
+            format!("{curve}: the most is {}, and more may give more", at(&knee.most))
+        }
+        true => {
+            format!("{curve}: the most is {}, and fewer give less by 5 % or more", at(&knee.most))
+        }
+        false => format!(
+            "{curve}: the knee is {}, within 5 % of the most, {}",
+            at(&knee.knee),
+            at(&knee.most)
+        ),
+    };
+    if let Some(under) = &knee.under {
+        let bound = format_duration_ns(under.bound_ns as f64);
+        text += &match &under.best {
+            Some((peak, p99_ns)) => {
+                let p99 = format_duration_ns(*p99_ns as f64);
+                format!("; with a 99 % percentile of at most {bound} it is {}: {p99}", at(peak))
+            }
+            None => format!("; no measured point has a 99 % percentile of at most {bound}"),
+        };
+    }
+    text + "."
+}
+
+fn sentence(text: &str, style: &Style) -> String {
+    // A number and its percent sign stay together.
+    let words = text.replace(" % ", "\u{0}% ");
+    let words: Vec<String> = words.split(' ').map(|word| word.replace('\u{0}', " ")).collect();
+    Hanging { separator: " ", ..Hanging::of(style) }.lines(&words)
+}
