@@ -154,8 +154,14 @@ impl LoadGenerator for SimulatedGenerator {
                 jobs,
             };
             now_ns += INTERVAL_NS;
-            let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
-            if observer.observe(&interval) == Flow::Stop || all_failed {
+            let flow = observer.observe(&interval);
+            if let Flow::End(jobs) = &flow {
+                for (number, stream) in streams.iter_mut().enumerate() {
+                    stream.ended |= jobs.contains(&number);
+                }
+            }
+            let is_over = |stream: &Stream| stream.ended || stream.report.failure.is_some();
+            if flow == Flow::Stop || streams.iter().all(is_over) {
                 break;
             }
         }
@@ -208,6 +214,8 @@ struct Stream {
     bad_share: f64,
     noise: NoiseState,
     report: JobReport,
+    /// The observer ended it.
+    ended: bool,
 }
 
 impl Stream {
@@ -229,10 +237,14 @@ impl Stream {
         };
         let noise = NoiseState::new(drive.noise, rng);
         let direction = job.job.pattern.rw.direction();
-        Self { bs, direction, outstanding, mean_iops, bad_share, noise, report, drive }
+        let ended = false;
+        Self { bs, direction, outstanding, mean_iops, bad_share, noise, report, ended, drive }
     }
 
     fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {
+        if self.ended {
+            return JobInterval::default();
+        }
         let factor = self.noise.next(now_ns, rng);
         if self.drive.vanishes_at_ns.is_some_and(|at| now_ns >= at) {
             self.report.failure = Some("the device vanished".into());

@@ -3,9 +3,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::OpenHow;
 use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
 use crate::testing::{host, host_under};
+use crate::{OpenHow, resolve};
 
 fn go_on(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -121,6 +121,23 @@ fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
     };
     let clearance = target.clear_for_writing(&host(Vec::new()), &permission).unwrap();
     assert_eq!(crate::unused_allowances(&permission, [&clearance]), ["typo"]);
+}
+
+#[test]
+fn a_removed_file_gives_its_space_back_unless_it_has_another_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for has_another_name in [false, true] {
+        let path = dir.path().join("job.0.0");
+        let laid = lay(&plan(path.clone(), Fill::Written, true), &[]).unwrap();
+        if has_another_name {
+            fs::hard_link(&path, dir.path().join("kept")).unwrap();
+        }
+        assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
+        // It is still open: a job may be at work on it.
+        let held = rustix::fs::fstat(laid.write().unwrap()).unwrap();
+        assert_eq!(held.st_blocks > 0, has_another_name, "{held:?}");
+    }
+    assert_eq!(fs::metadata(dir.path().join("kept")).unwrap().len(), 3 * MIB + 1000);
 }
 
 #[test]
