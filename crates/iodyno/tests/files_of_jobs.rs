@@ -1,5 +1,4 @@
-//! What becomes of the files that jobs work on, and of jobs that end before
-//! others: on real files, one of them in memory.
+//! What becomes of the files that jobs work on: on a disk, and in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,14 +13,6 @@ fn run(world: &World, job_file: &str, more: &[&str]) -> Output {
     fs::write(world.path("jobs.fio"), job_file).unwrap();
     let mut command = world.command();
     command.current_dir(world.path("")).args(["run", "jobs.fio"]).args(more).output().unwrap()
-}
-
-/// fio's JSON of a run that ends well.
-#[track_caller]
-fn document(world: &World, job_file: &str) -> serde_json::Value {
-    let output = run(world, job_file, &["--output-format=json"]);
-    status(&output, 0);
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
@@ -80,23 +71,4 @@ fn jobs_may_have_files_in_memory() {
     );
     status(&shown, 0);
     assert!(text(&shown.stdout).contains("no storage is measured"), "{}", text(&shown.stdout));
-}
-
-#[test]
-fn a_steady_job_ends_and_the_others_go_on() {
-    let world = World::new();
-    world.sparse("data", 1 << 20);
-    // Anything is steady within 1000 %; the one without the option has its time.
-    let document = document(
-        &world,
-        "[global]\nfilename=data\nbs=4k\nrw=randread\ntime_based\nrate_iops=100\n\
-         [steady]\nruntime=60\nsteadystate=iops:1000%\nsteadystate_duration=200ms\n\
-         steadystate_check_interval=100ms\n\
-         [other]\nruntime=1500ms\n",
-    );
-    let jobs = document["jobs"].as_array().unwrap();
-    assert_eq!(jobs[0]["steadystate"]["attained"], 1, "{}", jobs[0]["steadystate"]);
-    let runtime = |job: &serde_json::Value| job["job_runtime"].as_u64().unwrap();
-    assert!(runtime(&jobs[1]) >= 1500, "{}", jobs[1]);
-    assert!(runtime(&jobs[0]) < runtime(&jobs[1]), "{} {}", jobs[0], jobs[1]);
 }

@@ -211,8 +211,10 @@ fn what_is_no_file_and_what_may_not_be_made() {
     assert!(matches!(error, TargetError::NotStorage { .. }), "{error}");
     let error = lay(&plan_of(Path::new("/proc/iodyno-test")), &[]).unwrap_err();
     assert!(matches!(error, TargetError::Refused { .. }), "{error}");
-    let error = lay(&plan_of(Path::new("/dev/shm/iodyno-test")), &[]).unwrap_err();
-    assert!(error.to_string().contains("in memory"), "{error}");
+    // In memory it may be made: a job says where.
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let laid = lay(&plan_of(&memory.path().join("file")), &[]).unwrap();
+    assert!(laid.is_new() && laid.written_bytes() > 0);
 
     // A link to nothing is no place to make a file through.
     let link = dir.path().join("link");
