@@ -132,13 +132,19 @@ class Bench:
         return rows
 
     def _memory(self):
-        name, depth, allowed = "iodyno sparse io_uring 128", 128, (8 << 20) + (64 << 10)
-        what = "memory at depth 128, less its I/O buffers, MiB"
-        taken = [sample.memory_bytes - depth * 4096 for sample in self.samples.get(name, []) if sample]
-        if not taken:
-            return [table.Row(what, "", "<= 8.06", table.FAILED)]
-        word = table.at_most(max(taken), allowed)
-        return [table.Row(what, f"{max(taken) / (1 << 20):.1f}", "<= 8.06", word, values={"bytes": taken})]
+        name, buffers, allowed = "iodyno sparse io_uring 128", 128 * 4096, (8 << 20) + (64 << 10)
+        taken = [sample.memory for sample in self.samples.get(name, []) if sample]
+
+        def row(what, each, goal, word):
+            figure = f"{max(each) / (1 << 20):.1f}" if each else ""
+            return table.Row(f"memory at depth 128, less its I/O buffers, MiB: {what}", figure, goal, word, values={"bytes": each})
+
+        own, resident = [one.own_bytes - buffers for one in taken], [one.resident_bytes - buffers for one in taken]
+        word = table.at_most(max(own), allowed) if own else table.FAILED
+        return [
+            row("its own (RssAnon)", own, "<= 8.06", word),
+            row("with the program's pages in the page cache (VmHWM)", resident, "", table.SHOWN),
+        ]
 
     def _enters(self):
         rows = []

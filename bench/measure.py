@@ -19,6 +19,14 @@ class RunError(Exception):
 
 
 @dataclass
+class Memory:
+    """Of the process that was started (fio's jobs are others)."""
+
+    resident_bytes: int = 0  # the most: VmHWM, the program's own pages in the page cache included
+    own_bytes: int = 0  # the most that was seen in RssAnon: what nobody shares, and no file backs
+
+
+@dataclass
 class Sample:
     """What one run took. CPU times are the whole process's: its threads, the children it waited for, and the kernel
     threads that io_uring made for it, which end with the process and are counted in it."""
@@ -28,7 +36,7 @@ class Sample:
     system_s: float
     wall_s: float  # the window in which I/O was made, as the program says
     percentiles_ns: dict = field(default_factory=dict)  # of the total latency, or what the program calls it
-    memory_bytes: int = 0  # most that was resident, of the process that was started (fio's jobs are others)
+    memory: Memory = field(default_factory=Memory)
 
     def less(self, start):
         """This run without what starting and ending takes, and without the few I/Os of that start."""
@@ -36,7 +44,7 @@ class Sample:
         if ios <= 0:
             raise RunError(f"only {self.ios} I/Os in the run, {start.ios} in the one that measures its start")
         user_s, system_s = (max(a - b, 0.0) for a, b in ((self.user_s, start.user_s), (self.system_s, start.system_s)))
-        return Sample(ios, user_s, system_s, self.wall_s, self.percentiles_ns, self.memory_bytes)
+        return Sample(ios, user_s, system_s, self.wall_s, self.percentiles_ns, self.memory)
 
     @property
     def cpu_ns(self):
@@ -58,7 +66,7 @@ class Sample:
         """Every single value, for the JSON document."""
         rates = {"cpu_ns_per_io": self.cpu_ns, "user_ns_per_io": self.user_ns, "system_ns_per_io": self.system_ns, "iops": self.iops}
         return {"ios": self.ios, "user_s": self.user_s, "system_s": self.system_s, "wall_s": self.wall_s, **rates,
-                "percentiles_ns": self.percentiles_ns, "memory_bytes": self.memory_bytes}  # fmt: skip
+                "percentiles_ns": self.percentiles_ns, "memory": vars(self.memory)}  # fmt: skip
 
 
 @dataclass
@@ -67,7 +75,7 @@ class Ended:
 
     text: str
     usage: object
-    memory_bytes: int
+    memory: Memory
 
 
 class Runner:
@@ -95,7 +103,7 @@ class Runner:
             except OSError as problem:
                 raise RunError(f"{argv[0]}: {problem.strerror}") from problem
             try:
-                status, usage, memory_bytes = _wait(child, started + limit_s)
+                status, usage, memory = _wait(child, started + limit_s)
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
@@ -107,7 +115,7 @@ class Runner:
         code = os.waitstatus_to_exitcode(status)
         if code:
             raise RunError(f"exit status {code}: {' '.join(argv)}\n{(texts[1] or texts[0])[-1500:].strip()}")
-        return Ended(texts[0], usage, memory_bytes)
+        return Ended(texts[0], usage, memory)
 
     def like_fio(self, argv):
         """A Sample of a program that writes fio's JSON."""
@@ -128,20 +136,26 @@ class Runner:
 def _wait(child, until):
     """wait4 with a limit: subprocess has no way to both wait with a limit and see the usage. The kernel's ru_maxrss
     would be that of this program, from which the child was forked; so the child's own is read while it runs."""
-    memory_bytes, looked = 0, 0.0
+    memory, looked = Memory(), 0.0
     while True:
         pid, status, usage = os.wait4(child.pid, os.WNOHANG)
         if pid:
             child.returncode = os.waitstatus_to_exitcode(status)
-            return status, usage, memory_bytes
+            return status, usage, memory
         if time.monotonic() > until:
             raise RunError(f"did not end in time and was killed: {' '.join(child.args)}")
-        if time.monotonic() > looked + 0.2:
+        if time.monotonic() > looked + 0.1:
             looked = time.monotonic()
             with contextlib.suppress(OSError):
-                found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{child.pid}/status").read_text())
-                memory_bytes = int(found[1]) * 1024 if found else memory_bytes
+                memory = _memory(Path(f"/proc/{child.pid}/status").read_text(), memory)
         time.sleep(0.02)
+
+
+def _memory(status, before):
+    """What /proc/PID/status says; of a process that is ending it says nothing."""
+    found = dict(re.findall(r"^(VmHWM|RssAnon):\s*(\d+) kB", status, re.M))
+    resident, own = (int(found.get(name, 0)) * 1024 for name in ("VmHWM", "RssAnon"))
+    return Memory(max(before.resident_bytes, resident), max(before.own_bytes, own))
 
 
 def read_fio(path):
@@ -168,4 +182,4 @@ def _sample(document, ended):
         for kind in ("clat_ns", "lat_ns"):  # the total, where it is there, stands last
             if side["total_ios"] and "percentile" in side.get(kind, {}):
                 percentiles = {float(key): value for key, value in side[kind]["percentile"].items()}
-    return Sample(ios, ended.usage.ru_utime, ended.usage.ru_stime, runtime_ms / 1e3, percentiles, ended.memory_bytes)
+    return Sample(ios, ended.usage.ru_utime, ended.usage.ru_stime, runtime_ms / 1e3, percentiles, ended.memory)

@@ -214,7 +214,13 @@ impl Campaign<'_, '_> {
                 ready.written =
                     Some(written::judge(&ready.name, size, &samples, namespace.as_ref()));
             }
-            Err(error) => ready.lost = Some(error.to_string()),
+            Err(error) => {
+                let why = error.to_string();
+                self.tools.watcher.event(&Event::Warning(&format!(
+                    "{why}: which of its blocks were ever written is not known"
+                )));
+                ready.lost = Some(why);
+            }
         }
         Ok(())
     }

@@ -1,18 +1,18 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use iodyno_job::script::{Script, ScriptJob};
+use iodyno_job::script::{Phase, Script, ScriptJob};
 use iodyno_job::{Fallocate, IoEngine, Job, Room, Stream, VerifyMethod};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Namespace};
 use iodyno_target::{
     Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, TargetError,
-    WriteClearance, lay_out, resolve, unused_allowances,
+    WriteClearance, lay_out, resolve, resolve_anywhere, unused_allowances,
 };
 
 use crate::error::CampaignError;
@@ -123,6 +123,13 @@ impl Places {
                 places.hold(name, held);
             }
         }
+        for ScriptJob { job, .. } in jobs().filter(|job| job.job.engine.direct) {
+            for name in &job.files.paths {
+                if let Some(what) = places.get(name).and_then(|held| not_direct(host, name, held)) {
+                    return Err(CampaignError::Job { name: job.name.clone(), what });
+                }
+            }
+        }
         Ok(places)
     }
 
@@ -184,14 +191,24 @@ impl Places {
         (!files.is_empty()).then(|| ClearedJob { job: job.clone(), files })
     }
 
-    /// Removes what jobs with `unlink` made.
-    pub(crate) fn unlink(&self, script: &Script) -> Result<(), CampaignError> {
-        let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
-        for ScriptJob { job, .. } in jobs.filter(|job| job.job.files.unlink) {
-            for name in &job.files.paths {
-                if let Some(Held::File(_, laid_out)) = self.get(name) {
-                    laid_out.remove_if_ours()?;
-                }
+    /// Removes what jobs of `ended` with `unlink` made, but for what a `later`
+    /// phase works on. (fio removes that as well: what comes later finds nothing
+    /// to read there, or makes it anew.)
+    pub(crate) fn unlink<'s>(
+        &self,
+        ended: &Phase,
+        later: impl Iterator<Item = &'s Phase>,
+    ) -> Result<(), CampaignError> {
+        let unlinking = ended.jobs.iter().filter(|job| job.job.files.unlink);
+        let mut names: BTreeSet<&String> = unlinking.flat_map(|job| &job.job.files.paths).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let later = later.flat_map(|phase| &phase.jobs).flat_map(|job| &job.job.files.paths);
+        later.for_each(|name| _ = names.remove(name));
+        for name in names {
+            if let Some(Held::File(_, laid_out)) = self.get(name) {
+                laid_out.remove_if_ours()?;
             }
         }
         Ok(())
@@ -240,6 +257,22 @@ fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
              (Identify Namespace needs root); take ioengine=io_uring on its block device"
         )),
     }
+}
+
+/// Why `direct=1` has no meaning for a file in memory, where the kernel says so. On disks a
+/// file system without O_DIRECT is a doubt that the measurement carries.
+fn not_direct(host: &Host, name: &str, held: &Held) -> Option<String> {
+    if held.access().read().direct() {
+        return None;
+    }
+    let path = std::path::absolute(name).ok()?;
+    let target = resolve_anywhere(host, path.to_str()?).ok()?.pop()?;
+    let file_system = target.file_system().filter(|one| one.is_in_memory())?;
+    Some(format!(
+        "direct=1 cannot be used on {name}: {} takes no O_DIRECT here (tmpfs does since Linux \
+         6.6); take direct=0",
+        file_system.kind
+    ))
 }
 
 /// The name of a device as it can be resolved: of an NVMe character device

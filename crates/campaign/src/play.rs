@@ -39,7 +39,7 @@ struct Played<'a> {
     seconds: f64,
     /// Before it and after it.
     disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
-    steady_attained: Option<bool>,
+    steady: Vec<SteadyWatch>,
     /// Its longest time, ns, where it may end before.
     early_ns: Option<u64>,
     /// How well the 99 % percentile has to be known.
@@ -138,26 +138,23 @@ impl Campaign<'_, '_> {
         }
         if let Some(adapting) = &self.plan.adapting {
             self.play_adapting(script, adapting, places, &bench)?;
-            drop(bench);
-            return places.unlink(script);
+            let unlink = |phase| places.unlink(phase, std::iter::empty());
+            return script.phases.iter().try_for_each(unlink);
         }
         for (n, turn) in turns.iter().enumerate() {
-            if self.is_interrupted() {
-                break;
+            if !self.is_interrupted() && !self.is_needless(turn) {
+                let left = turns[n..].iter().filter(|turn| !self.is_needless(turn));
+                let left_ns = left.map(|turn| lasts_ns(turn.phase)).sum();
+                self.round = turn.round();
+                self.phase(script, turn.phase, places, &bench, left_ns)
+                    .map_err(|error| error.placed(script))?;
+                self.after_round(turn, turns.get(n + 1))?;
+                self.after_drives(turn, turns.get(n + 1))?;
             }
-            if self.is_needless(turn) {
-                continue;
-            }
-            let left = turns[n..].iter().filter(|turn| !self.is_needless(turn));
-            let left_ns = left.map(|turn| lasts_ns(turn.phase)).sum();
-            self.round = turn.round();
-            self.phase(script, turn.phase, places, &bench, left_ns)
-                .map_err(|error| error.placed(script))?;
-            self.after_round(turn, turns.get(n + 1))?;
-            self.after_drives(turn, turns.get(n + 1))?;
+            // Also of what did not run: it was laid out all the same.
+            places.unlink(turn.phase, turns[n + 1..].iter().map(|turn| turn.phase))?;
         }
-        drop(bench);
-        places.unlink(script)
+        Ok(())
     }
 
     fn ready<'p>(&self, held: &'p Held) -> Ready<'p> {
@@ -166,7 +163,7 @@ impl Campaign<'_, '_> {
         let target: Option<&Target> = match held {
             Held::Read(target, _) | Held::Write(target, _) => Some(target),
             Held::File(path, _) => {
-                resolved = iodyno_target::resolve(self.host, &path.display().to_string())
+                resolved = iodyno_target::resolve_anywhere(self.host, &path.display().to_string())
                     .ok()
                     .and_then(|targets| targets.into_iter().next());
                 resolved.as_ref()
@@ -251,7 +248,7 @@ impl Campaign<'_, '_> {
         }
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
-        let steady_attained = watch.steady_attained;
+        let steady = std::mem::take(&mut watch.steady);
         let (recorder, end) = watch.finish();
         let played = Played {
             jobs: &jobs,
@@ -262,7 +259,7 @@ impl Campaign<'_, '_> {
             started_ns,
             seconds,
             disk_stats: (stats_before, stats_after),
-            steady_attained,
+            steady,
             early_ns: early.then_some(progress.most_ns),
             p99_asked: p99.filter(|_| early),
         };
@@ -309,6 +306,8 @@ impl Campaign<'_, '_> {
             p99_precision_asked: played.p99_asked,
             ..self.conditions(first, played.bench)
         };
+        let attained = |member: &usize| SteadyWatch::attained(&played.steady, *member);
+        let steady = members.iter().filter_map(attained).reduce(|one, other| one && other);
         let mut measurement = match &played.report {
             Ok(report) => {
                 let members: Vec<Member<'_>> = members
@@ -336,7 +335,7 @@ impl Campaign<'_, '_> {
                     kind,
                     source: self.tools.generator.source(),
                     started_ns: played.started_ns,
-                    end: end_of(&played.end, job),
+                    end: end_of(&played.end, job, steady),
                     cpu,
                     ramp_ns: played.early_ns.map(ramp_ns),
                     level: LEVEL,
@@ -351,11 +350,14 @@ impl Campaign<'_, '_> {
             }
         };
         measurement.workload.options = written(job);
-        if job.time.steadystate.is_some() {
-            let accounts = measurement.parts.iter_mut().map(|part| &mut part.account);
-            for account in accounts.chain([&mut measurement.account]).flatten() {
-                account.steadystate_attained = played.steady_attained;
+        for (part, member) in measurement.parts.iter_mut().zip(members) {
+            if let Some(account) = &mut part.account {
+                account.steadystate_attained = account.steadystate_attained.or(attained(member));
             }
+        }
+        if let Some(account) = &mut measurement.account {
+            // fio ends its jobs by itself, and says so.
+            account.steadystate_attained = account.steadystate_attained.or(steady);
         }
         let other = played.others(&measurement);
         measurement.conditions.other_iops = other.map(|other| other.iops);
@@ -394,9 +396,9 @@ pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
     time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)
 }
 
-fn end_of(end: &EndReason, job: &Job) -> EndReason {
+fn end_of(end: &EndReason, job: &Job, steady: Option<bool>) -> EndReason {
     match end {
-        EndReason::Done if job.time.time_based => EndReason::Time,
+        EndReason::Done if job.time.time_based && steady != Some(true) => EndReason::Time,
         end => end.clone(),
     }
 }

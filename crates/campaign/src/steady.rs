@@ -1,18 +1,25 @@
-//! fio's `steadystate`: what of the intervals is looked at.
+//! fio's `steadystate`: what of the intervals is looked at, and which jobs it ends.
 
 use iodyno_job::{Job, SteadyKind, SteadyState};
 use iodyno_load::Interval;
-use iodyno_stats::{Rule, Steady, SteadyBy};
+use iodyno_stats::{Decision, Rule, Steady, SteadyBy, Stopper};
 
 /// fio's `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
 
-/// Gathers intervals into samples of what is watched, over all jobs of a phase
-/// (as fio does within a group that reports as one).
+/// Gathers intervals into samples of what is watched, of one job or, as in fio,
+/// of those of a group that reports as one, which end together.
 #[derive(Debug)]
 pub(crate) struct SteadyWatch {
     asked: SteadyState,
+    /// By their numbers in the phase.
+    jobs: Vec<usize>,
+    group: Option<u32>,
     sample: Sample,
+    samples: Vec<f64>,
+    stopper: Stopper,
+    /// The steady state came.
+    attained: bool,
 }
 
 #[derive(Debug, Default)]
@@ -24,47 +31,65 @@ struct Sample {
 }
 
 impl SteadyWatch {
-    /// What the first of `jobs` that wants a steady state wants.
-    pub(crate) fn of<'j>(mut jobs: impl Iterator<Item = &'j Job>) -> Option<Self> {
-        let asked = jobs.find_map(|job| job.time.steadystate.filter(|one| one.duration_ns > 0))?;
-        Some(Self { asked, sample: Sample::default() })
-    }
-
-    const fn every_ns(&self) -> u64 {
-        match self.asked.check_interval_ns {
-            0 => CHECK_NS,
-            ns => ns,
-        }
-    }
-
-    /// When it ends.
-    pub(crate) fn rule(&self) -> Rule {
-        let SteadyState { kind, limit, percent, duration_ns, .. } = self.asked;
-        let by = match kind {
-            SteadyKind::Iops | SteadyKind::Bandwidth | SteadyKind::Latency => SteadyBy::Deviation,
-            SteadyKind::IopsSlope | SteadyKind::BandwidthSlope | SteadyKind::LatencySlope => {
-                SteadyBy::Slope
+    /// What those of the `jobs` of a phase that want a steady state want.
+    pub(crate) fn of<'j>(jobs: impl Iterator<Item = &'j Job>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (number, job) in jobs.enumerate() {
+            let Some(asked) = job.time.steadystate.filter(|one| one.duration_ns > 0) else {
+                continue;
+            };
+            let group = job.threads.group_reporting.then_some(job.threads.group);
+            match all.iter_mut().find(|one| group.is_some() && one.group == group) {
+                Some(one) => one.jobs.push(number),
+                None => all.push(Self {
+                    asked,
+                    jobs: vec![number],
+                    group,
+                    sample: Sample::default(),
+                    samples: Vec::new(),
+                    stopper: Stopper::new(rule(asked)),
+                    attained: false,
+                }),
             }
-        };
-        let samples = usize::try_from(duration_ns / self.every_ns()).unwrap_or(usize::MAX);
-        Rule::Steady(Steady { by, limit, percent, samples })
+        }
+        all
     }
 
-    /// Takes an interval; the next sample, if it is complete: IOPS, bytes per
-    /// second, or the mean latency, ns.
-    pub(crate) fn take(&mut self, interval: &Interval) -> Option<f64> {
-        if interval.draining || interval.start_ns < self.asked.ramp_ns {
+    /// Whether the steady state that a job of the phase asked for came; `None`: it asked for none.
+    pub(crate) fn attained(all: &[Self], number: usize) -> Option<bool> {
+        all.iter().find(|one| one.jobs.contains(&number)).map(|one| one.attained)
+    }
+
+    /// Takes an interval; the jobs to be ended, once they are steady.
+    pub(crate) fn take(&mut self, interval: &Interval) -> Option<&[usize]> {
+        if self.attained {
+            return None;
+        }
+        let sample = self.next_sample(interval)?;
+        self.samples.push(sample);
+        let elapsed_s = (interval.start_ns + interval.duration_ns) as f64 / 1e9;
+        self.attained = self.stopper.observe(elapsed_s, &self.samples) != Decision::Continue;
+        self.attained.then_some(&self.jobs)
+    }
+
+    /// The next sample, if `interval` completes it: IOPS, bytes per second, or
+    /// the mean latency, ns.
+    fn next_sample(&mut self, interval: &Interval) -> Option<f64> {
+        let jobs = || self.jobs.iter().filter_map(|number| interval.jobs.get(*number));
+        // Jobs that begin or end within it, or are over, have no rate in it.
+        let runs = jobs().any(|job| job.active_ns >= interval.duration_ns);
+        if interval.draining || interval.start_ns < self.asked.ramp_ns || !runs {
             return None;
         }
         let sample = &mut self.sample;
         sample.duration_ns += interval.duration_ns;
-        for (_, one) in interval.jobs.iter().flat_map(|job| job.directions.iter()) {
+        for (_, one) in jobs().flat_map(|job| job.directions.iter()) {
             sample.ios += one.ios;
             sample.bytes += one.bytes;
             sample.latency_sum_ns += one.latency.sum_ns();
         }
         // Intervals end a little late: those that fill it but for a tenth of one do.
-        if sample.duration_ns + interval.duration_ns / 10 < self.every_ns() {
+        if sample.duration_ns + interval.duration_ns / 10 < every_ns(self.asked) {
             return None;
         }
         let Sample { duration_ns, ios, bytes, latency_sum_ns } = std::mem::take(&mut self.sample);
@@ -77,39 +102,114 @@ impl SteadyWatch {
     }
 }
 
+/// How often it is looked at, ns.
+const fn every_ns(asked: SteadyState) -> u64 {
+    match asked.check_interval_ns {
+        0 => CHECK_NS,
+        ns => ns,
+    }
+}
+
+/// When it ends.
+fn rule(asked: SteadyState) -> Rule {
+    let SteadyState { kind, limit, percent, duration_ns, .. } = asked;
+    let by = match kind {
+        SteadyKind::Iops | SteadyKind::Bandwidth | SteadyKind::Latency => SteadyBy::Deviation,
+        SteadyKind::IopsSlope | SteadyKind::BandwidthSlope | SteadyKind::LatencySlope => {
+            SteadyBy::Slope
+        }
+    };
+    let samples = usize::try_from(duration_ns / every_ns(asked)).unwrap_or(usize::MAX);
+    Rule::Steady(Steady { by, limit, percent, samples })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use iodyno_load::{DirectionInterval, JobInterval};
     use iodyno_model::Each;
 
+    fn job(options: &[(&str, &str)]) -> Job {
+        let mut job = Job::default();
+        for (name, value) in options {
+            iodyno_job::apply(&mut job, name, value).unwrap();
+        }
+        job
+    }
+
+    /// The `n`th interval of 100 ms, in which jobs made so many I/Os each; `None`: the job is over.
+    fn interval(n: u64, ios: &[Option<u64>]) -> Interval {
+        let job = |ios: &Option<u64>| {
+            let read = DirectionInterval { ios: ios.unwrap_or(0), ..DirectionInterval::default() };
+            let active_ns = ios.map_or(0, |_| 100_000_000);
+            let directions = Each { read, ..Each::default() };
+            JobInterval { active_ns, directions, ..JobInterval::default() }
+        };
+        Interval {
+            start_ns: n * 100_000_000,
+            duration_ns: 100_000_000,
+            draining: false,
+            warnings: Vec::new(),
+            jobs: ios.iter().map(job).collect(),
+        }
+    }
+
     #[test]
     fn samples_are_gathered_behind_the_ramp() {
-        let mut job = Job::default();
-        for (name, value) in [
+        let job = job(&[
             ("steadystate", "iops:5%"),
             ("steadystate_duration", "10"),
             ("steadystate_ramp_time", "1"),
             ("steadystate_check_interval", "500ms"),
-        ] {
-            iodyno_job::apply(&mut job, name, value).unwrap();
-        }
-        let mut watch = SteadyWatch::of([&Job::default(), &job].into_iter()).unwrap();
-        let Rule::Steady(steady) = watch.rule() else { panic!() };
+        ]);
+        let mut all = SteadyWatch::of([&Job::default(), &job].into_iter());
+        let [watch] = all.as_mut_slice() else { panic!("{all:?}") };
+        let Rule::Steady(steady) = rule(watch.asked) else { panic!() };
         assert_eq!((steady.samples, steady.percent, steady.limit), (20, true, 5.0));
-        let mut samples = Vec::new();
-        for n in 0..20_u64 {
-            let read = DirectionInterval { ios: n, ..DirectionInterval::default() };
-            let directions = Each { read, ..Each::default() };
-            samples.extend(watch.take(&Interval {
-                start_ns: n * 100_000_000,
-                duration_ns: 100_000_000,
-                draining: false,
-                warnings: Vec::new(),
-                jobs: vec![JobInterval { directions, ..JobInterval::default() }],
-            }));
+        for n in 0..20 {
+            // The other job's do not count.
+            assert_eq!(watch.take(&interval(n, &[Some(1_000_000), Some(n)])), None);
         }
-        assert_eq!(samples, [2.0 * 60.0, 2.0 * 85.0]);
-        assert!(SteadyWatch::of([&Job::default()].into_iter()).is_none());
+        assert_eq!(watch.samples, [2.0 * 60.0, 2.0 * 85.0]);
+        assert!(SteadyWatch::of([&Job::default()].into_iter()).is_empty());
+    }
+
+    #[test]
+    fn it_ends_the_job_that_is_steady_or_its_group() {
+        let asked = [("steadystate", "iops:5%"), ("steadystate_duration", "3")];
+        let (alone, other) = (job(&asked), job(&[]));
+        let together = job(&[asked[0], asked[1], ("group_reporting", "1")]);
+        // One is steady, the other is not: the first ends by itself, a group never.
+        for (jobs, expected) in [
+            ([&alone, &alone, &other], (Some(true), Some(false))),
+            ([&together, &together, &other], (Some(false), Some(false))),
+        ] {
+            let mut all = SteadyWatch::of(jobs.into_iter());
+            let mut ended: Vec<usize> = Vec::new();
+            for n in 0..40 {
+                let interval = interval(n, &[Some(100), Some(100 + 20 * n), Some(7)]);
+                ended.extend(all.iter_mut().filter_map(|one| one.take(&interval)).flatten());
+            }
+            let attained = |number| SteadyWatch::attained(&all, number);
+            assert_eq!((attained(0), attained(1)), expected);
+            assert_eq!(attained(2), None);
+            assert_eq!(ended, if expected.0 == Some(true) { vec![0] } else { vec![] });
+        }
+        let mut all = SteadyWatch::of([&other, &together, &together].into_iter());
+        let ended = (0..40).find_map(|n| {
+            let interval = interval(n, &[Some(n), Some(100), Some(200)]);
+            all[0].take(&interval).map(<[usize]>::to_vec)
+        });
+        assert_eq!(ended, Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_job_that_is_over_is_not_steady() {
+        let job = job(&[("steadystate", "iops:5"), ("steadystate_duration", "3")]);
+        let mut all = SteadyWatch::of([&job].into_iter());
+        for n in 0..100 {
+            let ios = (n < 10).then_some(100);
+            assert_eq!(all[0].take(&interval(n, &[ios])), None, "{n}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, Recorder};
 use iodyno_model::{EndReason, Host, Measurement, Prediction, PurgeMethod, Skipped};
-use iodyno_stats::{Decision, StopReason, Stopper};
+use iodyno_stats::{Decision, Rule, StopReason, Stopper};
 
 use crate::steady::SteadyWatch;
 use crate::tail;
@@ -140,9 +140,8 @@ pub(crate) struct PhaseWatch<'a> {
     end: Option<EndReason>,
     seconds: u64,
     shown: &'a [ClearedJob<'a>],
-    steady: Option<SteadyWatch>,
-    /// The steady state that jobs asked for came; `None`: none did.
-    pub(crate) steady_attained: Option<bool>,
+    /// What jobs ask to be steady.
+    pub(crate) steady: Vec<SteadyWatch>,
 }
 
 impl<'a> PhaseWatch<'a> {
@@ -164,8 +163,7 @@ impl<'a> PhaseWatch<'a> {
             end: None,
             seconds: 0,
             shown: &[],
-            steady: None,
-            steady_attained: None,
+            steady: Vec::new(),
         }
     }
 
@@ -181,11 +179,10 @@ impl<'a> PhaseWatch<'a> {
         self
     }
 
-    /// What is steady is what the jobs say, and not the IOPS.
-    pub(crate) fn until_steady(mut self, steady: Option<SteadyWatch>) -> Self {
-        if let Some(steady) = &steady {
-            self.stopper = Stopper::new(steady.rule());
-            self.steady_attained = Some(false);
+    /// Jobs that say what is to be steady end by that, and not by the IOPS of all.
+    pub(crate) fn until_steady(mut self, steady: Vec<SteadyWatch>) -> Self {
+        if !steady.is_empty() {
+            self.stopper = Stopper::new(Rule::Time { seconds: f64::INFINITY });
         }
         self.steady = steady;
         self
@@ -219,9 +216,7 @@ impl Observer for PhaseWatch<'_> {
         if seconds > 0.0 && !interval.draining {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;
-            if let Some(steady) = &mut self.steady {
-                self.rates.extend(steady.take(interval));
-            } else if interval.start_ns >= ramp_ns(self.progress.most_ns) {
+            if interval.start_ns >= ramp_ns(self.progress.most_ns) {
                 self.rates.push(self.progress.iops);
             }
         }
@@ -239,11 +234,14 @@ impl Observer for PhaseWatch<'_> {
         let ramp_ns = ramp_ns(self.progress.most_ns);
         let p99 = |level| tail::p99(&self.recorder, ramp_ns, level);
         match self.stopper.observe_with(elapsed_ns as f64 / 1e9, &self.rates, p99) {
-            Decision::Continue => Flow::Continue,
-            Decision::Stop(reason) => {
-                if reason == StopReason::SteadyReached {
-                    self.steady_attained = Some(true);
+            Decision::Continue => {
+                let steady = self.steady.iter_mut().filter_map(|one| one.take(interval));
+                match steady.flatten().copied().collect::<Vec<_>>() {
+                    none if none.is_empty() => Flow::Continue,
+                    jobs => Flow::End(jobs),
                 }
+            }
+            Decision::Stop(reason) => {
                 self.end = Some(match reason {
                     StopReason::SteadyReached => EndReason::Done,
                     StopReason::TimeReached => EndReason::Time,

@@ -1,6 +1,6 @@
 //! The claims of data sheets, and which of them is a drive's.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use iodyno_model::{Bytes, Claim, ClaimScope};
 use regex::Regex;
@@ -31,8 +31,8 @@ const NEXT: &str =
 /// Claims by model and capacity.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimBook {
-    /// Ours, parsed once.
-    builtin: Arc<Vec<Entry>>,
+    /// With ours.
+    with_builtin: bool,
     /// The user's, in the order in which they were added; they come before ours.
     added: Vec<Entry>,
 }
@@ -51,14 +51,22 @@ struct File {
 
 impl ClaimBook {
     /// The data sheets that are compiled in.
-    pub fn builtin() -> Self {
-        static ENTRIES: OnceLock<Arc<Vec<Entry>>> = OnceLock::new();
-        let entries = ENTRIES.get_or_init(|| {
+    pub const fn builtin() -> Self {
+        Self { with_builtin: true, added: Vec::new() }
+    }
+
+    /// Ours, parsed once, and not before a drive is looked up: a job that has
+    /// none needs neither the time nor the memory.
+    fn ours(&self) -> &'static [Entry] {
+        static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+        if !self.with_builtin {
+            return &[];
+        }
+        ENTRIES.get_or_init(|| {
             // A test parses every file, so none is left out here.
             let files = BUILTIN.iter().filter_map(|(name, text)| parse(text, name).ok());
-            Arc::new(files.flatten().collect())
-        });
-        Self { builtin: Arc::clone(entries), added: Vec::new() }
+            files.flatten().collect()
+        })
     }
 
     /// Adds the `[[drive]]` entries of a data sheet file, which come before
@@ -85,12 +93,12 @@ impl ClaimBook {
         };
         best(&self.added)
             .map(|index| &self.added[index].claim)
-            .or_else(|| best(&self.builtin).map(|index| &self.builtin[index].claim))
+            .or_else(|| best(self.ours()).map(|index| &self.ours()[index].claim))
     }
 
     /// How many claims it holds.
     pub fn len(&self) -> usize {
-        self.builtin.len() + self.added.len()
+        self.ours().len() + self.added.len()
     }
 
     /// It holds none.
@@ -203,14 +211,14 @@ mod tests {
     #[test]
     fn no_model_string_has_two_claims_of_one_rank() {
         let book = ClaimBook::builtin();
-        for (n, entry) in book.builtin.iter().enumerate() {
+        for (n, entry) in book.ours().iter().enumerate() {
             // What a pattern matches, as far as its text shows it.
             let examples: Vec<String> =
                 entry.claim.patterns.iter().map(|pattern| example(pattern)).collect();
             for model in examples {
                 assert!(entry.patterns.iter().any(|p| p.is_match(&model)), "{model}");
                 let Some(gb) = entry.claim.capacity_gb else { continue };
-                for (m, other) in book.builtin.iter().enumerate() {
+                for (m, other) in book.ours().iter().enumerate() {
                     let ambiguous = n != m
                         && other.rank() == entry.rank()
                         && other.fits(&model, Bytes(gb * GB));

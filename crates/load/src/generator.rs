@@ -58,8 +58,8 @@ pub trait LoadGenerator {
     /// thread) and says how long each took and what it held.
     ///
     /// # Errors
-    /// Where the target cannot be read at all; single failed reads are
-    /// samples without content. Stops early, with the samples so far, once
+    /// Where the target cannot be read at all, or does not answer; single failed
+    /// reads are samples without content. Stops early, with the samples so far, once
     /// `max_ns` have passed.
     fn probe(
         &mut self,
@@ -156,4 +156,7 @@ pub enum LoadError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// An I/O does not come back; a sentence that begins with its target.
+    #[error("{0}")]
+    NoAnswer(String),
 }

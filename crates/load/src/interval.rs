@@ -77,10 +77,12 @@ impl JobInterval {
 }
 
 /// What the observer answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.
     Continue,
+    /// No new I/O of these jobs, by their numbers in the phase; the others go on.
+    End(Vec<usize>),
     /// End the phase: no new I/O, wait for what is in flight.
     Stop,
 }

@@ -165,8 +165,14 @@ impl LoadGenerator for SimulatedGenerator {
                 jobs,
             };
             now_ns += INTERVAL_NS;
-            let all_failed = streams.iter().all(|stream| stream.report.failure.is_some());
-            if observer.observe(&interval) == Flow::Stop || all_failed {
+            let flow = observer.observe(&interval);
+            if let Flow::End(jobs) = &flow {
+                for (number, stream) in streams.iter_mut().enumerate() {
+                    stream.ended |= jobs.contains(&number);
+                }
+            }
+            let is_over = |stream: &Stream| stream.ended || stream.report.failure.is_some();
+            if flow == Flow::Stop || streams.iter().all(is_over) {
                 break;
             }
         }
@@ -224,6 +230,8 @@ struct Stream {
     written_bytes: u64,
     noise: NoiseState,
     report: JobReport,
+    /// The observer ended it.
+    ended: bool,
 }
 
 impl Stream {
@@ -252,6 +260,7 @@ impl Stream {
             mean_iops,
             bad_share,
             written_bytes: 0,
+            ended: false,
             noise,
             report,
             drive,
@@ -259,6 +268,9 @@ impl Stream {
     }
 
     fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {
+        if self.ended {
+            return JobInterval::default();
+        }
         let mut factor = self.noise.next(now_ns, rng);
         if let Some((gap, constant_ns)) = self.drive.warm_up {
             factor *= 1.0 - gap * (-(now_ns as f64) / constant_ns).exp();

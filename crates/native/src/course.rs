@@ -224,22 +224,22 @@ impl<'a, I: Io> Course<'a, I> {
             }
         };
         // What was submitted and is done together took equally long: it is counted at once.
-        let (mut alike, mut times) = (Landed::default(), 0);
+        let (mut alike, mut times, mut length) = (Landed::default(), 0, 0);
         let (before, mut odd) = (flights.free(), None);
         for Completion { slot, result } in completions {
             let landed = flights.land(slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
                 pacer.completed(now);
             }
-            if result != i64::from(landed.what.length()) {
+            if landed == alike && result == length {
+                times += 1;
+            } else if result != i64::from(landed.what.length()) {
                 let (policy, shared) = (&self.policy, self.shared);
                 let tally = tallies[landed.what.operation() as usize];
                 odd = odd.or(unexpected(policy, shared, tally, &flights.latest(slot), result));
-            } else if landed == alike {
-                times += 1;
             } else {
                 tally(alike, times);
-                (alike, times) = (landed, 1);
+                (alike, times, length) = (landed, 1, result);
             }
         }
         tally(alike, times);

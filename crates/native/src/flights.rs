@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use iodyno_job::Request;
 
-use crate::io::{Descriptor, Operation};
+use crate::io::{Descriptor, Operation, What};
 
 /// One I/O from submission to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,34 +29,6 @@ pub(crate) struct Landed {
     pub(crate) begun: u64,
     /// Its length, file and operation.
     pub(crate) what: What,
-}
-
-/// Length, file and operation of an I/O in one number: kept with one store, compared at once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct What(u64);
-
-impl What {
-    #[inline]
-    const fn of(request: &Request) -> Self {
-        let &Request { length, file, operation, .. } = request;
-        Self(length as u64 | (file as u64) << 32 | (operation as u64) << 48)
-    }
-
-    /// As in [`Flight`].
-    #[inline]
-    pub(crate) const fn length(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// As in [`Flight`].
-    #[inline]
-    pub(crate) const fn operation(self) -> Operation {
-        Operation::from_index((self.0 >> 48) as u16)
-    }
-
-    const fn file(self) -> u16 {
-        (self.0 >> 32) as u16
-    }
 }
 
 /// A flight as the control thread may see it at any time. The worker alone
@@ -113,7 +85,8 @@ impl Batch<'_> {
         for (request, slot) in self.requests.iter().zip(self.slots) {
             let slot = &self.all[usize::from(*slot)];
             slot.offset.store(request.offset, Relaxed);
-            slot.what.store(What::of(request).0, Relaxed);
+            let &Request { length, file, operation, .. } = request;
+            slot.what.store(What::of(length, file, operation).bits(), Relaxed);
             slot.begun.store(begun, Relaxed);
         }
     }
@@ -137,7 +110,7 @@ impl Landings<'_> {
         let slot = &self.slots[usize::from(slot)];
         let begun = slot.begun.load(Relaxed);
         slot.begun.store(0, Relaxed);
-        Landed { begun, what: What(slot.what.load(Relaxed)) }
+        Landed { begun, what: What::from_bits(slot.what.load(Relaxed)) }
     }
 
     /// Slots that are free.
@@ -162,7 +135,7 @@ impl Drop for Landings<'_> {
 impl Slot {
     #[inline]
     fn flight(&self) -> Flight {
-        let what = What(self.what.load(Relaxed));
+        let what = What::from_bits(self.what.load(Relaxed));
         Flight {
             begun: self.begun.load(Relaxed),
             offset: self.offset.load(Relaxed),

@@ -9,9 +9,11 @@ use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
 use crate::commands::{after, before};
+use crate::io::Operation;
 use crate::phase::Phase;
 use crate::prepare::{fit_memory, prepare};
-use crate::probe::probe;
+use crate::probe::{Stopped, probe};
+use crate::running::{WARN_AFTER, no_answer};
 
 /// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
 /// 30 s (`nvme_core.io_timeout`), then follow abort and controller reset.
@@ -87,8 +89,16 @@ impl LoadGenerator for NativeGenerator {
             .as_fd()
             .try_clone_to_owned()
             .map_err(|source| system("duplicate its descriptor", source))?;
-        probe(own, offsets, bytes, Duration::from_nanos(max_ns))
-            .map_err(|refused| system(refused.action, refused.source))
+        let most = Duration::from_nanos(max_ns);
+        probe(own, offsets, bytes, most, WARN_AFTER).map_err(|stopped| match stopped {
+            Stopped::Refused(refused) => system(refused.action, refused.source),
+            Stopped::NoAnswer(done) => {
+                let offset = offsets.get(done).copied().unwrap_or_default();
+                let name = target.name();
+                let what = no_answer(name, WARN_AFTER, Operation::Read, bytes, offset);
+                LoadError::NoAnswer(what)
+            }
+        })
     }
 }
 

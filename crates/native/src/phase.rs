@@ -125,8 +125,12 @@ impl Phase {
                 || (0..self.jobs.len()).any(|index| self.starts(index, now_ns));
             if now_ns >= next_ns || at_mark {
                 next_ns = (now_ns / interval_ns + 1) * interval_ns;
-                if self.report(now_ns, draining, observer) == Flow::Stop {
-                    self.abort();
+                match self.report(now_ns, draining, observer) {
+                    Flow::Continue => {}
+                    Flow::End(jobs) => {
+                        jobs.iter().filter_map(|job| self.jobs.get(*job)).for_each(Running::abort);
+                    }
+                    Flow::Stop => self.abort(),
                 }
             }
             self.jobs.iter_mut().for_each(|job| job.pass_marks(now_ns));

@@ -1,21 +1,52 @@
 //! Single reads, one after the other: what blocks hold and how fast they come.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use iodyno_load::{BlockContent, ProbeSample};
 
 use crate::io::{Io, Psync, Setup, SetupError, read_once};
 
-/// Reads `length` bytes at each of `offsets` until `most` has passed.
+/// Between two looks at whether reads still come back.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why there are no samples.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// No memory for the buffer, no thread.
+    Refused(SetupError),
+    /// So many reads came back, and the next one did not.
+    NoAnswer(usize),
+}
+
+/// Reads `length` bytes at each of `offsets` until `most` has passed; reads
+/// that fail are samples. A read is given up when it has no answer for
+/// `patience`: its thread is left behind then, with its descriptor and its
+/// buffer, to which the kernel may still write.
 ///
 /// # Errors
-/// Where there is no memory for the buffer; reads that fail are samples.
+/// Where nothing can be read, or does not come back.
 pub(crate) fn probe(
     target: OwnedFd,
     offsets: &[u64],
     length: u32,
     most: Duration,
+    patience: Duration,
+) -> Result<Vec<ProbeSample>, Stopped> {
+    let offsets = offsets.to_vec();
+    attended(patience, move |done| read_all(target, &offsets, length, most, done))
+}
+
+fn read_all(
+    target: OwnedFd,
+    offsets: &[u64],
+    length: u32,
+    most: Duration,
+    done: &AtomicUsize,
 ) -> Result<Vec<ProbeSample>, SetupError> {
     let mut psync = Psync::open(Setup::reading(target, 1, length))?.io;
     let begun = Instant::now();
@@ -32,6 +63,69 @@ pub(crate) fn probe(
             BlockContent::Unreadable
         };
         samples.push(ProbeSample { offset, latency_ns, content });
+        done.store(samples.len(), Ordering::Relaxed);
     }
     Ok(samples)
+}
+
+/// What `work` comes to on a thread of its own, for as long as the number that
+/// it counts up goes on growing.
+fn attended<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce(&AtomicUsize) -> Result<T, SetupError> + Send + 'static,
+) -> Result<T, Stopped> {
+    let (tell, told) = channel();
+    let done = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&done);
+    thread::Builder::new()
+        .name("iodyno-probe".into())
+        // Nobody listens any more where it was given up.
+        .spawn(move || drop(tell.send(work(&counted))))
+        .map_err(SetupError::of("start a thread"))
+        .map_err(Stopped::Refused)?;
+    let (mut seen, mut seen_at) = (0, Instant::now());
+    loop {
+        match told.recv_timeout(LOOK.min(patience)) {
+            Ok(result) => return result.map_err(Stopped::Refused),
+            // It panicked, and has told so: its last read is not answered either.
+            Err(RecvTimeoutError::Disconnected) => return Err(Stopped::NoAnswer(seen)),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now = done.load(Ordering::Relaxed);
+        if now != seen {
+            (seen, seen_at) = (now, Instant::now());
+        } else if seen_at.elapsed() >= patience {
+            return Err(Stopped::NoAnswer(seen));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_without_an_answer_is_given_up() {
+        let (answer, never) = channel::<()>();
+        let asked = attended(Duration::from_millis(1), move |done| {
+            done.store(3, Ordering::Relaxed);
+            // As a device that never answers: until the end of the test.
+            let _ = never.recv();
+            Ok(())
+        });
+        assert!(matches!(asked, Err(Stopped::NoAnswer(3))), "{asked:?}");
+        drop(answer);
+    }
+
+    #[test]
+    fn work_that_goes_on_is_waited_for() {
+        let (tell, told) = channel();
+        let counting = attended(Duration::from_secs(600), move |done| {
+            (1..=5).for_each(|n| done.store(n, Ordering::Relaxed));
+            tell.send(()).unwrap();
+            Ok(5)
+        });
+        assert!(matches!(counting, Ok(5)), "{counting:?}");
+        told.recv().unwrap();
+    }
 }

@@ -10,6 +10,7 @@ use iodyno_model::Histogram;
 
 use crate::clock::Clock;
 use crate::flights::Outlook;
+use crate::io::Operation;
 use crate::least_rate::LeastRate;
 use crate::reporter::JobCounts;
 use crate::shared::Shared;
@@ -17,7 +18,21 @@ use crate::usage::{Usage, cpu_use};
 use crate::worker::{Event, Outcome};
 
 /// An I/O without an answer is told of after this.
-const WARN_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const WARN_AFTER: Duration = Duration::from_secs(5);
+
+/// What is told of an I/O that `target` has not answered for so long.
+pub(crate) fn no_answer(
+    target: &str,
+    age: Duration,
+    operation: Operation,
+    length: u32,
+    offset: u64,
+) -> String {
+    let seconds = age.as_secs();
+    format!(
+        "{target}: no answer for {seconds} s to a {operation} of {length} bytes at offset {offset}"
+    )
+}
 
 /// A job under way.
 #[derive(Debug)]
@@ -317,15 +332,9 @@ impl Running {
             oldest.begun = self.moved_at;
         }
         let age_ns = clock.ns(clock.now().saturating_sub(oldest.begun));
-        let text = |age_ns: u64| {
-            format!(
-                "{}: no answer for {} s to a {} of {} bytes at offset {}",
-                self.target,
-                age_ns / 1_000_000_000,
-                oldest.operation,
-                oldest.length,
-                oldest.offset
-            )
+        let text = |age_ns| {
+            let age = Duration::from_nanos(age_ns);
+            no_answer(&self.target, age, oldest.operation, oldest.length, oldest.offset)
         };
         if age_ns > self.hopeless_after_ns {
             let text = text(age_ns);

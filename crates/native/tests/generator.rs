@@ -274,6 +274,36 @@ fn jobs_that_do_not_fit_are_refused_with_what_would() {
     assert!(matches!(refused, Err(LoadError::System { .. })), "{refused:?}");
 }
 
+/// Ends the first job at once, and the phase when the second has gone on without it.
+#[derive(Default)]
+struct EndsFirst {
+    intervals: u32,
+}
+
+impl Observer for EndsFirst {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        self.intervals += 1;
+        let [first, second] = interval.jobs.as_slice() else { panic!("{interval:?}") };
+        match (first.active_ns, second.ios()) {
+            _ if self.intervals == 1 => Flow::End(vec![0]),
+            (0, 1..) => Flow::Stop,
+            _ => Flow::Continue,
+        }
+    }
+}
+
+#[test]
+fn a_job_may_be_ended_and_the_others_go_on() {
+    let file = TestFile::new();
+    let target = file.clear();
+    let job = || job(|job| job.engine.ioengine = IoEngine::Psync);
+    let jobs = [0, 1].map(|_| ClearedJob::reading(job(), &target));
+    let report = NativeGenerator::new().run(&jobs, &mut EndsFirst::default()).unwrap();
+    let [first, second] = report.jobs.as_slice() else { panic!("{report:?}") };
+    assert_eq!((&first.failure, &second.failure), (&None, &None));
+    assert!(first.account.elapsed_ns < second.account.elapsed_ns, "{first:?} {second:?}");
+}
+
 #[test]
 fn a_phase_without_jobs_is_over_at_once() {
     let (report, _) = run(&[], u64::MAX, || {});

@@ -56,13 +56,25 @@ impl FileSystem {
         })
     }
 
+    /// Its files are in memory and nowhere else.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(&*self.kind, "tmpfs" | "ramfs")
+    }
+
     /// Why measuring files in it would say nothing about storage.
     pub(crate) fn refusal(&self) -> Option<String> {
+        self.is_in_memory().then(|| {
+            format!("it is in memory ({}), not on storage: name a directory on a disk", self.kind)
+        })
+    }
+
+    /// Why there can be no files of ours in it.
+    pub(crate) fn unusable(&self) -> Option<String> {
         let kind = self.kind.as_str();
         match kind {
-            "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => Some(format!(
-                "it is in memory ({kind}), not on storage: name a directory on a disk"
-            )),
+            "devtmpfs" | "hugetlbfs" => {
+                Some(format!("{kind} holds no files of data: name a directory on a disk"))
+            }
             "proc" | "sysfs" | "cgroup" | "cgroup2" | "devpts" | "debugfs" | "tracefs"
             | "securityfs" | "configfs" | "pstore" | "bpf" | "mqueue" | "efivarfs" | "autofs" => {
                 Some(format!("{kind} holds no data of its own: name a directory on a disk"))
@@ -78,7 +90,11 @@ impl FileSystem {
             "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "lustre", "gpfs", "beegfs",
             "pvfs2", "9p", "virtiofs",
         ];
-        if kind == "overlay" || kind == "aufs" {
+        if self.is_in_memory() {
+            Some(format!(
+                "on {kind}: in memory, so that no storage is measured, with O_DIRECT or not"
+            ))
+        } else if kind == "overlay" || kind == "aufs" {
             Some(format!(
                 "on {kind}: another file system does the I/O underneath, and the drive is not known"
             ))
@@ -169,7 +185,8 @@ garbage
     #[test]
     fn memory_is_refused_and_what_is_in_between_is_said() {
         assert!(find("/dev/shm").refusal().unwrap().contains("memory"));
-        assert!(find("/proc/1").refusal().is_some());
+        assert!(find("/proc/1").unusable().is_some());
+        assert_eq!((find("/dev/shm").unusable(), find("/srv").unusable()), (None, None));
         assert_eq!((find("/srv").refusal(), find("/srv").remark()), (None, None));
         assert!(find("/home").remark().unwrap().contains("compresses"));
         assert!(find("/mnt/two words").remark().unwrap().contains("network"));

@@ -3,9 +3,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::OpenHow;
 use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
 use crate::testing::{host, host_under};
+use crate::{OpenHow, resolve};
 
 fn go_on(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -124,6 +124,23 @@ fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
 }
 
 #[test]
+fn a_removed_file_gives_its_space_back_unless_it_has_another_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for has_another_name in [false, true] {
+        let path = dir.path().join("job.0.0");
+        let laid = lay(&plan(path.clone(), Fill::Written, true), &[]).unwrap();
+        if has_another_name {
+            fs::hard_link(&path, dir.path().join("kept")).unwrap();
+        }
+        assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
+        // It is still open: a job may be at work on it.
+        let held = rustix::fs::fstat(laid.write().unwrap()).unwrap();
+        assert_eq!(held.st_blocks > 0, has_another_name, "{held:?}");
+    }
+    assert_eq!(fs::metadata(dir.path().join("kept")).unwrap().len(), 3 * MIB + 1000);
+}
+
+#[test]
 fn a_file_that_iodyno_laid_out_is_written_again_and_its_copy_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ours");
@@ -194,8 +211,10 @@ fn what_is_no_file_and_what_may_not_be_made() {
     assert!(matches!(error, TargetError::NotStorage { .. }), "{error}");
     let error = lay(&plan_of(Path::new("/proc/iodyno-test")), &[]).unwrap_err();
     assert!(matches!(error, TargetError::Refused { .. }), "{error}");
-    let error = lay(&plan_of(Path::new("/dev/shm/iodyno-test")), &[]).unwrap_err();
-    assert!(error.to_string().contains("in memory"), "{error}");
+    // In memory it may be made: a job says where.
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let laid = lay(&plan_of(&memory.path().join("file")), &[]).unwrap();
+    assert!(laid.is_new() && laid.written_bytes() > 0);
 
     // A link to nothing is no place to make a file through.
     let link = dir.path().join("link");

@@ -55,7 +55,7 @@ pub use layout::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
-pub use resolve::{every_drive, resolve, resolve_all};
+pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};
 pub use scratch::{FileIdentity, Removed, ScratchFile, ScratchPlan, remove_if_ours};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;

@@ -20,6 +20,23 @@ use crate::{BlockTarget, PathTarget, Target, TargetError};
 /// Says what is in the way: nothing of this name, no data behind it, a dead
 /// controller, or a place where measuring says nothing about storage.
 pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
+    let targets = resolve_anywhere(host, name)?;
+    let refusal = |target: &Target| {
+        let why = target.file_system()?.refusal()?;
+        Some(TargetError::Refused { name: target.name().into(), why })
+    };
+    match targets.iter().find_map(refusal) {
+        Some(error) => Err(error),
+        None => Ok(targets),
+    }
+}
+
+/// As [`resolve`], but also in file systems in memory: whoever gives a job a
+/// file there is not asking about storage.
+///
+/// # Errors
+/// As [`resolve`], but for that.
+pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     if !name.contains('/')
         && let Some(targets) = device(host, name)
     {

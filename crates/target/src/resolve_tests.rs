@@ -197,6 +197,9 @@ fn memory_is_refused() {
     let host = host(Vec::new());
     let error = resolve(&host, "/dev/shm").unwrap_err();
     assert!(error.to_string().contains("it is in memory (tmpfs)"), "{error}");
+    // A job may have files there, and is told what they are worth.
+    let target = resolve_anywhere(&host, "/dev/shm").unwrap().remove(0);
+    assert!(target.remarks()[0].contains("no storage is measured"), "{:?}", target.remarks());
     assert!(matches!(resolve(&host, "/proc/self/status"), Err(TargetError::Refused { .. })));
 }
 

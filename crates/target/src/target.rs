@@ -67,7 +67,7 @@ impl PathTarget {
     pub(crate) fn new(host: &Host, path: PathBuf, stat: &Stat) -> Result<Self, TargetError> {
         let name = printable(&path.display().to_string());
         let file_system = FileSystem::of(&path);
-        if let Some(why) = file_system.as_ref().and_then(FileSystem::refusal) {
+        if let Some(why) = file_system.as_ref().and_then(FileSystem::unusable) {
             return Err(TargetError::Refused { name, why });
         }
         let device = device_under(host, stat.st_dev, file_system.as_ref());

@@ -10,7 +10,7 @@ use super::aside::Aside;
 use super::files::Files;
 use super::ring::{Entry, FileEntry, MOST_ENTRIES, Ring, head};
 use super::{
-    Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError,
+    Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError, What,
     try_polling,
 };
 use crate::buffers::Buffers;
@@ -43,8 +43,9 @@ pub(crate) struct Uring {
     heads: Box<[u64]>,
     /// `RWF_*`, where [`FileEntry::length_and_flags`] has them.
     flags: u64,
-    /// Logarithm of the buffers in a registered piece.
-    piece_shift: u32,
+    /// Logarithm of the buffers in a registered piece, where there are several:
+    /// otherwise the index of the piece is the zero that entries are made with.
+    piece_shift: Option<u32>,
     /// Syncs cannot be polled for.
     polled: bool,
     buffers: Buffers,
@@ -88,7 +89,7 @@ impl Io for Uring {
             heads,
             flags: u64::from(options.rw_flags()) << 32,
             // Of buffers that are not registered the index does not matter.
-            piece_shift: piece_shift.unwrap_or(15),
+            piece_shift: piece_shift.filter(|shift| depth > 1 << shift),
             polled: options.polled,
             buffers,
             aside: Aside::new(depth),
@@ -147,25 +148,37 @@ impl Uring {
         let (mut entries, mut lender) = (self.ring.entries(), self.buffers.lender());
         let (heads, flags) = (&*self.heads, self.flags);
         let (piece_shift, last) = (self.piece_shift, self.last);
+        // What one has in common with the one before it is looked up once.
+        let (mut alike, mut head, mut length_and_flags) = (What::NONE, 0, 0);
         for descriptor in batch {
-            let Descriptor { offset, length, slot, file, operation } = descriptor;
-            if operation > last {
-                // Before anything leaves.
-                self.rights.check(std::iter::once(descriptor));
-                entries.publish();
-                return Some(descriptor);
+            let (Descriptor { offset, slot, .. }, what) = (descriptor, descriptor.what());
+            if what != alike {
+                // Without this each is loaded by itself, for all I/Os.
+                let what = std::hint::black_box(what);
+                let (length, file, operation) = (what.length(), what.file(), what.operation());
+                if operation > last {
+                    let descriptor = Descriptor { offset, length, slot, file, operation };
+                    // Before anything leaves.
+                    self.rights.check(std::iter::once(descriptor));
+                    entries.publish();
+                    return Some(descriptor);
+                }
+                head = heads[2 * usize::from(file) + operation as usize];
+                length_and_flags = u64::from(length) | flags;
+                alike = what;
             }
-            let head = heads[2 * usize::from(file) + operation as usize];
-            let address = lender.lend(slot, length);
+            let address = lender.lend(slot, alike.length());
             // The buffer is at least `length` bytes long and lent until its completion is seen;
             // `Buffers` stays mapped for good if that never comes.
             let entry = entries.next();
             entry.head = head;
             entry.offset = offset;
             entry.address = address.expose_provenance() as u64;
-            entry.length_and_flags = u64::from(length) | flags;
+            entry.length_and_flags = length_and_flags;
             entry.user_data = slot.into();
-            entry.buffer = (slot >> piece_shift).into();
+            if let Some(shift) = piece_shift {
+                entry.buffer = (slot >> shift).into();
+            }
         }
         entries.publish();
         None

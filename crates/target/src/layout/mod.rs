@@ -26,7 +26,7 @@ use crate::guard::{Guard, names_file};
 use crate::target::PathTarget;
 use crate::{
     Access, FileIdentity, Permission, ReadClearance, Removed, Target, TargetError, WriteClearance,
-    resolve,
+    resolve_anywhere,
 };
 
 /// What a new or too small file gets before the job.
@@ -132,9 +132,20 @@ impl LaidOut {
         let Some((parent, file)) = parent_of(&self.path) else { return Ok(Removed::NotOurs) };
         match open_folder(parent) {
             Ok(parent) => remove(&parent, file, self.identity)
+                .inspect(|removed| self.free_space(*removed))
                 .map_err(|errno| TargetError::of(&name, "remove it", errno)),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(Removed::AlreadyGone),
             Err(errno) => Err(TargetError::of(&name, "remove it", errno)),
+        }
+    }
+
+    /// Gives back the space of a file that has no name any more, since the
+    /// clearance holds it open to the end of the run: later jobs may want it.
+    fn free_space(&self, removed: Removed) {
+        let Some(write) = self.write().filter(|_| removed == Removed::Yes) else { return };
+        if rustix::fs::fstat(write).is_ok_and(|stat| stat.st_nlink == 0) {
+            // What cannot be had now comes back at the end.
+            let _ = rustix::fs::ftruncate(write, 0);
         }
     }
 }
@@ -182,7 +193,7 @@ fn take(
     // With a `/` it is a path and never a device's kernel name.
     let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
     let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
-    let target = match resolve(host, path)?.pop() {
+    let target = match resolve_anywhere(host, path)?.pop() {
         Some(Target::File(file)) => file,
         other => {
             let what = match other {
