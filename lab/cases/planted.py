@@ -76,7 +76,7 @@ class Planted(Case):
         self.say(f"dd if=/tmp/block of=/dev/{name} bs=4096 seek=1000 oflag=direct 2>/dev/null")
         self.say(f"dd if=/dev/{name} bs=4096 skip=1000 count=16 iflag=direct 2>/dev/null | cmp - /tmp/block")
 
-    def _bandwidth(self, *drives, blocks=160):
+    def _bandwidth(self, *drives, blocks=100):
         """Bytes per second that direct reads of one or several drives at once give together."""
         reads = "".join(f"dd if=/dev/{self.lab.namespace(d)} of=/dev/null bs={BLOCK} count={blocks} iflag=direct & " for d in drives)
         clock = "cut -d' ' -f1 /proc/uptime"

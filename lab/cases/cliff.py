@@ -1,0 +1,68 @@
+"""Rates that change while they are measured: the change is told instead of an average, and steady is what comes after it."""
+
+import json
+import re
+
+import topology
+from cases import measurement
+from cases.scenario import Scenario, evidence
+
+MACHINE = topology.HEALTHY_MACHINE
+STORE = "/tmp/cliff.sqlite"
+# "1040 IOPS up to 4.1 s, 260 IOPS from then on"
+LEVELS = re.compile(r"([\d.]+)(k?) IOPS up to ([\d.]+) s, ([\d.]+)(k?) IOPS from then on")
+
+
+class Cliff(Scenario):
+    def levels(self, document, step, drive):
+        """(IOPS before, seconds, IOPS after) of a step on a drive."""
+        told = [line for line in evidence(document, "not-steady", self.lab.controller(drive)).splitlines() if line.startswith(step)]
+        self.assertEqual(len(told), 1, document["findings"])
+        before, thousand, seconds, after, thousands = LEVELS.search(told[0]).groups()
+        return float(before) * (1000 if thousand else 1), float(seconds), float(after) * (1000 if thousands else 1)
+
+    def assert_doubtful(self, document, step, drive):
+        found = measurement(document, step, self.lab.namespace(drive))
+        self.assertIn("not-steady", {reason["rule"] for reason in found["reasons"]})
+        self.assertEqual(found["validity"], "QUALIFIED")
+
+    def test_a_burst_and_then_the_cliff(self):
+        """Twice the rate for about four seconds of ten."""
+        with self.lab.bursting("B", 2, 2):
+            document = self.checked(f"--time 10 {self.lab.controller('B')}")
+        self.assert_doubtful(document, "seq-read", "B")
+        before, seconds, after = self.levels(document, "seq-read", "B")
+        self.assertAlmostEqual(before / after, 2, delta=0.4)
+        self.assertTrue(2 < seconds < 8, seconds)
+        self.named("burst, then the cliff", document, {"not-steady"}, "B")
+
+    def test_slowed_while_it_is_measured(self):
+        # 4096 blocks are sampled first; sequential reads are of 256 KiB, some 100 a second.
+        begun = self.lab.begin(self.checking(f"--time 10 {self.lab.controller('B')}"), 120)
+        self.lab.wait_for_reads("B", 4096 + 400)
+        with self.lab.throttled("B", 1 / 4):
+            document = self.documented("check", self.lab.finish(begun))
+        self.assert_doubtful(document, "seq-read", "B")
+        before, _, after = self.levels(document, "seq-read", "B")
+        self.assertAlmostEqual(before / after, 4, delta=0.8)
+        self.named("speed cut while it is measured", document, {"not-steady", "below-claim"}, "B")
+
+    def test_steady_is_what_comes_after_the_cliff(self):
+        """Rounds of some two seconds, of which the first ones are twice as fast."""
+        plan = (
+            f"iodyno sweep snia-throughput --scale 0.02 --store {STORE} --json --target /dev/{self.lab.namespace('C')} "
+            "--set bs=128k --set size=256m --allow-write LABC0001"
+        )
+        with self.lab.bursting("C", 2, 4):
+            result = self.lab.run(plan, 300)
+        self.no_panic(result)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.keep("rounds.json", result.stdout)
+        document = json.loads(result.stdout)
+        rate = {m["round"]: m["write"]["bandwidth"]["value"] for m in document["measurements"] if m["name"] == "0/100"}
+        self.assertGreater(rate[1], 1.6 * topology.HEALTHY.bandwidth)
+        # Between its points a drive recovers a little, so it does not fall to its lowest rate.
+        cliff = min(n for n in rate if rate[n] < 0.85 * rate[1])
+        (rounds,) = document["rounds"]
+        self.assertGreaterEqual(rounds["window"][0], cliff, rate)
+        self.assertLess(rounds["tracked"][0]["window"]["average"], 0.85 * rate[1])

@@ -1,0 +1,50 @@
+"""A study outlives a power cut of the machine: what was measured is there, and what was not is measured then."""
+
+import time
+
+from cases import FREE
+from cases.study import GRID, StudyCase
+
+
+class PowerCase(StudyCase):
+    """A test that cuts the power."""
+
+    store = "/mnt/iodyno.sqlite"
+
+    def cut(self, study, grid, cuts):
+        """A study that loses its power so many times, and goes on each time."""
+        with self.lab.disk():
+            with self.lab.throttled("F", FREE):
+                self.say(self.sweep(f"{study}-whole", grid), 120)
+            whole = self.points(f"{study}-whole")
+            self.say("echo 1 > /mnt/flushed; sync")
+            command = self.sweep(study, grid)
+            for _ in range(cuts):
+                with self.lab.throttled("F", FREE):
+                    self.in_background(command)
+                    self.wait_until_told(self.random.randint(1, 3))
+                    # Somewhere within a point, or between two.
+                    time.sleep(self.random.uniform(0, 0.6))
+                    told = self.told()
+                    self.say("echo 1 > /mnt/not-flushed")
+                    name = self.lab.namespace("F")
+                    self.lab.cut_power()
+                    # Names are given as drives answer. Under another one the study would not find its drive.
+                    while self.lab.namespace("F") != name:
+                        self.lab.cut_power()
+                self.lab.load("disk")
+                self.say("mount -t ext4 /dev/vda /mnt")
+                self.assertEqual(self.say("cat /mnt/flushed /mnt/not-flushed 2>/dev/null || true"), "1\n")
+                before = self.points(study)
+                self.assert_kept(told, before, before)
+                self.assertLess(len(before), len(whole), "it was over before the power went")
+                command = f"iodyno resume {study} --store {self.store}"
+            with self.lab.throttled("F", FREE):
+                self.resumed(study)
+            self.assert_kept([], before, self.points(study))
+            self.assert_whole(study, whole)
+
+
+class Power(PowerCase):
+    def test_a_power_cut_costs_one_point(self):
+        self.cut("cut", GRID, 1)
