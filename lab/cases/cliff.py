@@ -32,7 +32,7 @@ class Cliff(Scenario):
             document = self.checked(f"--time 10 {self.lab.controller('B')}")
         self.assert_doubtful(document, "seq-read", "B")
         before, seconds, after = self.levels(document, "seq-read", "B")
-        self.assertAlmostEqual(before / after, 2, delta=0.4)
+        self.assertTrue(1.4 < before / after < 2.6, (before, after))
         self.assertTrue(2 < seconds < 8, seconds)
         self.named("burst, then the cliff", document, {"not-steady"}, "B")
 
@@ -44,7 +44,8 @@ class Cliff(Scenario):
             document = self.documented("check", self.lab.finish(begun))
         self.assert_doubtful(document, "seq-read", "B")
         before, _, after = self.levels(document, "seq-read", "B")
-        self.assertAlmostEqual(before / after, 4, delta=0.8)
+        # What the drive had in its queue is counted against it at the slower rate.
+        self.assertGreater(before / after, 2.5)
         self.named("speed cut while it is measured", document, {"not-steady", "below-claim"}, "B")
 
     def test_steady_is_what_comes_after_the_cliff(self):

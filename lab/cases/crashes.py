@@ -11,6 +11,12 @@ GRID = {"rw": "randread,read", "bs": "4k,8k,16k,32k,64k", "iodepth": "1,2,4,8"}
 
 
 class Crashes(PowerCase):
+    def whole(self, study, grid):
+        """Titles of the points of the same study, uninterrupted."""
+        with self.lab.throttled("F", FREE):
+            self.say(self.sweep(f"{study}-whole", grid), 120)
+        return [title for title, *_ in self.points(f"{study}-whole")]
+
     def test_power_cuts(self):
         self.cut("cuts", GRID, CUTS)
         results.counts.append(f"{CUTS} power cuts of one study of 40 points, LAB_SEED={self.seed}: nothing measured was lost, none twice")
@@ -18,9 +24,9 @@ class Crashes(PowerCase):
     def test_kills(self):
         """kill -9 at ten moments of one study, from before its first point is done on."""
         self.store = "/tmp/crashes.sqlite"
+        whole = self.whole("kills", GRID)
+        self.assertEqual(len(whole), 40)
         with self.lab.throttled("F", FREE):
-            self.say(self.sweep("kills-whole", GRID), 120)
-            whole = self.points("kills-whole")
             command, before, told = self.sweep("kills", GRID), [], []
             for kill in range(KILLS):
                 self.in_background(f"sh -c 'echo $$ >/tmp/pid; exec {command}'")

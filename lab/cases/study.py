@@ -59,9 +59,9 @@ class StudyCase(Case):
         return result
 
     def assert_whole(self, name, whole):
-        """Every point of the uninterrupted study once, and no other; ended by itself."""
-        found = [point for point in self.points(name) if point[1] not in ("interrupted", "failed")]
-        self.assertEqual(sorted(title for title, *_ in found), sorted(title for title, *_ in whole))
+        """Every title of the uninterrupted study once, and no other; ended by itself."""
+        found = [title for title, end, *_ in self.points(name) if end not in ("interrupted", "failed")]
+        self.assertEqual(sorted(found), sorted(whole))
 
     def assert_kept(self, told, before, after):
         """What was told to be done is in the store, and what was in it stays as it is."""
