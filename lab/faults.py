@@ -61,10 +61,16 @@ class Faults:
 
     @contextlib.contextmanager
     def slow_to_answer(self, drive, nanoseconds):
-        """Every I/O takes at least so long, however few they are. Reads give zeros."""
-        size = topology.SIZE_BYTES
-        node = {"driver": "null-co", "node-name": f"slow-{drive}", "size": size, "latency-ns": nanoseconds, "read-zeroes": True}
-        with self._over(drive, node):
+        """Every I/O takes at least so long, however few they are.
+
+        A quorum of one waits for both its children, and takes of two that differ the last one's data. It wants them for
+        itself, so the drive is moved aside first.
+        """
+        null = {"driver": "null-co", "size": topology.SIZE_BYTES, "read-zeroes": True}
+        aside = {**null, "node-name": f"aside-{drive}"}
+        children = [{**null, "latency-ns": nanoseconds}, f"blocks-{drive}"]
+        node = {"driver": "quorum", "node-name": f"slow-{drive}", "vote-threshold": 1, "children": children}
+        with self._over(drive, aside), self._over(drive, node, back=aside["node-name"]):
             yield
 
     @contextlib.contextmanager
@@ -189,15 +195,15 @@ class Faults:
             self.machine.qmp("qom-set", path=path, property="limits", value=topology.limits(drive.rates))
 
     @contextlib.contextmanager
-    def _over(self, drive, node):
-        """A drive whose throttle stands on another block node than its own blocks."""
+    def _over(self, drive, node, back=""):
+        """A drive whose throttle stands on another block node than its own blocks, or than `back`."""
         self.machine.qmp("blockdev-add", **node)
         drive = self.topology.named(drive)
         self._put_below(drive, node["node-name"])
         try:
             yield
         finally:
-            self._put_below(drive, f"blocks-{drive.name}")
+            self._put_below(drive, back or f"blocks-{drive.name}")
             self.machine.qmp("blockdev-del", **{"node-name": node["node-name"]})
 
     def _put_below(self, drive, node):

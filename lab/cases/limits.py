@@ -11,12 +11,18 @@ class Limits(Scenario):
         """Alone each has its rate, together they have that of one."""
         with self.lab.sharing("A", "B"):
             document = self.checked()
-        self.named("two drives share a limit", document, {"all-at-once"})
+        self.named("two drives share a limit", document, {"all-at-once|shared-limit"})
 
     def test_one_drive_is_capped(self):
         with self.lab.throttled("C", 1 / 4):
             document = self.checked()
         self.named("one drive capped", document, {"unlike-peers", "below-claim"}, "C")
+
+    def test_every_answer_takes_long(self):
+        """20 ms for each I/O: at depth the rates are as they were."""
+        with self.lab.slow_to_answer("C", 20_000_000):
+            document = self.checked("--time 3")
+        self.named("20 ms for each I/O", document, {"unlike-peers"}, "C")
 
     def test_unreadable_blocks(self):
         with self.lab.unreadable("C", 2048, 64):
