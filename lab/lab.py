@@ -184,7 +184,7 @@ def main():
         good, line = run_cases(by_machine(options.what), programs, LONG_LIMIT_S if long else LIMIT_S)
         tell(f"lab: {time.monotonic() - started:.1f} s")
         if options.full:
-            results.write(line)
+            results.write(options.what, line)
         return 0 if good else 1
     except (machine.MachineError, packages.PackageError, FileNotFoundError) as problem:
         print(f"lab: {problem}", file=sys.stderr)

@@ -24,8 +24,8 @@ class Row(NamedTuple):
 faults, boots, counts = [], [], []
 
 
-def write(report):
-    """Writes the page; `report` is the line that ends a run."""
+def write(cases, report):
+    """Writes the page; `report` is the line that ends a run of these cases."""
     git = ["git", "-C", str(ROOT)]
     commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=20).stdout.strip()
     changed = subprocess.run([*git, "status", "--porcelain", "--", "crates"], capture_output=True, text=True, timeout=20).stdout.strip()
@@ -37,7 +37,8 @@ def write(report):
         "",
         "Written by `make lab-full`; lab/README.md says what it plays.",
         "",
-        f"Commit {commit or 'unknown'}{', with changes' if changed else ''}, {datetime.now(UTC):%Y-%m-%d}, QEMU {machine.version()}: {report}.",
+        f"Commit {commit or 'unknown'}{', with changes' if changed else ''}, {datetime.now(UTC):%Y-%m-%d}, QEMU {machine.version()}.",
+        f"{', '.join(cases)}: {report}.",
         "",
         "## Planted faults",
         "",
@@ -48,12 +49,15 @@ def write(report):
         "|---|---|---|---|",
     ]
     for row in faults:
-        cells = [row.fault, *(", ".join(sorted(rules)) or "-" for rules in (row.expected, row.expected - row.named, row.others))]
+        words = (", ".join(sorted(rules)).replace("|", " or ") or "-" for rules in (row.expected, row.expected - row.named, row.others))
+        cells = [row.fault, *words]
         lines.append(f"| {' | '.join(cells)} |")
     quiet = sum(not found for found in boots)
     lines += ["", "## The healthy machine", "", f"Booted and checked {len(boots)} times; {quiet} times nothing above INFO was found."]
     lines += [f"- {', '.join(sorted(found))}" for found in boots if found]
-    lines += ["", "## Kills and power cuts", "", *(f"- {text}" for text in counts), ""]
+    if counts:
+        lines += ["", "## Kills and power cuts", "", *(f"- {text}" for text in counts)]
+    lines.append("")
     PAGE.write_text("\n".join(lines))
 
 

@@ -10,7 +10,7 @@ class Limits(Scenario):
     def test_two_drives_share_something_that_is_no_link(self):
         """Alone each has its rate, together they have that of one."""
         with self.lab.sharing("A", "B"):
-            document = self.checked()
+            document = self.checked("--time 4")
         self.named("two drives share a limit", document, {"all-at-once|shared-limit"})
 
     def test_one_drive_is_capped(self):
