@@ -60,7 +60,7 @@ fn levels(samples: &[f64]) -> Shift {
     let total: f64 = samples.iter().sum();
     let mut sum: f64 = samples[..LEAST_SAMPLES].iter().sum();
     let mut best = (f64::NEG_INFINITY, Shift { at: LEAST_SAMPLES, before: 0.0, after: 0.0 });
-    for at in LEAST_SAMPLES..=n - LEAST_SAMPLES {
+    for (at, next) in (LEAST_SAMPLES..).zip(&samples[LEAST_SAMPLES..=n - LEAST_SAMPLES]) {
         let (first, second) = (at as f64, (n - at) as f64);
         let (before, after) = (sum / first, (total - sum) / second);
         // What the two means explain of the sum of squares.
@@ -68,7 +68,7 @@ fn levels(samples: &[f64]) -> Shift {
         if explained > best.0 {
             best = (explained, Shift { at, before, after });
         }
-        sum += samples[at];
+        sum += next;
     }
     best.1
 }
