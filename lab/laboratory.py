@@ -199,6 +199,10 @@ class Lab(Faults):
         """How many writes; trims are not counted by QEMU."""
         return self._served(drive)["wr_operations"]
 
+    def written_bytes(self, drive):
+        """How many bytes were written to a drive since power-on."""
+        return self._served(drive)["wr_bytes"]
+
     def _served(self, drive):
         for device in self.machine.qmp("query-blockstats"):
             if device.get("qdev", "").split("/")[-1] == f"namespace-{drive}":
