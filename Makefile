@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab dist lint bench bench-sweep crosscheck examples fuzz clean
+.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck examples fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -50,6 +50,11 @@ unit:
 lab:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno
+
+# Half an hour of it, and what came of it in docs/lab-results.md. LAB_SEED repeats its kills and power cuts.
+lab-full:
+	$(CARGO) build --release
+	python3 lab/lab.py --binary $(TARGET)/release/iodyno --full
 
 # Static binaries for x86_64 and aarch64, with manual pages and completions: docs/installing.md.
 dist:

@@ -15,9 +15,10 @@ import tempfile
 from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
+OWN_PROGRAMS = ["aer_inject", "without_io_uring"]
 MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey"]
-# Loaded by the cases that want them: they bring devices of their own.
-LATER_MODULES = ["loop", "raid1"]
+# Sets that are loaded by the cases that want them: they bring devices of their own.
+LATER_MODULES = {"layers": ["loop", "raid0", "raid1", "dm_mod"], "disk": ["virtio_blk"], "aer": ["aer_inject"]}
 DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
 
 
@@ -115,8 +116,9 @@ def _compiled(name):
 
 def base(tree):
     """The path of the base archive for an unpacked tree, made where it is missing."""
-    init, denied = ((GUEST / name).read_bytes() for name in ("init.sh", "without_io_uring.c"))
-    version = hashlib.sha256(init + denied + Path(__file__).read_bytes()).hexdigest()[:12]
+    init = (GUEST / "init.sh").read_bytes()
+    sources = b"".join((GUEST / f"{name}.c").read_bytes() for name in OWN_PROGRAMS)
+    version = hashlib.sha256(init + sources + Path(__file__).read_bytes()).hexdigest()[:12]
     path = tree / f"base-{version}.cpio"
     if path.exists():
         return path
@@ -134,10 +136,12 @@ def base(tree):
             archive.symlink(f"bin/{applet}", "busybox")
     for tool in ("sbin/dmsetup", "sbin/lvm", "sbin/mdadm", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
         archive.program(tree / tool, tree=tree)
-    with _compiled("without_io_uring") as helper:
-        archive.program(helper)
+    for name in OWN_PROGRAMS:
+        with _compiled(name) as helper:
+            archive.program(helper)
     archive.file("usr/share/misc/pci.ids", (tree / "usr/share/misc/pci.ids").read_bytes())
-    for folder, modules in (("modules", MODULES), ("modules/later", LATER_MODULES)):
+    sets = {"modules": MODULES, **{f"modules/{name}": modules for name, modules in LATER_MODULES.items()}}
+    for folder, modules in sets.items():
         archive.directory(folder)
         for name, body in _module_files(tree, modules):
             archive.file(f"{folder}/{name}", body)

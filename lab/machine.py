@@ -55,7 +55,7 @@ class Machine:
         leash = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self.argv = [
             *leash, QEMU, "-S", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024",
+            "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
             "-kernel", str(kernel), "-initrd", str(initrd),
             "-append", f"console=ttyS0 quiet panic=-1 lab.drives={drives}",
             "-serial", f"file:{self.console}",
@@ -109,6 +109,18 @@ class Machine:
                 tails.append("\n".join([f"--- end of {log.name}", *lines]))
         return MachineError("\n".join([message, *tails]))
 
+    def console_text(self):
+        """What the guest's console said so far."""
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
+
+    def wait_for(self, happened, otherwise, timeout_s):
+        """Waits until something is so that nothing tells of, by asking often."""
+        deadline = time.monotonic() + timeout_s
+        while not happened():
+            if time.monotonic() > deadline:
+                raise self.error(f"{otherwise} within {timeout_s} s")
+            time.sleep(0.02)
+
     # QMP
 
     def _receive(self):
@@ -116,6 +128,8 @@ class Machine:
             line = self._replies.readline()
         except TimeoutError:
             raise self.error(f"no answer from QEMU within {QMP_TIMEOUT_S} s") from None
+        except ConnectionError:
+            line = b""
         if not line:
             raise self.error("QEMU ended")
         return json.loads(line)
@@ -157,12 +171,16 @@ class Machine:
         started = started or time.monotonic()
         self._agent.settimeout(timeout_s)
         try:
-            head = self._answers.readline().split()
-            if len(head) != 4:
-                raise self.error("the guest ended")
-            if int(head[0]) != number:
-                raise self.error(f"the guest answered {head[0]} instead of {number}")
-            out, err = (self._answers.read(int(size)).decode(errors="replace") for size in head[2:])
+            while True:
+                head = self._answers.readline().split()
+                if len(head) != 4:
+                    raise self.error("the guest ended")
+                out, err = (self._answers.read(int(size)).decode(errors="replace") for size in head[2:])
+                if int(head[0]) == number:
+                    break
+                # The answer to a command that a failed test did not wait for.
+                if int(head[0]) > number:
+                    raise self.error(f"the guest answered {head[0]} instead of {number}")
         except TimeoutError:
             raise self.error(f"no answer from the guest within {timeout_s} s") from None
         return Result(int(head[1]), out, err, time.monotonic() - started)

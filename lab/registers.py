@@ -18,8 +18,10 @@ LARGEST_REGION_BYTES = 48 << 20
 CONFIG_SPACE_BYTES = 4096
 
 PCI_EXPRESS, MSI_X = 0x10, 0x11
+# Where the extended capabilities begin, and the header of one: Advanced Error Reporting, version 2, the last (7.8.4).
+EXTENDED_SPACE, ADVANCED_ERROR_REPORTING = 0x100, 0x0002_0001
 # Offsets in the PCI Express capability (PCI Express Base Specification, 7.5.3).
-LINK_CAPABILITIES, LINK_STATUS, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x0C, 0x12, 0x14, 0x2C, 0x30
+DEVICE_CONTROL, LINK_CAPABILITIES, LINK_STATUS, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x08, 0x0C, 0x12, 0x14, 0x2C, 0x30
 
 ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, NVME = "root port", "upstream port", "downstream port", "nvme"
 DEVICE_IDS = {
@@ -116,7 +118,11 @@ class Registers:
             return struct.unpack_from("<I", config, express + SLOT_CAPABILITIES)[0] >> 19 == number
 
         needle = struct.pack("<HH", *DEVICE_IDS[kind])
-        address, config = self._only(filter(matches, self._find(needle, CONFIG_SPACE_BYTES)), f"{kind} {number}")
+        return self._only(filter(matches, self._find(needle, CONFIG_SPACE_BYTES)), f"{kind} {number}")
+
+    def _express(self, kind, number):
+        """Address and bytes of a device's PCI Express capability."""
+        address, config = self._config_space(kind, number)
         express = _capabilities(config)[PCI_EXPRESS]
         return address + express, config[express : express + 0x3C]
 
@@ -125,7 +131,7 @@ class Registers:
 
         A port's current link is computed by QEMU from the device below it.
         """
-        address, express = self._config_space(kind, number)
+        address, express = self._express(kind, number)
         capabilities = struct.unpack_from("<I", express, LINK_CAPABILITIES)[0]
         self._write(address + LINK_CAPABILITIES, "<I", _with_link(capabilities, able))
         self._write(address + LINK_CAPABILITIES_2, "<I", ((1 << able.generation) - 1) << 1)
@@ -135,9 +141,24 @@ class Registers:
             status = struct.unpack_from("<H", express, LINK_STATUS)[0]
             self._write(address + LINK_STATUS, "<H", _with_link(status, now))
 
+    def report_errors(self, kind, number):
+        """Gives a device an Advanced Error Reporting capability, the only one in its extended space, and has it report."""
+        address, express = self._express(kind, number)
+        control = struct.unpack_from("<H", express, DEVICE_CONTROL)[0]
+        self._write(address + DEVICE_CONTROL, "<H", control | 0xF)
+        self._write(self._config_space(kind, number)[0] + EXTENDED_SPACE, "<I", ADVANCED_ERROR_REPORTING)
+
+    def link_status(self, kind, number):
+        """Address of a device's Link Status register, for `set_trained`."""
+        return self._express(kind, number)[0] + LINK_STATUS
+
+    def set_trained(self, address, link):
+        """Sets what a link was trained to; works while the machine runs. Its other bits are lost."""
+        self._write(address, "<H", _with_link(0, link))
+
     def target_speed(self, kind, number):
         """Address of a device's Link Control 2 register, for `set_target_speed`."""
-        return self._config_space(kind, number)[0] + LINK_CONTROL_2
+        return self._express(kind, number)[0] + LINK_CONTROL_2
 
     def set_target_speed(self, address, generation):
         """Sets the generation that a link is told to train to; works while the machine runs."""

@@ -1,4 +1,4 @@
-"""The laboratory's machine: seven drives and what is wrong with them from the start, as QEMU's arguments.
+"""The laboratory's machines, as QEMU's arguments. That of most cases has seven drives, and faults from the start:
 
     root port 1 (Gen4 x4) - switch -+- A   healthy   } their shared uplink carries what one of them can deliver:
                                     +- B   healthy   } oversubscribed 2:1
@@ -11,6 +11,9 @@
 Beside them a spare behind the last root port, small, unthrottled, with two namespaces: the port and all behind it are
 taken away as soon as the guest is there, and come back only for those who want it (`with lab.spare():`). It is the last
 one, so that it leaves no gap in the kernel's numbers.
+
+HEALTHY_MACHINE has four drives and nothing wrong. TWO_NODES has two NUMA nodes of two CPUs, with a drive at each, and one
+drive whose two controllers are two paths to one namespace.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -50,7 +53,10 @@ HEALTHY = Rates(1000, 25_000_000)
 
 
 class Drive(NamedTuple):
-    """One emulated drive; `port` is the id of the port it sits in, `throttle` a group that drives may share."""
+    """One emulated drive; `port` is the id of the port it sits in, `throttle` a group that drives may share.
+
+    With a `second_port` it has a second controller, and is left with QEMU's own identity.
+    """
 
     name: str
     port: str
@@ -59,6 +65,7 @@ class Drive(NamedTuple):
     link: Link = GEN4_X4
     firmware: str = FIRMWARE
     written: bool = True
+    second_port: str = ""
 
     @property
     def index(self):
@@ -78,19 +85,48 @@ class Drive(NamedTuple):
         return 65 + self.index
 
 
-DRIVES = [
-    Drive("A", "switch0", "uplink"),
-    Drive("B", "switch1", "uplink"),
-    Drive("C", "root2", "C", link=GEN3_X2, firmware=OTHER_FIRMWARE),
-    Drive("D", "root3", "D", rates=HEALTHY.times(1 / 4)),
-    Drive("E", "root4", "E", rates=HEALTHY.times(1.5), written=False),
-    Drive("F", "root5", "F"),
-    Drive("G", "root6", "G"),
-]
+class Topology(NamedTuple):
+    """A machine: its drives, the slots of its ports, and what else makes it. The switch sits in the first root port."""
+
+    drives: tuple
+    root_slots: range
+    switch_slots: tuple = ()
+    spare: bool = False
+    # NUMA nodes with two CPUs each, and the root ports that are at another than the first.
+    nodes: int = 1
+    far_slots: tuple = ()
+
+    def named(self, name):
+        """The drive of that name."""
+        return next(drive for drive in self.drives if drive.name == name)
+
+
+UPLINK_SLOTS = (10, 11)
 SPARE_SERIAL, SPARE_BYTES, SPARE_NAMESPACES = "LABH0001", 16 << 20, (1, 2)
-ROOT_SLOTS = range(1, 7)
-SWITCH_SLOTS = (10, 11)
 SPARE_SLOT = 20
+
+FAULTY_MACHINE = Topology(
+    drives=(
+        Drive("A", "switch0", "uplink"),
+        Drive("B", "switch1", "uplink"),
+        Drive("C", "root2", "C", link=GEN3_X2, firmware=OTHER_FIRMWARE),
+        Drive("D", "root3", "D", rates=HEALTHY.times(1 / 4)),
+        Drive("E", "root4", "E", rates=HEALTHY.times(1.5), written=False),
+        Drive("F", "root5", "F"),
+        Drive("G", "root6", "G"),
+    ),
+    root_slots=range(1, 7),
+    switch_slots=UPLINK_SLOTS,
+    spare=True,
+)
+HEALTHY_MACHINE = Topology(drives=tuple(Drive(name, f"root{i}", name) for i, name in enumerate("ABCD", 1)), root_slots=range(1, 5))
+TWO_NODES = Topology(
+    drives=(Drive("A", "root1", "A"), Drive("B", "root2", "B"), Drive("C", "root3", "C", second_port="root4")),
+    root_slots=range(1, 5),
+    nodes=2,
+    far_slots=(2,),
+)
+DRIVES = FAULTY_MACHINE.drives
 
 
 def limits(rates):
@@ -98,12 +134,30 @@ def limits(rates):
     return {"iops-total": rates.iops, "bps-total": rates.bandwidth}
 
 
-def _ports():
-    for slot in ROOT_SLOTS:
-        yield "-device", f"pcie-root-port,id=root{slot},bus=pcie.0,chassis={slot},slot={slot},x-speed=16,x-width=4"
-    yield "-device", f"x3130-upstream,id=uplink,bus=root1,port={UPLINK_PORT}"
-    for i, slot in enumerate(SWITCH_SLOTS):
+def processors(topology):
+    """QEMU's arguments for CPUs and memory."""
+    yield "-smp", str(2 * topology.nodes)
+    yield "-m", "1024"
+    for node in range(topology.nodes if topology.nodes > 1 else 0):
+        yield "-object", f"memory-backend-ram,id=memory{node},size={1024 // topology.nodes}M"
+        yield "-numa", f"node,nodeid={node},cpus={2 * node}-{2 * node + 1},memdev=memory{node}"
+        if node:
+            yield "-device", f"pxb-pcie,id=node{node},bus=pcie.0,bus_nr={64 * node},numa_node={node}"
+
+
+def _ports(topology):
+    for slot in topology.root_slots:
+        bus = "node1" if slot in topology.far_slots else "pcie.0"
+        yield "-device", f"pcie-root-port,id=root{slot},bus={bus},chassis={slot},slot={slot},x-speed=16,x-width=4"
+    if topology.switch_slots:
+        yield "-device", f"x3130-upstream,id=uplink,bus=root1,port={UPLINK_PORT}"
+    for i, slot in enumerate(topology.switch_slots):
         yield "-device", f"xio3130-downstream,id=switch{i},bus=uplink,chassis={slot},slot={slot},port={i + 1}"
+
+
+def namespaces(topology):
+    """How many namespaces the guest has to find, each as often as there are paths to it."""
+    return sum(2 if drive.second_port else 1 for drive in topology.drives) + (len(SPARE_NAMESPACES) if topology.spare else 0)
 
 
 def throttle_node(drive, below):
@@ -127,21 +181,29 @@ def _backend(drive, directory, data):
     yield "-blockdev", json.dumps(throttle_node(drive, f"blocks-{drive.name}"))
 
 
-def arguments(directory):
-    """QEMU's arguments for ports and drives, in pairs; the drives' images are made in `directory`."""
+def arguments(topology, directory):
+    """QEMU's arguments for processors, ports and drives, in pairs; the drives' images are made in `directory`."""
     data = directory / "data.qcow2"
-    image.write_repeating(data, SIZE_BYTES + len(DRIVES) * SHIFT_BYTES)
-    yield from _ports()
-    groups = {drive.throttle: drive.rates for drive in DRIVES}
+    image.write_repeating(data, SIZE_BYTES + len(topology.drives) * SHIFT_BYTES)
+    yield from processors(topology)
+    yield from _ports(topology)
+    groups = {drive.throttle: drive.rates for drive in topology.drives}
     for name, rates in groups.items():
         yield "-object", json.dumps({"qom-type": "throttle-group", "id": f"throttle-{name}", "limits": limits(rates)})
-    for drive in DRIVES:
+    for drive in topology.drives:
         yield from _backend(drive, directory, data)
         # The warning mark is taken away again before the guest starts.
-        marks = f"msix_qsize={drive.mark},smart_critical_warning={WARNING_MARK}"
-        yield "-device", f"nvme,id={drive.name},bus={drive.port},serial={drive.serial},{marks}"
-        yield "-device", f"nvme-ns,id=namespace-{drive.name},bus={drive.name},drive={drive.name},nsid=1,eui64={drive.eui64:#x}"
-    yield from _spare(directory)
+        marks = f"serial={drive.serial},msix_qsize={drive.mark},smart_critical_warning={WARNING_MARK}"
+        subsystem = f",subsys=subsystem-{drive.name}" if drive.second_port else ""
+        if subsystem:
+            yield "-device", f"nvme-subsys,id=subsystem-{drive.name}"
+        yield "-device", f"nvme,id={drive.name},bus={drive.port},{marks}{subsystem}"
+        if subsystem:
+            yield "-device", f"nvme,id={drive.name}-again,bus={drive.second_port},serial={drive.serial},msix_qsize={drive.mark + 32}{subsystem}"
+        shared = ",shared=on" if subsystem else ""
+        yield "-device", f"nvme-ns,id=namespace-{drive.name},bus={drive.name},drive={drive.name},nsid=1,eui64={drive.eui64:#x}{shared}"
+    if topology.spare:
+        yield from _spare(directory)
 
 
 def spare_image(directory, nsid):
@@ -158,8 +220,3 @@ def _spare(directory):
         file = {"driver": "file", "filename": str(spare_image(directory, nsid))}
         yield "-blockdev", json.dumps({"driver": "raw", "node-name": f"H{nsid}", "discard": "unmap", "file": file})
         yield "-device", f"nvme-ns,id=namespace-H{nsid},bus=H,drive=H{nsid},nsid={nsid}"
-
-
-def named(name):
-    """The drive of that name."""
-    return next(d for d in DRIVES if d.name == name)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 DATASHEET = "/root/datasheet.toml"
 STORE = "/tmp/iodyno.sqlite"
+# So many times its rates a drive is as fast as this machine can make it.
+FREE = 20
 # Where outputs worth looking at are left.
 OUT = Path(__file__).parent.parent / "out"
 

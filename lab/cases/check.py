@@ -1,10 +1,10 @@
 """`iodyno check` under load: every planted slowness is found, and the healthy drives pass."""
 
 import topology
-from cases import Case, command, findings, measurement, severities
+from cases import FREE, Case, command, findings, measurement, severities
 
-# Two seconds for each measurement keep the whole within the laboratory's time; its throttles are steady.
-CHECK = "check --time 2"
+# One second for each measurement keeps the whole within the laboratory's time; its throttles are steady.
+CHECK = "check --time 1"
 ALL_TIMEOUT_S = 240
 ONE_TIMEOUT_S = 90
 STEPS = ("seq-read", "rand-read", "latency")
@@ -96,7 +96,7 @@ class Check(Case):
 
     def test_partly_written_drive(self):
         self.needs_registers()
-        with self.lab.partly_written("E", 1 / 4):
+        with self.lab.partly_written("E", 1 / 4), self.lab.throttled("E", FREE):
             _, document = self.iodyno(f"{CHECK} {self.lab.controller('E')}", ONE_TIMEOUT_S)
         found = measurement(document, "rand-read", self.lab.namespace("E"))
         self.assertEqual(self.written(found), ["partly"])
@@ -135,7 +135,7 @@ class Check(Case):
         self.assertTrue(any("baseline" in f["rule"] and f["severity"] == "FAIL" for f in slow), slow)
 
     def test_unreadable_blocks(self):
-        with self.lab.unreadable("G", 2048, 64):
+        with self.lab.unreadable("G", 2048, 64), self.lab.throttled("G", FREE):
             result = self.lab.run(command(f"{CHECK} {self.lab.controller('G')}"), ONE_TIMEOUT_S)
         self.no_panic(result)
         _, document = self.document(CHECK, result)

@@ -58,7 +58,7 @@ class Inventory(Case):
             address = self.lab.address(drive.name)
             mine = self.drives()[drive.serial]
             self.assertEqual(mine["address"], address)
-            text = self.say(f"lspci -vv -s {address}")
+            text = self.say(f"lspci -n -vv -s {address}")
             now = re.search(r"LnkSta:\s*Speed ([\d.]+)GT/s\S*(?: \(\w+\))?, Width x(\d+)", text)
             able = re.search(r"LnkCap:.*Speed ([\d.]+)GT/s, Width x(\d+)", text)
             link = links[address]

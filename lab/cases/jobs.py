@@ -2,13 +2,17 @@
 
 import re
 
-from cases import Case, command
+from cases import FREE, Case, command
 
 SMALL = "--bs=4k --size=64k --offset=16m --direct=1"
 
 
 class JobCase(Case):
-    """A test that runs jobs."""
+    """A test that runs jobs; on drive F they are not held back, since nothing here stands on its rates."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(cls.lab.throttled("F", FREE))
 
     def job(self, words, before="", timeout_s=90):
         """The Result of `iodyno run`, which never panics."""

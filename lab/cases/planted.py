@@ -26,7 +26,7 @@ class Planted(Case):
     def test_links(self):
         self.needs_registers()
         for drive in topology.DRIVES:
-            text = self.say(f"lspci -vv -s {self.lab.address(drive.name)}")
+            text = self.say(f"lspci -n -vv -s {self.lab.address(drive.name)}")
             able = re.search(r"LnkCap:.*Speed (\S+)GT/s, Width x(\d+)", text).groups()
             now = re.search(r"LnkSta:\s*Speed (\S+)GT/s\S*( \(\w+\))?, Width x(\d+)", text).group(1, 3)
             self.assertEqual((able, now), (("16", "4"), ("8", "2") if drive.name == "C" else ("16", "4")), drive.name)
@@ -76,7 +76,7 @@ class Planted(Case):
         self.say(f"dd if=/tmp/block of=/dev/{name} bs=4096 seek=1000 oflag=direct 2>/dev/null")
         self.say(f"dd if=/dev/{name} bs=4096 skip=1000 count=16 iflag=direct 2>/dev/null | cmp - /tmp/block")
 
-    def _bandwidth(self, *drives, blocks=160):
+    def _bandwidth(self, *drives, blocks=100):
         """Bytes per second that direct reads of one or several drives at once give together."""
         reads = "".join(f"dd if=/dev/{self.lab.namespace(d)} of=/dev/null bs={BLOCK} count={blocks} iflag=direct & " for d in drives)
         clock = "cut -d' ' -f1 /proc/uptime"
@@ -120,5 +120,5 @@ class Planted(Case):
             self.assertLess(smart("temperature"), 340)
             port = self.say(f"readlink -f /sys/bus/pci/devices/{self.lab.address('G')}").split("/")[-2]
             with self.lab.target_generation("G", 3):
-                self.assertIn("Target Link Speed: 8GT/s", self.say(f"lspci -vv -s {port}"))
-            self.assertIn("Target Link Speed: 16GT/s", self.say(f"lspci -vv -s {port}"))
+                self.assertIn("Target Link Speed: 8GT/s", self.say(f"lspci -n -vv -s {port}"))
+            self.assertIn("Target Link Speed: 16GT/s", self.say(f"lspci -n -vv -s {port}"))

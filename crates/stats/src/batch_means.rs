@@ -13,6 +13,10 @@
 //!    as much wider as the correlation is unknown.
 //! 4. Where a trend is significant, the noise is what remains about the line.
 //!
+//! A cliff is no line: a series that falls from one level to another looks, to an autoregression,
+//! like one that wanders far and slowly. So it is looked for apart (module `shift`). It makes
+//! the series unsteady and leaves the interval as it is, which is wide then.
+//!
 //! An interval is called reliable if the series is steady and long enough for the classical one:
 //! 20 batches of 5 integrated autocorrelation times. At 10 samples a second, 10 s are
 //! enough for that with white noise only (tau = 0.5 samples, 50 samples); AR(0.8) needs 45 s and
@@ -36,6 +40,7 @@
 //! which reaches 1 % at 10 s in a third of the runs): the price of stopping by precision.
 
 use crate::autocorrelation::{autocorrelation, integrated_time};
+use crate::shift::shift;
 use crate::trend::{Trend, trend};
 use crate::{ar1, warmup};
 
@@ -72,7 +77,7 @@ pub struct MeanInterval {
     pub warmup_len: usize,
     /// The line through the rest; `None` for fewer than 5 batches or no variation.
     pub trend: Option<Trend>,
-    /// Whether there is no trend that matters: [`Trend::is_steady`].
+    /// Whether there is neither a trend that matters, [`Trend::is_steady`], nor a [`shift`].
     pub steady: bool,
     /// Whether the series is steady and lasts for 20 batches of 5 autocorrelation times.
     pub reliable: bool,
@@ -134,7 +139,7 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
             component.sigma * ar1::variance_of_mean(component.phi, batches).sqrt()
         })
     });
-    let steady = trend.is_none_or(|trend| trend.is_steady());
+    let steady = trend.is_none_or(|trend| trend.is_steady()) && shift(&means).is_none();
     Some(MeanInterval {
         mean,
         low: mean - half_width,

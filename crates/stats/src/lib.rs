@@ -9,6 +9,7 @@ pub mod proportion;
 mod pts;
 pub mod quantile_interval;
 pub mod rank_sum;
+pub mod shift;
 mod steady;
 pub mod stopper;
 pub mod trend;

@@ -1,6 +1,7 @@
-//! Rates that grew or fell while they were measured.
+//! Rates that changed while they were measured.
 
-use iodyno_model::{Metric, RuleReport, Severity, format_duration_ns};
+use iodyno_model::{DirectionResult, Metric, RuleReport, Severity, Window, format_duration_ns};
+use iodyno_stats::shift::shift;
 
 use super::{Affected, Reservation, Rule, Tally};
 use crate::facts::Facts;
@@ -18,7 +19,7 @@ impl Rule for NotSteady {
     }
 
     fn summary(&self) -> &'static str {
-        "rates that grew or fell over the measured time"
+        "rates that changed over the measured time"
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
@@ -34,16 +35,18 @@ impl Rule for NotSteady {
             tally.looked();
             if !steady {
                 let rate = figures::estimate(Metric::Iops, &iops);
-                let figure = format!("{rate} over {}", format_duration_ns(ns as f64));
+                let levels = levels(result, of.warmup_ns)
+                    .map_or_else(String::new, |text| format!(": {text}"));
+                let figure = format!("{rate} over {}{levels}", format_duration_ns(ns as f64));
                 affected.add(of.title(), figure, facts.subjects(of));
             }
         }
         affected.tell(
             &mut tally,
             self,
-            "the rate grew or fell while it was measured",
-            "A rate that grows or falls has no mean worth the name: another moment gives another figure.",
-            "Measure longer (--time 60); if it keeps falling, look at temperature and at what else uses the drive.",
+            "the rate changed while it was measured",
+            "A rate that changes has no mean worth the name: another moment gives another figure.",
+            "Measure longer (--time 60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
         );
         tally.report()
     }
@@ -51,17 +54,55 @@ impl Rule for NotSteady {
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
         let unsteady = of.total.first()?.steady == Some(false);
-        unsteady.then(|| Reservation::qualified("its rate grew or fell while it was measured"))
+        unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
     }
+}
+
+/// The two levels of a rate that changed from one to the other.
+fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
+    let windows = result.series.windows();
+    let measured = &windows[windows.partition_point(|window| window.start_ns < warmup_ns)..];
+    let rates: Vec<f64> = measured.iter().filter_map(Window::iops).collect();
+    let found = shift(&rates)?;
+    let moment = measured.get(found.at)?.start_ns;
+    let rate = |iops| figures::value(Metric::Iops, iops);
+    let (before, after) = (rate(found.before), rate(found.after));
+    Some(format!("{before} up to {}, {after} from then on", format_duration_ns(moment as f64)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
+    use iodyno_model::RateSeries;
 
     #[test]
-    fn a_trend_qualifies() {
+    fn a_cliff_is_told_with_both_levels() {
+        let cliff = Bench::new(1).measured().measurement(1, |of| {
+            of.total[0].steady = Some(false);
+            of.warmup_ns = 200_000_000;
+            of.total[0].series = RateSeries::default();
+            for n in 0..100 {
+                // The queue fills in the first two windows.
+                let ios = if n < 2 {
+                    5000
+                } else if n < 41 {
+                    400 + n % 3
+                } else {
+                    100 + n % 3
+                };
+                let (start_ns, duration_ns) = (n * 100_000_000, 100_000_000);
+                let window = Window { start_ns, duration_ns, ios: Some(ios), ..Window::default() };
+                of.total[0].series.push(window);
+            }
+        });
+        let outcome = look(&NotSteady, &cliff.record());
+        let told = &outcome.only(Severity::Info).evidence[0].value;
+        assert!(told.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"), "{told}");
+    }
+
+    #[test]
+    fn a_change_qualifies() {
         let bench = Bench::new(1).measured();
         assert_eq!(look(&NotSteady, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&NotSteady, &bench.record(), 1), None);

@@ -1,0 +1,46 @@
+"""What the cases of planted faults on the healthy machine share: the fault is named, and nothing else is."""
+
+import results
+from cases import Case, command, findings
+
+TIME = "--time 2"
+
+
+class Scenario(Case):
+    """A test in which one thing is wrong."""
+
+    def checked(self, words=TIME, timeout_s=300):
+        """The document of one check."""
+        return self.documented(words, self.lab.run(self.checking(words), timeout_s))
+
+    def checking(self, words):
+        """The command of a check, of two seconds for each measurement if nothing else is said."""
+        return command(f"check {words if '--' in words else f'{TIME} {words}'}")
+
+    def documented(self, words, result):
+        self.no_panic(result)
+        return self.document(words, result)[1]
+
+    def named(self, fault, document, expected, *drives):
+        """Each of the rules `expected` says something about the drives, whatever its severity, and nothing else above INFO is said.
+
+        A rule may stand in words that several rules would do for: "a|b".
+        """
+        subjects = {name for drive in drives for name in (self.lab.controller(drive), self.lab.namespace(drive), self.lab.address(drive))}
+        about = {f["rule"] for f in document["findings"] if not subjects or subjects & set(f["subjects"])}
+        found = frozenset(words for words in expected if about & set(words.split("|")))
+        wanted = {rule for words in expected for rule in words.split("|")}
+        others = tuple(f["rule"] for f in above_info(document) if f["rule"] not in wanted or (subjects and not subjects & set(f["subjects"])))
+        results.faults.append(results.Row(fault, frozenset(expected), found, others))
+        said = [(f["rule"], f["severity"], f["subjects"], f["what"]) for f in document["findings"]]
+        self.assertEqual((set(expected) - found, others), (set(), ()), said)
+
+
+def above_info(document):
+    """The findings that are more than information."""
+    return [f for f in document["findings"] if f["severity"] in ("WARN", "FAIL")]
+
+
+def evidence(document, rule, subject):
+    """All that a rule's findings about a drive or namespace give as evidence, a line each."""
+    return "\n".join(f"{e['what']}: {e['value']}" for f in findings(document, subject, rule) for e in f["evidence"])

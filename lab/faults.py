@@ -1,0 +1,219 @@
+"""Faults: each is planted when its block begins and undone when it ends (`with lab.temperature("G", 365):`)."""
+
+import contextlib
+import hashlib
+
+import machine
+import topology
+from registers import INITIAL_TEMPERATURE_K
+
+
+class Faults:
+    """What of a running laboratory (laboratory.py) makes faults."""
+
+    @contextlib.contextmanager
+    def critical_warning(self, drive, bits):
+        """SMART critical warning bits (NVM Express Base Specification: 0 spare, 1 temperature, 2 reliability, 3 read only)."""
+        self._set_warning(drive, bits)
+        try:
+            yield
+        finally:
+            self._set_warning(drive, 0)
+
+    @contextlib.contextmanager
+    def temperature(self, drive, kelvin):
+        """A drive's composite temperature; from 343 K on it is above its warning level."""
+        self._registers.set_temperature(self._temperatures[drive], kelvin)
+        try:
+            yield
+        finally:
+            self._registers.set_temperature(self._temperatures[drive], INITIAL_TEMPERATURE_K)
+
+    @contextlib.contextmanager
+    def throttled(self, drive, factor):
+        """A drive at a fraction of its rates, as one that is too hot."""
+        with self._limited(drive, topology.limits(self.topology.named(drive).rates.times(factor))):
+            yield
+
+    @contextlib.contextmanager
+    def bursting(self, drive, factor, seconds):
+        """A drive that has a cache: `factor` times its rates until it is full, then the cliff.
+
+        The cache takes what comes in so many seconds, and loses meanwhile what the drive does at its own rates: with
+        a factor of 2 the cliff comes after twice the `seconds`.
+        """
+        usual = topology.limits(self.topology.named(drive).rates)
+        burst = {name: int(value * factor) for name, value in usual.items()}
+        more = {f"{name}-max": value for name, value in burst.items()}
+        length = {f"{name}-max-length": seconds for name in burst}
+        with self._limited(drive, {**usual, **more, **length}):
+            yield
+
+    @contextlib.contextmanager
+    def sharing(self, drive, other):
+        """Two drives that together get what one of them can do, by something that no link shows."""
+        drive, other = (self.topology.named(name) for name in (drive, other))
+        self._put_below(drive._replace(throttle=other.throttle), f"blocks-{drive.name}")
+        try:
+            yield
+        finally:
+            self._put_below(drive, f"blocks-{drive.name}")
+
+    @contextlib.contextmanager
+    def slow_to_answer(self, drive, nanoseconds):
+        """Every I/O takes at least so long, however few they are.
+
+        A quorum of one waits for both its children, and takes of two that differ the last one's data. It wants them for
+        itself, so the drive is moved aside first.
+        """
+        null = {"driver": "null-co", "size": topology.SIZE_BYTES, "read-zeroes": True}
+        aside = {**null, "node-name": f"aside-{drive}"}
+        children = [{**null, "latency-ns": nanoseconds}, f"blocks-{drive}"]
+        node = {"driver": "quorum", "node-name": f"slow-{drive}", "vote-threshold": 1, "children": children}
+        with self._over(drive, aside), self._over(drive, node, back=aside["node-name"]):
+            yield
+
+    @contextlib.contextmanager
+    def unreadable(self, drive, first_block, blocks):
+        """Reads of these blocks fail with an unrecovered read error."""
+        fault = {"event": "none", "iotype": "read", "errno": 5, "once": False, "immediately": True}
+        errors = [{**fault, "sector": block} for block in range(first_block, first_block + blocks)]
+        node = {"driver": "blkdebug", "node-name": f"unreadable-{drive}", "image": f"blocks-{drive}", "inject-error": errors}
+        with self._over(drive, node):
+            yield
+
+    @contextlib.contextmanager
+    def partly_written(self, drive, share):
+        """A drive that was never written, with data in its first `share`, of which it keeps account."""
+        blocks = int(topology.SIZE_BLOCKS * share) // 2048 * 2048
+
+        def change(command, used_blocks):
+            with self.throttled(drive, 100):
+                self._block_layer(drive, f"{command} 0 {blocks * topology.BLOCK_BYTES}")
+            self._registers.set_usage(self._usage[drive], used_blocks)
+
+        change("write -q -P 0x5a", blocks)
+        try:
+            yield
+        finally:
+            change("discard -q", 0)
+
+    @contextlib.contextmanager
+    def without_driver(self, drive):
+        """An NVMe function that no driver is bound to."""
+        bus = "/sys/bus/pci/drivers/nvme"
+        self._must(f"echo {self.address(drive)} > {bus}/unbind")
+        try:
+            yield
+        finally:
+            back = f"/sys/bus/pci/devices/{self.address(drive)}/nvme/*/{self.controller(drive)}*n1"
+            self._must(f"echo {self.address(drive)} > {bus}/bind; for i in $(seq 200); do ls {back} && exit 0; usleep 50000; done; exit 1")
+
+    @contextlib.contextmanager
+    def trained(self, drive, link):
+        """A drive whose link came up as this one."""
+        self._registers.set_trained(self._trained[drive], link)
+        try:
+            yield
+        finally:
+            self._registers.set_trained(self._trained[drive], self.topology.named(drive).link)
+
+    def pcie_errors(self, drive, correctable, uncorrectable=0):
+        """Has the kernel count PCIe errors of a drive (bits of the AER status registers), which stay counted."""
+        self.load("aer")
+        self._must(f"aer_inject {self.address(drive)} {correctable:#x} {uncorrectable:#x}")
+
+    @contextlib.contextmanager
+    def target_generation(self, drive, generation):
+        """The port above a drive told, as firmware may, to train no faster than this generation."""
+        address = self._target_speeds[self.topology.named(drive).port]
+        self._registers.set_target_speed(address, generation)
+        try:
+            yield
+        finally:
+            self._registers.set_target_speed(address, topology.GEN4_X4.generation)
+
+    @contextlib.contextmanager
+    def spare(self):
+        """The spare drive, which else is not there: the name of its controller."""
+        find = f"grep -l {topology.SPARE_SERIAL} /sys/class/nvme/*/serial"
+        there = f'[ "$(ls -d $(dirname $({find}))/nvme*n* | wc -l)" = {len(topology.SPARE_NAMESPACES)} ]'
+        self._must(f"echo 1 > /sys/bus/pci/rescan; for i in $(seq 200); do {there} && exit 0; usleep 50000; done; exit 1")
+        self._look_up_drives()
+        try:
+            yield self._names[topology.SPARE_SERIAL][0]
+        finally:
+            self._remove_spare()
+
+    def _remove_spare(self):
+        device = f"/sys/bus/pci/devices/{self._names[topology.SPARE_SERIAL][1]}"
+        self._must(f'echo 1 > "$(dirname "$(readlink -f {device})")/remove"')
+
+    def spare_checksum(self, nsid):
+        """Of all that is on a namespace of the spare drive, looked at from outside."""
+        return hashlib.sha256(self.spare_blocks(nsid)).hexdigest()
+
+    def spare_blocks(self, nsid):
+        """All that is on a namespace of the spare drive."""
+        return topology.spare_image(self._directory, nsid).read_bytes()
+
+    @contextlib.contextmanager
+    def formats_reach_all(self):
+        """Formats and erases of the spare drive are of all its namespaces, it says (QEMU's do not)."""
+        self._registers.set_format_attributes(self._spare_attributes, 0b011)
+        try:
+            yield
+        finally:
+            self._registers.set_format_attributes(self._spare_attributes, 0)
+
+    def unplug(self, drive):
+        """Takes a drive out for good; the guest is told at once, and I/O to the drive ends."""
+        self.machine.qmp("device_del", id=drive)
+
+    @contextlib.contextmanager
+    def poll_queues(self, drive, count=1):
+        """A drive probed anew with queues without interrupts; the others keep theirs."""
+        parameter = "/sys/module/nvme/parameters/poll_queues"
+        self._must(f"echo {count} > {parameter}")
+        with self.without_driver(drive):
+            pass
+        self._must(f"echo 0 > {parameter}")
+        try:
+            yield
+        finally:
+            with self.without_driver(drive):
+                pass
+
+    @contextlib.contextmanager
+    def _limited(self, drive, limits):
+        drive = self.topology.named(drive)
+        path = f"/objects/throttle-{drive.throttle}"
+        self.machine.qmp("qom-set", path=path, property="limits", value=limits)
+        try:
+            yield
+        finally:
+            self.machine.qmp("qom-set", path=path, property="limits", value=topology.limits(drive.rates))
+
+    @contextlib.contextmanager
+    def _over(self, drive, node, back=""):
+        """A drive whose throttle stands on another block node than its own blocks, or than `back`."""
+        self.machine.qmp("blockdev-add", **node)
+        drive = self.topology.named(drive)
+        self._put_below(drive, node["node-name"])
+        try:
+            yield
+        finally:
+            self._put_below(drive, back or f"blocks-{drive.name}")
+            self.machine.qmp("blockdev-del", **{"node-name": node["node-name"]})
+
+    def _put_below(self, drive, node):
+        self.machine.qmp("blockdev-reopen", options=[topology.throttle_node(drive, node)])
+
+    def _block_layer(self, drive, command):
+        """A command of qemu-io on a drive, behind the guest's back."""
+        said = self.machine.qmp("human-monitor-command", **{"command-line": f'qemu-io -d namespace-{drive} "{command}"'})
+        if said.strip():
+            raise machine.MachineError(f"qemu-io {command}: {said.strip()}")
+
+    def _set_warning(self, drive, bits):
+        self.machine.qmp("qom-set", path=f"/machine/peripheral/{drive}", property="smart_critical_warning", value=bits)
