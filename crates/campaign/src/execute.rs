@@ -16,6 +16,7 @@ use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::look::{Issued, other_io};
+use crate::places::Held;
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
@@ -214,7 +215,11 @@ impl Campaign<'_, '_> {
             .filter(|target| target.is_directory())
             .map(|target| target.name().to_owned())
             .collect();
-        let sentences = crate::expect::sentences(&names, &directories, &self.budget);
+        let writes = self.plan.steps.iter().any(|step| step.job.writes());
+        let sentences = match self.plan.investigates {
+            true => self.what_is_asked(&names, &directories, writes),
+            false => crate::expect::sentences(&names, &directories, &self.budget),
+        };
         self.tools.watcher.event(&Event::Expect(&sentences));
 
         let idle = self.without_busy(targets);
@@ -224,13 +229,22 @@ impl Campaign<'_, '_> {
             if self.is_interrupted() {
                 break;
             }
-            let result = if target.is_directory() {
-                scratches.make(self.tools, &self.run_id, target)
+            let permission = &self.options.permission;
+            let result = if writes {
+                let clearance = target.clear_for_writing(self.host, permission);
+                clearance
+                    .map(|clearance| Held::Write(target.clone(), clearance))
+                    .map_err(Into::into)
+            } else if target.is_directory() {
+                scratches
+                    .make(self.tools, &self.run_id, target)
+                    .map(|clearance| Held::Read(target.clone(), clearance))
             } else {
-                target.clear_for_reading().map_err(CampaignError::from)
+                let clearance = target.clear_for_reading();
+                clearance.map(|clearance| Held::Read(target.clone(), clearance)).map_err(Into::into)
             };
             match result {
-                Ok(clearance) => cleared.push((target, clearance)),
+                Ok(held) => cleared.push((target, held)),
                 Err(CampaignError::Interrupted) => break,
                 Err(error) => {
                     self.skip(target.name(), None, &error.to_string(), &error.next_step())
@@ -239,11 +253,12 @@ impl Campaign<'_, '_> {
         }
         let mut bench: Vec<Ready<'_>> = cleared
             .iter()
-            .map(|(target, clearance)| {
+            .map(|(target, held)| {
+                let access = held.access();
                 let mut remarks = target.remarks();
-                remarks.extend(clearance.remark());
+                remarks.extend(access.read().remark());
                 let (name, device) = (target.name(), target.device());
-                Ready::new(self.host, name, clearance, device, target.is_directory(), remarks)
+                Ready::new(self.host, name, access, device, target.is_directory(), remarks)
             })
             .collect();
         let result = self.on_the_bench(&mut bench);
@@ -255,6 +270,9 @@ impl Campaign<'_, '_> {
 
     fn on_the_bench(&mut self, bench: &mut [Ready<'_>]) -> Result<(), CampaignError> {
         let plan = self.plan;
+        if plan.investigates {
+            return self.investigate(bench);
+        }
         for ready in bench.iter_mut() {
             if self.is_interrupted() {
                 return Ok(());

@@ -10,6 +10,7 @@ mod error;
 mod execute;
 mod expect;
 mod feasible;
+mod investigate;
 mod look;
 mod measure;
 mod places;

@@ -34,6 +34,8 @@ pub struct Plan {
     pub preparation: Option<Preparation>,
     /// Its phases are measured in rounds.
     pub rounds: Option<InRounds>,
+    /// Its one step asks what limits it: experiments follow, as many as it takes.
+    pub investigates: bool,
     /// The text that it was read from.
     pub text: String,
 }
@@ -218,6 +220,7 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            investigates: false,
             text,
         }
     }
@@ -274,6 +277,7 @@ impl Plan {
             early: Early::Never,
             preparation: None,
             rounds: None,
+            investigates: false,
             text: text.into(),
         })
     }

@@ -5,6 +5,7 @@ mod commands;
 mod context;
 mod progress;
 mod sources;
+mod stated;
 mod terminal;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),
+        Command::Explain(arguments) => commands::explain::run(&context, &arguments),
         Command::Compare(arguments) => commands::compare::run(&context, &arguments),
         Command::Report(arguments) => commands::report::run(&context, &arguments),
         Command::Plot(arguments) => commands::plot::run(&context, &arguments),

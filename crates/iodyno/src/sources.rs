@@ -5,15 +5,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use iodyno_fio::read::{Imported, Problem};
+use iodyno_fio::read::{Figures, Imported, Problem, figures};
 use iodyno_host::{Captured, Depth};
-use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState};
+use iodyno_judge::ClaimBook;
+use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState, Stated};
 use iodyno_report::document::read::read_runs;
 use iodyno_report::page::is_page;
 use iodyno_store::{Store, StoreError};
 
 use crate::context::{Context, Usage};
-use crate::terminal;
+use crate::{stated, terminal};
 
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
@@ -25,6 +26,36 @@ const HEAD_BYTES: u64 = 4096;
 pub(crate) struct Loaded {
     pub(crate) record: RunRecord,
     pub(crate) problems: Vec<Problem>,
+    /// What its file states of each measurement's environment; empty: nothing.
+    pub(crate) stated: Vec<Stated>,
+}
+
+impl Loaded {
+    fn new(record: RunRecord, problems: Vec<Problem>) -> Self {
+        Self { record, problems, stated: Vec::new() }
+    }
+
+    /// Takes as facts what its file states, and `all` where that is silent.
+    ///
+    /// # Errors
+    /// `all` states something of a run whose machine was read.
+    pub(crate) fn with_stated(mut self, all: &Stated, claims: &ClaimBook) -> Result<Self> {
+        if self.stated.is_empty() && stated::is_empty(all) {
+            return Ok(self);
+        }
+        if self.record.host().is_some() {
+            let text = format!(
+                "{}: its machine was read when it was measured: nothing can be stated of it",
+                self.record.run.name
+            );
+            return Err(Usage(text).into());
+        }
+        self.stated.resize(self.record.measurements.len(), Stated::default());
+        let of_each: Vec<Stated> =
+            self.stated.iter().map(|own| stated::completed(own, all)).collect();
+        stated::apply(&mut self.record, &of_each, claims);
+        Ok(self)
+    }
 }
 
 /// The run that `word` means: by id, name or `last` in the store, else what the
@@ -32,6 +63,7 @@ pub(crate) struct Loaded {
 /// could not be read; if that is all of it, that is an error.
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = find(context, word)?;
+    let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
     terminal::problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
         return Err(Usage(format!("{word}: nothing of it could be read")).into());
@@ -45,7 +77,7 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
         Ok(store.load(&run.id)?)
     });
     match stored {
-        Ok(record) => Ok(Loaded { record, problems: Vec::new() }),
+        Ok(record) => Ok(Loaded::new(record, Vec::new())),
         Err(_) if Path::new(word).exists() => read(word, None),
         Err(error) => match error.downcast_ref::<StoreError>() {
             Some(StoreError::NoSuchRun(_)) => Err(Usage(format!(
@@ -58,6 +90,22 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
             _ => Err(error),
         },
     }
+}
+
+/// The runs that `word` means: one of the store, else all of a file or folder,
+/// with what is stated of them in their files and in `all`.
+pub(crate) fn load_all(
+    context: &Context,
+    word: &str,
+    all: &Stated,
+    claims: &ClaimBook,
+) -> Result<Vec<Loaded>> {
+    let stored = context.store_to_read().and_then(|store| Ok(store.find(word).is_ok()));
+    let found = match Path::new(word).exists() && !stored.unwrap_or(false) {
+        true => read_all(word)?,
+        false => vec![find(context, word)?],
+    };
+    found.into_iter().map(|one| one.with_stated(all, claims)).collect()
 }
 
 /// The one run that a file or folder holds.
@@ -128,6 +176,36 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     Ok(all)
 }
 
+/// Files of a folder that are looked at, to tell whether it holds results.
+const LOOKED_AT: usize = 256;
+
+/// Output that somebody redirected into a file without an ending is smaller.
+const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
+
+/// Whether a file, or a folder's own files, hold results. A folder is not gone
+/// through: whoever names one to be measured may name a whole disk.
+pub(crate) fn holds_results(path: &Path) -> bool {
+    let holds = |file: &Path| {
+        let known = match file.extension() {
+            Some(ending) => {
+                let ending = ending.to_string_lossy().to_ascii_lowercase();
+                ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"]
+                    .contains(&ending.as_str())
+            }
+            // What has no ending and is large is data.
+            None => std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES),
+        };
+        let runs = known.then(|| read_all(&file.display().to_string()).ok()).flatten();
+        runs.into_iter().flatten().any(|one| !one.record.measurements.is_empty())
+    };
+    if path.is_file() {
+        return holds(path);
+    }
+    let Ok(entries) = std::fs::read_dir(path) else { return false };
+    let mut files = entries.flatten().map(|entry| entry.path()).take(LOOKED_AT);
+    files.any(|file| file.is_file() && holds(&file))
+}
+
 fn whole(mut from: impl Read) -> Result<String> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).context("cannot be read")?;
@@ -141,7 +219,10 @@ fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
         Kind::Store | Kind::Capture => {
             Err(Usage(format!("{name}: stores and captures are read from files")).into())
         }
-        Kind::Fio => Ok(vec![of_fio(iodyno_fio::read::text(name, text), name)]),
+        Kind::Fio => {
+            let imported = iodyno_fio::read::text(name, text);
+            Ok(or_figures(imported, name, || Some(text.to_owned())))
+        }
     }
 }
 
@@ -240,7 +321,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(vec![of_fio(imported, &name)])
+            Ok(or_figures(imported, &name, || std::fs::read_to_string(file).ok()))
         }
     }
 }
@@ -267,7 +348,7 @@ fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
     if run.state == RunState::Running {
         run.state = RunState::Interrupted;
     }
-    Loaded { record, problems: Vec::new() }
+    Loaded::new(record, Vec::new())
 }
 
 /// An inventory, to be judged as `check --no-load` does.
@@ -278,7 +359,57 @@ fn of_capture(host: Host, file: &Path) -> Loaded {
         ..run(&file.display().to_string(), Some(host.taken_ns))
     };
     let record = RunRecord { run, snapshots: vec![host], measurements: Vec::new() };
-    Loaded { record, problems: Vec::new() }
+    Loaded::new(record, Vec::new())
+}
+
+/// What fio printed; where there is nothing of it, figures.
+fn or_figures(
+    imported: Imported,
+    name: &str,
+    text: impl FnOnce() -> Option<String>,
+) -> Vec<Loaded> {
+    if imported.measurements.is_empty()
+        && let Some(found) = text().and_then(|text| figures(name, &text))
+    {
+        return of_figures(found, name);
+    }
+    vec![of_fio(imported, name)]
+}
+
+/// Figures that others published: a run for each machine that they are of.
+fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
+    let mut machines: Vec<(Stated, Loaded)> = Vec::new();
+    for row in found.rows {
+        let machine = stated::machine(&row.stated);
+        let at = machines.iter().position(|(known, _)| *known == machine).unwrap_or_else(|| {
+            let record =
+                RunRecord { run: run(path, None), snapshots: Vec::new(), measurements: Vec::new() };
+            machines.push((machine, Loaded::new(record, Vec::new())));
+            machines.len() - 1
+        });
+        let (_, loaded) = &mut machines[at];
+        let mut measurement = row.measurement;
+        // Nobody says that they ran at the same time.
+        measurement.phase = loaded.record.measurements.len() as u32 + 1;
+        loaded.record.measurements.push(measurement);
+        loaded.stated.push(row.stated);
+    }
+    let several = machines.len() > 1;
+    for (machine, loaded) in machines.iter_mut().filter(|_| several) {
+        let link = machine.link.map(|link| link.label());
+        let words = [machine.model.clone(), link].into_iter().flatten();
+        let words: Vec<String> = words.collect();
+        loaded.record.run.name = format!("{} {}", loaded.record.run.name, words.join(" "));
+    }
+    let mut all: Vec<Loaded> = machines.into_iter().map(|(_, loaded)| loaded).collect();
+    match all.first_mut() {
+        Some(first) => first.problems = found.problems,
+        None => {
+            let imported = Imported { problems: found.problems, ..Imported::default() };
+            all.push(of_fio(imported, path));
+        }
+    }
+    all
 }
 
 fn of_fio(imported: Imported, path: &str) -> Loaded {
@@ -294,7 +425,7 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
         targets,
         ..run(path, started_ns)
     };
-    Loaded { record: RunRecord { run, snapshots: Vec::new(), measurements }, problems }
+    Loaded::new(RunRecord { run, snapshots: Vec::new(), measurements }, problems)
 }
 
 /// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.

@@ -88,6 +88,20 @@ impl ClaimBook {
             .or_else(|| best(&self.builtin).map(|index| &self.builtin[index].claim))
     }
 
+    /// The claim for a drive that somebody names: by its model string, by its
+    /// name on the data sheet, or by words of that with the capacity (`P5600
+    /// 3.2TB`). `None` where none has that name, or several.
+    pub fn named(&self, name: &str) -> Option<&Claim> {
+        let named = |entries: &'_ [Entry]| -> Option<usize> {
+            let mut fitting = entries.iter().enumerate().filter(|(_, entry)| entry.is_named(name));
+            let (index, _) = fitting.next()?;
+            fitting.next().is_none().then_some(index)
+        };
+        named(&self.added)
+            .map(|index| &self.added[index].claim)
+            .or_else(|| named(&self.builtin).map(|index| &self.builtin[index].claim))
+    }
+
     /// How many claims it holds.
     pub fn len(&self) -> usize {
         self.builtin.len() + self.added.len()
@@ -105,7 +119,23 @@ impl Entry {
             let stated = gb as f64 * 1e9;
             (capacity.0 as f64 - stated).abs() <= CAPACITY_TOLERANCE * stated
         });
-        capacity_fits && self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+        let is_model = self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+            || self.claim.model.eq_ignore_ascii_case(model.trim());
+        capacity_fits && is_model
+    }
+
+    /// Whether `name` means this drive, its capacity included.
+    fn is_named(&self, name: &str) -> bool {
+        let plain = |text: &str| text.to_ascii_lowercase();
+        let own = plain(&self.claim.model);
+        let own: Vec<&str> = own.split([' ', '-']).collect();
+        let name_lower = plain(name);
+        let mut words = name_lower.split([' ', '-']).filter(|word| !word.is_empty());
+        let capacity = own.last().filter(|word| word.ends_with('b'));
+        let says_capacity = capacity.is_some_and(|capacity| words.clone().any(|w| w == *capacity));
+        let is_model = self.patterns.iter().any(|pattern| pattern.is_match(name.trim()));
+        (is_model && self.claim.capacity_gb.is_some())
+            || (says_capacity && words.all(|word| own.contains(&word)))
     }
 
     /// Less is better.
@@ -280,6 +310,21 @@ mod tests {
         assert_eq!(book.find("no such drive", Bytes(4_000 * GB)), None);
         // A series without capacity.
         assert!(book.find("Micron_9200_MTFDHAL1T6TCU", Bytes(1_600 * GB)).is_some());
+    }
+
+    #[test]
+    fn a_drive_is_found_by_what_people_call_it() {
+        let book = ClaimBook::builtin();
+        let name = |words: &str| book.named(words).map(|claim| claim.model.as_str());
+        let evo = Some("Samsung SSD 970 EVO 500GB");
+        assert_eq!(name("Samsung SSD 970 EVO 500GB"), evo);
+        assert_eq!(name("970 evo 500gb"), evo);
+        assert_eq!(name("P5600 3.2TB"), Some("Intel SSD D7-P5600 3.2TB"));
+        assert_eq!(name("P5600"), None, "no capacity, so it may be any");
+        assert_eq!(name("3.2TB"), None, "several have it");
+        assert_eq!(name(""), None);
+        let claim = book.find("Intel SSD D7-P5600 3.2TB", Bytes(3_200 * GB)).unwrap();
+        assert_eq!(claim.rand_read_iops, Some(780_000.0));
     }
 
     const OWN: &str = r#"

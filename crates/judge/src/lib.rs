@@ -22,7 +22,7 @@ mod expectation;
 mod facts;
 mod figures;
 mod file_error;
-mod limiter;
+pub mod limiter;
 mod links;
 mod place;
 mod rules;
@@ -30,6 +30,7 @@ mod rules;
 mod testing;
 
 pub use assess::{RULESET, assess};
+pub use ceiling::{Bound, Ceiling};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};
 pub use convergence::{Convergence, Track, figure, is_whole, limits};

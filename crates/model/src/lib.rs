@@ -22,6 +22,7 @@ mod measurement;
 mod rounds;
 mod run;
 mod series;
+mod stated;
 mod units;
 mod workload;
 
@@ -43,11 +44,12 @@ pub use latency::{LatencyKind, LatencyRange, LatencySummary, StatedLatencies};
 pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Link, LinkEnd, LinkState};
 pub use measurement::{
-    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
-    SplitLatency, WrittenShare, WrittenState,
+    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, FillOrder, Measurement,
+    Part, SplitLatency, WrittenShare, WrittenState,
 };
 pub use rounds::{Rounds, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
+pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 pub use workload::{Direction, Workload};

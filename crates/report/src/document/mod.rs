@@ -7,6 +7,7 @@ pub mod comparison;
 mod conditions;
 pub mod drive;
 pub mod estimate;
+mod explain;
 pub mod host;
 pub mod measurement;
 pub mod read;
@@ -15,6 +16,7 @@ mod run;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
+pub use explain::{ExplainDocument, explain_document};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
@@ -29,6 +31,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.list.1.json", schemars::schema_for!(ListDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
+        ("iodyno.explain.1.json", schemars::schema_for!(ExplainDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
     ]
 }
