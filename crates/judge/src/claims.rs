@@ -93,9 +93,17 @@ impl ClaimBook {
     /// 3.2TB`). `None` where none has that name, or several.
     pub fn named(&self, name: &str) -> Option<&Claim> {
         let named = |entries: &'_ [Entry]| -> Option<usize> {
-            let mut fitting = entries.iter().enumerate().filter(|(_, entry)| entry.is_named(name));
-            let (index, _) = fitting.next()?;
-            fitting.next().is_none().then_some(index)
+            let fitting = entries.iter().enumerate();
+            let fitting = fitting.filter_map(|(index, e)| Some((e.words_beside(name)?, index)));
+            let mut fitting: Vec<(usize, usize)> = fitting.collect();
+            fitting.sort_unstable();
+            match fitting.as_slice() {
+                // `970 EVO 500GB` is no 970 EVO Plus, and `3.2TB` is no drive.
+                [(beside, index), rest @ ..] => {
+                    rest.iter().all(|(other, _)| other > beside).then_some(*index)
+                }
+                [] => None,
+            }
         };
         named(&self.added)
             .map(|index| &self.added[index].claim)
@@ -124,18 +132,23 @@ impl Entry {
         capacity_fits && is_model
     }
 
-    /// Whether `name` means this drive, its capacity included.
-    fn is_named(&self, name: &str) -> bool {
-        let plain = |text: &str| text.to_ascii_lowercase();
-        let own = plain(&self.claim.model);
-        let own: Vec<&str> = own.split([' ', '-']).collect();
-        let name_lower = plain(name);
-        let mut words = name_lower.split([' ', '-']).filter(|word| !word.is_empty());
-        let capacity = own.last().filter(|word| word.ends_with('b'));
-        let says_capacity = capacity.is_some_and(|capacity| words.clone().any(|w| w == *capacity));
-        let is_model = self.patterns.iter().any(|pattern| pattern.is_match(name.trim()));
-        (is_model && self.claim.capacity_gb.is_some())
-            || (says_capacity && words.all(|word| own.contains(&word)))
+    /// How many words its name has beside those of `name`, which says the
+    /// capacity as well; none where `name` is its very model. `None`: another drive.
+    fn words_beside(&self, name: &str) -> Option<usize> {
+        if self.patterns.iter().any(|pattern| pattern.is_match(name.trim())) {
+            return self.claim.capacity_gb.map(|_| 0);
+        }
+        let words = |text: &str| -> Vec<String> {
+            let lower = text.to_ascii_lowercase();
+            let words = lower.split([' ', '-']).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let (own, theirs) = (words(&self.claim.model), words(name));
+        let capacity = own.last().filter(|word| word.ends_with('b'))?;
+        let fits = theirs.len() > 1
+            && theirs.contains(capacity)
+            && theirs.iter().all(|word| own.contains(word));
+        fits.then(|| own.len() - theirs.len().min(own.len()) + 1)
     }
 
     /// Less is better.

@@ -18,7 +18,20 @@ pub(crate) struct Place<'a> {
 /// The place of one of a measurement's targets, as the host was at its start.
 pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) -> Place<'a> {
     let Some(host) = host else { return Place::default() };
-    let bottom = under(host, of, target);
+    let name = match (&of.conditions.device, of.targets.as_slice()) {
+        (Some(device), [_]) => device.as_str(),
+        _ => target,
+    };
+    let device = name.strip_prefix("/dev/").unwrap_or(name);
+    let bottom: Vec<&str> = match host.block(device) {
+        Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
+        // A namespace without an entry of its own is its own bottom.
+        None => host
+            .namespace(device)
+            .map(|(_, namespace)| namespace.name.as_str())
+            .into_iter()
+            .collect(),
+    };
     let [bottom] = bottom.as_slice() else { return Place::default() };
     let drive = host.namespace(bottom).map(|(drive, _)| drive);
     let kind = host.block(bottom).map(|block| &block.kind);
@@ -29,37 +42,6 @@ pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) 
     };
     let whole = *bottom == target.strip_prefix("/dev/").unwrap_or(target);
     Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
-}
-
-/// The whole devices under all targets of a measurement, each once, as far as
-/// the host knows them.
-pub(crate) fn bottoms(host: Option<&Host>, of: &Measurement) -> Vec<String> {
-    let Some(host) = host else { return Vec::new() };
-    let mut all: Vec<String> = Vec::new();
-    for name in of.targets.iter().flat_map(|target| under(host, of, target)) {
-        if !all.iter().any(|known| known == name) {
-            all.push(name.to_owned());
-        }
-    }
-    all
-}
-
-/// The whole devices under one of a measurement's targets.
-fn under<'a>(host: &'a Host, of: &Measurement, target: &str) -> Vec<&'a str> {
-    let name = match (&of.conditions.device, of.targets.as_slice()) {
-        (Some(device), [_]) => device.as_str(),
-        _ => target,
-    };
-    let device = name.strip_prefix("/dev/").unwrap_or(name);
-    match host.block(device) {
-        Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
-        // A namespace without an entry of its own is its own bottom.
-        None => host
-            .namespace(device)
-            .map(|(_, namespace)| namespace.name.as_str())
-            .into_iter()
-            .collect(),
-    }
 }
 
 /// The one drive under a measurement's one target; `None` where there are

@@ -223,7 +223,7 @@ fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
 
 /// Requests that the queues of its one device hold.
 pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
-    let bottoms = crate::place::bottoms(case.host(), case.of_run());
+    let bottoms = crate::limiter::devices(case.host(), case.of_run());
     let [bottom] = bottoms.as_slice() else { return None };
     let queue = &case.host()?.block(bottom)?.queue;
     Some(queue.nr_requests.value()?.saturating_mul(queue.hardware_queues.value()?.max(1)))

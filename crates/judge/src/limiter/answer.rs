@@ -43,10 +43,10 @@ pub enum Answer {
     Experiment(Experiment),
     /// The evidence does not decide.
     Undecided {
-        /// Between these.
+        /// Between these …
         between: Vec<Limiter>,
-        /// This would decide.
-        experiment: Option<Experiment>,
+        /// … and what would tell, for each of them.
+        experiments: Vec<Experiment>,
     },
 }
 
@@ -161,7 +161,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let answer = decide(&scene, &suspects, evidence.possible);
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
-    let notes = words::notes(&scene);
+    let notes = words::notes(&scene, &judged);
     let sentence = words::sentence(&scene, &answer, &suspects, &judged);
     let advice = words::advice(&case, &answer);
     Some(Explanation {
@@ -191,21 +191,13 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
     if let Some(suspect) = confirmed {
         return named(scene, suspect.limiter);
     }
-    let mut open: Vec<(Limiter, Experiment)> = suspects
+    let open: Vec<(Limiter, Experiment)> = suspects
         .iter()
         .filter_map(|suspect| match suspect.standing {
             Standing::Open(experiment) => Some((suspect.limiter, experiment)),
             _ => None,
         })
         .collect();
-    // Far below all that the card's drives and slot give, it is the card.
-    let has_card = open.iter().any(|(limiter, _)| *limiter == Limiter::Card);
-    let drive_cleared = suspects.iter().any(|suspect| {
-        suspect.limiter == Limiter::Drive && matches!(suspect.standing, Standing::Cleared(_))
-    });
-    if has_card && !drive_cleared && open.len() > 1 {
-        open.retain(|(limiter, _)| *limiter != Limiter::Card);
-    }
     if open.len() > 1
         && let Some((_, experiment)) = open.iter().find(|(_, of)| is_possible(*of))
     {
@@ -223,7 +215,7 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
         }
         several => Answer::Undecided {
             between: several.iter().map(|(limiter, _)| *limiter).collect(),
-            experiment: several.first().map(|(_, experiment)| *experiment),
+            experiments: several.iter().map(|(_, experiment)| *experiment).collect(),
         },
     }
 }

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use crate::facts::written;
-use crate::place::{bottoms, own_link};
+use crate::place::own_link;
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
         };
         let rate = sum(metric).filter(|rate| rate.value.is_finite() && rate.value > 0.0)?;
         let host = host_of(record, of);
-        let bottoms = bottoms(host, of);
+        let bottoms = devices(host, of);
         let mut drives: Vec<&Drive> = Vec::new();
         for bottom in &bottoms {
             let found = host.and_then(|host| host.namespace(bottom)).map(|(drive, _)| drive);
@@ -175,7 +175,7 @@ impl<'a> Case<'a> {
     /// The cards between the slots and its drives.
     pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
         let Some(host) = self.host() else { return Vec::new() };
-        let blocks = bottoms(Some(host), self.of_run());
+        let blocks = devices(Some(host), self.of_run());
         host.cards
             .iter()
             .filter(|card| card.blocks.iter().any(|block| blocks.contains(block)))
@@ -192,7 +192,7 @@ impl<'a> Case<'a> {
                 Some(card.links.as_slice())
             })
         };
-        bottoms(Some(host), self.of_run()).iter().filter_map(links).collect()
+        devices(Some(host), self.of_run()).iter().filter_map(links).collect()
     }
 
     pub(crate) fn is_of_card(&self, link: &str) -> bool {
@@ -233,6 +233,38 @@ pub fn figure(metric: Metric, rate: f64) -> String {
         Metric::Bandwidth => format_mb_per_s(rate),
         _ => format!("{} IOPS", format_count(rate)),
     }
+}
+
+/// Two rates in words: `1659 to 1801 MB/s`.
+pub fn range(metric: Metric, low: f64, high: f64) -> String {
+    let least = figure(metric, low);
+    let number = least.split(' ').next().unwrap_or_default();
+    format!("{number} to {}", figure(metric, high))
+}
+
+/// The whole devices under all targets of a measurement, each once, as far as
+/// the host knows them.
+pub(crate) fn devices(host: Option<&Host>, of: &Measurement) -> Vec<String> {
+    let Some(host) = host else { return Vec::new() };
+    let mut all: Vec<String> = Vec::new();
+    for target in &of.targets {
+        let name = match (&of.conditions.device, of.targets.as_slice()) {
+            (Some(device), [_]) => device.as_str(),
+            _ => target,
+        };
+        let device = name.strip_prefix("/dev/").unwrap_or(name);
+        let found: Vec<&str> = match host.block(device) {
+            Some(_) => host.bottom_of(device).into_iter().map(|b| b.name.as_str()).collect(),
+            // A namespace without an entry of its own is its own bottom.
+            None => host.namespace(device).map(|(_, n)| n.name.as_str()).into_iter().collect(),
+        };
+        for name in found {
+            if !all.iter().any(|known| known == name) {
+                all.push(name.to_owned());
+            }
+        }
+    }
+    all
 }
 
 /// The host before a measurement; the run's first where that is not recorded.

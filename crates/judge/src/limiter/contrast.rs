@@ -101,8 +101,8 @@ impl<'a> Contrast<'a> {
             Change::BlockSize(from, to) => {
                 format!("blocks of {} to {}", Bytes(*from).binary(), Bytes(*to).binary())
             }
-            Change::Blocks(_, to) => format!("blocks {}", blocks(*to)),
-            Change::Fill(_, to) => format!("blocks written {}", order(*to)),
+            Change::Blocks(_, to) => format!("from blocks {}", blocks(*to)),
+            Change::Fill(_, to) => format!("from blocks written {}", order(*to)),
             Change::Link(from, to) => format!("link {} to {}", from.label(), to.label()),
             Change::Layer(layer, _) if self.other.layer.is_some() => format!("through {layer}"),
             Change::Layer(..) => "one drive alone".into(),
@@ -118,7 +118,7 @@ impl<'a> Contrast<'a> {
 }
 
 /// How blocks were written, in words.
-pub(crate) const fn order(fill: FillOrder) -> &'static str {
+const fn order(fill: FillOrder) -> &'static str {
     match fill {
         FillOrder::Sequential => "in sequence",
         FillOrder::Random => "at random",
@@ -126,7 +126,7 @@ pub(crate) const fn order(fill: FillOrder) -> &'static str {
 }
 
 /// Whether blocks were written, in words.
-pub(crate) const fn blocks(state: WrittenState) -> &'static str {
+const fn blocks(state: WrittenState) -> &'static str {
     match state {
         WrittenState::Written => "that hold data",
         WrittenState::Partly => "of which a part holds data",

@@ -19,7 +19,8 @@ mod weigh;
 mod words;
 
 pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
-pub use case::{Case, figure};
+pub(crate) use case::devices;
+pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;
 pub use suspect::{Limiter, Standing, Suspect};

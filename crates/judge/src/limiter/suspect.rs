@@ -3,7 +3,6 @@
 use iodyno_model::FillOrder;
 
 use super::case::Case;
-use super::contrast::order;
 use super::experiment::Experiment;
 
 /// Something that may limit a rate.
@@ -124,12 +123,28 @@ impl Limiter {
             Self::Drive if case.virtual_disk.is_some() => "the virtual disk itself".into(),
             Self::Drive if case.drives.is_empty() => "the device itself".into(),
             Self::Drive => match (case.drive_count, case.fill) {
-                (1, Some(fill)) => {
-                    format!("the drive in this state (written {})", order(fill))
+                (1, Some(FillOrder::Random)) => {
+                    "the drive in this state (written at random)".into()
                 }
-                (1, None) => "the drive itself".into(),
+                (1, _) => "the drive itself".into(),
                 _ => "the drives themselves".into(),
             },
+        }
+    }
+
+    /// In a word, where its title stands elsewhere: `the depth`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Heat => "heat",
+            Self::OtherUsers => "somebody else's I/O",
+            Self::Link => "the link",
+            Self::Shared => "something shared",
+            Self::Card => "the card",
+            Self::Layer => "the layer",
+            Self::Cpu => "the CPU",
+            Self::Placement => "the placement of threads",
+            Self::Depth => "the depth",
+            Self::Drive => "the drive",
         }
     }
 

@@ -6,14 +6,13 @@ use iodyno_model::{
 };
 
 use super::answer::{Answer, Next};
-use super::case::{Case, figure};
+use super::case::{Case, figure, range};
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use crate::ceiling::Bound;
 use crate::compare::percent;
 use crate::facts::claim_of;
-use crate::limiter::Experiment;
 
 /// A link whose payload is this close to what each drive gives is consistent with it.
 const CONSISTENT: f64 = 0.03;
@@ -36,16 +35,17 @@ pub(super) fn sentence(
             if let Some(also) = unchanged(scene) {
                 what.push_str(&format!(", and {also}"));
             }
-            parts.push(format!("{what}: {} is the limit.", limiter.title(case)));
-            if let Some(next) = next {
-                parts.push(behind(next));
+            parts.push(format!("{what}: what limits is {}.", limiter.title(case)));
+            parts.extend(next.as_ref().map(behind));
+            if matches!(limiter, Limiter::Link) && next.as_ref().is_some_and(|next| next.measured) {
+                return parts.join(" ");
             }
         }
         Answer::Experiment(experiment) => {
             parts.push(format!("{}: next, {}.", case.figure(), experiment.what()));
         }
-        Answer::Undecided { between, experiment } => {
-            parts.push(undecided(scene, between, *experiment, suspects));
+        Answer::Undecided { between, .. } => {
+            parts.push(undecided(scene, between, suspects));
         }
     }
     parts.extend(elsewhere(scene));
@@ -56,10 +56,14 @@ pub(super) fn advice(case: &Case<'_>, answer: &Answer) -> String {
     match answer {
         Answer::Named { limiter, .. } => limiter.advice(case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
-        Answer::Undecided { experiment: Some(experiment), .. } => {
-            format!("To decide it, {}.", experiment.what())
+        Answer::Undecided { experiments, .. } => {
+            let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
+            if what.is_empty() {
+                String::new()
+            } else {
+                format!("To decide it, {}.", what.join("; "))
+            }
         }
-        Answer::Undecided { .. } => String::new(),
     }
 }
 
@@ -105,12 +109,9 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
             let carries = scene.ceiling(Bound::Link).zip(case.own_link());
             let carries = carries.and_then(|(ceiling, link)| {
                 let raw = format_mb_per_s(link.raw_bytes_per_s()?);
-                let least = figure(case.metric, ceiling.low);
-                let most = figure(case.metric, ceiling.value);
-                let data = if ceiling.low < ceiling.value {
-                    format!("{} to {most}", least.trim_end_matches(" MB/s"))
-                } else {
-                    most
+                let data = match ceiling.low < ceiling.value {
+                    true => range(case.metric, ceiling.low, ceiling.value),
+                    false => figure(case.metric, ceiling.value),
                 };
                 Some(format!("PCIe {} carries {raw} raw and about {data} of data", link.label()))
             });
@@ -126,23 +127,37 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
             };
             format!("{} were {done} ({why}){state}", case.figure())
         }
-        (_, Some(why)) => format!("{} were {done}; {why}", case.figure()),
+        (_, Some(why)) => format!("{} were {done}; {why}{}", case.figure(), not_the_slot(scene)),
         (_, None) => {
             let cleared: Vec<String> = suspects
                 .iter()
                 .filter_map(|suspect| match &suspect.standing {
                     Standing::Cleared(why) => {
-                        Some(format!("not {} ({why})", suspect.limiter.title(case)))
+                        Some(format!("not {} ({why})", suspect.limiter.short()))
                     }
                     _ => None,
                 })
                 .collect();
             match cleared.is_empty() {
                 true => format!("{} were {done}", case.figure()),
-                false => format!("{} were {done}; it is {}", case.figure(), cleared.join(", ")),
+                false => format!(
+                    "{} were {done}; it is {}{}",
+                    case.figure(),
+                    cleared.join(", "),
+                    not_the_slot(scene)
+                ),
             }
         }
     }
+}
+
+/// Of drives behind a card: that its slot could carry more.
+fn not_the_slot(scene: &Scene<'_, '_>) -> String {
+    let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot));
+    slot.map_or_else(String::new, |slot| {
+        let carries = range(scene.case.metric, slot.low, slot.value);
+        format!(", nor {} ({carries})", slot.what)
+    })
 }
 
 /// What the I/O was.
@@ -172,19 +187,17 @@ fn unchanged(scene: &Scene<'_, '_>) -> Option<String> {
 }
 
 fn behind(next: &Next) -> String {
-    let gain = format!("{:.0} %", next.gain * 100.0);
+    let gain = match next.gain {
+        gain if gain < 1.0 => format!("{:.0} % more", gain * 100.0),
+        gain => format!("{:.1} times as much", gain + 1.0),
+    };
     match next.measured {
-        true => format!("With it out of the way {gain} more were measured ({}).", next.what),
-        false => format!("Behind it comes {}: at most {gain} more.", next.what),
+        true => format!("With it out of the way {gain} was measured ({}).", next.what),
+        false => format!("Behind it comes {}: at most {gain}.", next.what),
     }
 }
 
-fn undecided(
-    scene: &Scene<'_, '_>,
-    between: &[Limiter],
-    experiment: Option<Experiment>,
-    suspects: &[Suspect],
-) -> String {
+fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -> String {
     let case = scene.case;
     let mut text = format!("{} were {}", case.figure(), done(case));
     if let Some(alone) = layer_against_alone(scene) {
@@ -207,9 +220,6 @@ fn undecided(
         .collect();
     if !others.is_empty() {
         text.push_str(&format!("; it is {}", others.join(", ")));
-    }
-    if let Some(experiment) = experiment {
-        text.push_str(&format!(". To decide it, {}", experiment.what()));
     }
     text.push('.');
     text
@@ -245,16 +255,18 @@ fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
 }
 
 /// What else is to be known of the case.
-pub(super) fn notes(scene: &Scene<'_, '_>) -> Vec<String> {
+pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
     let case = scene.case;
-    let mut notes: Vec<String> = Vec::new();
+    let against = judged.metrics.iter().filter(|metric| metric.claim.is_some());
+    let mut notes: Vec<String> =
+        against.map(|metric| format!("{}: {}", metric.verdict.label(), metric.reason)).collect();
     notes.extend(consistent_link(scene));
     if case.drive_count > 1 && case.layer.is_none() {
         let each = figure(case.metric, case.rate.value / case.drive_count as f64);
         notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
     }
     let of = case.of_run();
-    let queue = crate::place::bottoms(case.host(), of);
+    let queue = super::devices(case.host(), of);
     if let [bottom] = queue.as_slice()
         && let Some(block) = case.host().and_then(|host| host.block(bottom))
         && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())

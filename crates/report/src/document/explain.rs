@@ -44,8 +44,8 @@ pub struct Explained {
     pub limiter: Option<String>,
     /// Those between which the evidence does not decide.
     pub between: Vec<String>,
-    /// The experiment that would decide.
-    pub experiment: Option<String>,
+    /// The experiments that would decide.
+    pub experiments: Vec<String>,
     /// What limits once the limiter is out of the way.
     pub behind: Option<Behind>,
     /// The answer in sentences.
@@ -169,10 +169,12 @@ pub fn explain_document(explained: &[Explanation<'_>], exit_status: u8) -> Expla
 fn one(of: &Explanation<'_>) -> Explained {
     let case = &of.case;
     let measurement = case.of_run();
-    let (limiter, between, experiment, behind) = match &of.answer {
-        Answer::Named { limiter, next } => (Some(*limiter), Vec::new(), None, next.as_ref()),
-        Answer::Experiment(experiment) => (None, Vec::new(), Some(*experiment), None),
-        Answer::Undecided { between, experiment } => (None, between.clone(), *experiment, None),
+    let (limiter, between, experiments, behind) = match &of.answer {
+        Answer::Named { limiter, next } => (Some(*limiter), Vec::new(), Vec::new(), next.as_ref()),
+        Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
+        Answer::Undecided { between, experiments } => {
+            (None, between.clone(), experiments.clone(), None)
+        }
     };
     Explained {
         run: case.record.run.id.clone(),
@@ -193,7 +195,7 @@ fn one(of: &Explanation<'_>) -> Explained {
         outcome: if limiter.is_some() { Outcome::Named } else { Outcome::Undecided },
         limiter: limiter.map(|limiter| limiter.name().into()),
         between: between.iter().map(|limiter| limiter.name().into()).collect(),
-        experiment: experiment.map(|experiment| experiment.name().into()),
+        experiments: experiments.iter().map(|experiment| experiment.name().into()).collect(),
         behind: behind.map(|next| Behind {
             what: next.what.clone(),
             gain: finite(next.gain),

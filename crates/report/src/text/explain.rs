@@ -1,6 +1,7 @@
 //! What limits a measurement: the answer in sentences, then the figures.
 
-use iodyno_judge::limiter::{Answer, Explanation, Standing, figure};
+use iodyno_judge::Bound;
+use iodyno_judge::limiter::{Answer, Explanation, Standing, figure, range};
 use iodyno_model::Validity;
 
 use super::Style;
@@ -29,19 +30,25 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
         out.push_str(&labelled(style, INDENT, "note", note));
     }
     let ceilings = explained.ceilings.iter().map(|ceiling| {
-        let range = match ceiling.low < ceiling.high {
-            true => {
-                let low = figure(case.metric, ceiling.low);
-                let number = low.split(' ').next().unwrap_or_default();
-                format!("{number} to {}", figure(case.metric, ceiling.high))
-            }
+        let bounds = match ceiling.low < ceiling.high {
+            true => range(case.metric, ceiling.low, ceiling.high),
             false => figure(case.metric, ceiling.value),
         };
         let share = case.rate.value / ceiling.value * 100.0;
-        let what = format!("{}; {share:.0} % of it ({})", ceiling.what, ceiling.formula);
-        (range, what)
+        (bounds, format!("{}; {share:.0} % of it", ceiling.what))
     });
     out.push_str(&table("What it cannot exceed", ceilings.collect(), style));
+    let mut formulas: Vec<&str> = Vec::new();
+    for ceiling in explained.ceilings.iter().filter(|ceiling| ceiling.bound != Bound::Claim) {
+        if !formulas.contains(&ceiling.formula.as_str()) {
+            formulas.push(&ceiling.formula);
+        }
+    }
+    for formula in formulas {
+        let dim =
+            Hanging { indent: INDENT + 2, separator: " ", ink: Ink::Dim, ..Hanging::of(style) };
+        out.push_str(&dim.lines(&[clean(formula)]));
+    }
     let contrasts = explained.contrasts.iter().map(|contrast| {
         let latency = contrast.other.latency_text();
         let (low, high) = (contrast.ratio.low(), contrast.ratio.high());
@@ -53,7 +60,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
         let (word, why) = match &suspect.standing {
             Standing::Confirmed(why) => ("limits", why.clone()),
             Standing::Cleared(why) => ("does not limit", why.clone()),
-            Standing::Open(experiment) => ("may limit", format!("to tell: {}", experiment.what())),
+            Standing::Open(experiment) => ("untested", experiment.what().to_owned()),
         };
         (suspect.limiter.title(case), format!("{word}: {why}"))
     });

@@ -38,6 +38,8 @@ pub(super) enum Column {
     Drives,
     /// What was made of them.
     Layer,
+    /// Who measured: `fio 3.36`.
+    Tool,
 }
 
 /// What the heading `text` names; `None`: something that is not read. A unit
@@ -75,6 +77,7 @@ pub(super) fn column(text: &str) -> Option<Column> {
         "behind" | "card" => Column::Behind,
         "drives" => Column::Drives,
         "layer" | "raid" => Column::Layer,
+        "tool" => Column::Tool,
         _ => return None,
     })
 }
@@ -83,8 +86,11 @@ pub(super) fn column(text: &str) -> Option<Column> {
 pub(super) fn row(raw: Raw) -> Result<Row, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut stated = Stated::default();
+    let mut tool = "figures".to_owned();
     let (mut name, mut rate, mut bandwidth, mut latency) = (String::new(), None, None, None);
-    for (heading, cell) in &raw.cells {
+    // What a table leaves out it marks.
+    let blank = |cell: &str| ["", "-", "–", "n/a"].contains(&cell);
+    for (heading, cell) in raw.cells.iter().filter(|(_, cell)| !blank(cell)) {
         let Some(column) = column(heading) else {
             // A table may tell more than is asked for.
             continue;
@@ -117,6 +123,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
                 stated.drives = Some(count.ok_or_else(wrong)?);
             }
             Column::Layer => stated.layer = Some(cell.clone()),
+            Column::Tool => tool.clone_from(cell),
         }
     }
     if rate.is_none() && bandwidth.is_none() {
@@ -139,7 +146,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
         round: None,
         targets: Vec::new(),
         workload,
-        source: "figures".into(),
+        source: tool,
         started_ns: None,
         duration_ns: None,
         warmup_ns: 0,
