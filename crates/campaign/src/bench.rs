@@ -25,6 +25,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) near_cpus: Vec<u32>,
     /// The other ones that are online, where those near it are known.
     pub(crate) far_cpus: Vec<u32>,
+    /// Its completions can be polled for.
+    pub(crate) polled: bool,
     /// I/Os that its queue holds.
     pub(crate) queue_depth: u32,
     /// Largest request that its queue makes, bytes.
@@ -83,6 +85,7 @@ impl<'a> Ready<'a> {
             access,
             device: device.map(str::to_owned),
             drive: drive.map(|drive| drive.name.clone()),
+            polled: queue.is_some_and(|queue| queue.io_poll.value() == Some(true)),
             far_cpus: far_cpus(host, drive),
             near_cpus: near_cpus(host, drive),
             queue_depth: tags.saturating_mul(queues),

@@ -168,6 +168,12 @@ fn variant<'a>(
                 ready.written = Some(unwritten);
             }
         }
+        Experiment::Polling => {
+            if job.engine.hipri || !bench.iter().all(|ready| ready.polled) {
+                return None;
+            }
+            job.engine.hipri = true;
+        }
         Experiment::OnceMore => {}
         Experiment::WrittenBlocks
         | Experiment::SequentialFill

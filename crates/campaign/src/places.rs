@@ -354,7 +354,6 @@ mod tests {
         let mut namespace = Namespace {
             name: "nvme0n1".into(),
             nsid: Fact::Read(1),
-            wwid: Fact::Absent,
             size: Fact::Read(Bytes(1 << 30)),
             logical_block_bytes: Fact::Read(512),
             identify: Fact::Read(IdentifyNamespace {
@@ -366,6 +365,7 @@ mod tests {
                 formats: vec![format(0), format(8)],
                 format_in_use: 0,
             }),
+            ..Namespace::default()
         };
         assert_eq!(bare_blocks(&namespace), Ok(()));
         if let Fact::Read(identify) = &mut namespace.identify {

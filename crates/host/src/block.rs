@@ -2,11 +2,11 @@
 
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use};
 
-use crate::read;
 use crate::source::Source;
+use crate::{device_mapper, md, pci, read};
 
 /// sysfs gives sizes in units of 512 bytes whatever the device's blocks are.
-const SECTOR_BYTES: u64 = 512;
+pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// A block device and where sysfs really has it.
 pub(crate) struct Block {
@@ -49,11 +49,17 @@ pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
                 device.kind = BlockKind::Partition;
                 device.stands_on = vec![name.clone()];
                 device.queue = queue.clone();
+                device.start = read::number(source, &format!("{real}/start")).map(in_bytes);
                 blocks.push(Block { device, real });
             }
         }
     }
+    device_mapper::name_places(&mut blocks);
     blocks
+}
+
+fn in_bytes(sectors: u64) -> Bytes {
+    Bytes(sectors.saturating_mul(SECTOR_BYTES))
 }
 
 /// Of `nvme0c1n2`, the hidden path of namespace 2 of subsystem 0 through
@@ -82,42 +88,36 @@ fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Opt
         true => model(source, real),
         false => Fact::Absent,
     };
-    let kind = kind(source, name, real, entries, model.get());
+    let kind = kind(source, (name, (major, minor)), real, entries, model.get());
     Some(BlockDevice {
         name: name.into(),
         major,
         minor,
-        size: size.map(|sectors| Bytes(sectors.saturating_mul(SECTOR_BYTES))),
+        size: size.map(in_bytes),
         model,
         kind,
         stands_on: listed("slaves"),
         used_by: listed("holders").into_iter().map(Use::HeldBy).collect(),
         queue: Queue::default(),
+        start: Fact::Absent,
+        pci_function: pci::chain(real).pop().map(|(address, _)| address),
+        file_system: None,
     })
 }
 
 fn kind(
     source: &dyn Source,
-    name: &str,
+    (name, number): (&str, (u32, u32)),
     real: &str,
     entries: &[String],
     model: Option<&String>,
 ) -> BlockKind {
     let has = |folder: &str| entries.iter().any(|entry| entry == folder);
     if has("md") {
-        let positive = |fact: Fact<u64>| fact.value().filter(|bytes| *bytes > 0);
-        return BlockKind::Md {
-            level: read::text(source, &format!("{real}/md/level")).value().unwrap_or_default(),
-            chunk_bytes: positive(read::number(source, &format!("{real}/md/chunk_size"))),
-            degraded: read::number(source, &format!("{real}/md/degraded")).value(),
-        };
+        return BlockKind::Md(Box::new(md::read(source, real)));
     }
     if has("dm") {
-        let uuid = read::text(source, &format!("{real}/dm/uuid")).value();
-        return BlockKind::DeviceMapper {
-            name: read::text(source, &format!("{real}/dm/name")).value().unwrap_or_default(),
-            owner: uuid.and_then(|uuid| Some(uuid.split_once('-')?.0.to_owned())),
-        };
+        return BlockKind::DeviceMapper(device_mapper::read(source, real, name, number));
     }
     if name.starts_with("loop") {
         let backing_file = match has("loop") {
@@ -181,7 +181,7 @@ fn queue(
     let has_own = entries.iter().any(|entry| entry == "mq");
     let queues = if has_own { Some(format!("{real}/mq")) } else { path_queues() };
     Queue {
-        scheduler: read::parsed(source, &file("scheduler"), chosen),
+        scheduler: read::parsed(source, &file("scheduler"), read::chosen),
         nr_requests: read::number(source, &file("nr_requests")),
         logical_block_bytes: read::number(source, &file("logical_block_size")),
         physical_block_bytes: read::number(source, &file("physical_block_size")),
@@ -198,14 +198,13 @@ fn queue(
             }
             None => Fact::Absent,
         },
-    }
-}
-
-/// `mq-deadline kyber [none]`: the one in brackets; a device that knows one
-/// alone writes `none` without.
-fn chosen(text: &str) -> Option<String> {
-    match text.split_once('[') {
-        Some((_, rest)) => rest.split_once(']').map(|(scheduler, _)| scheduler.to_owned()),
-        None => Some(text.to_owned()),
+        minimum_io_bytes: read::number(source, &file("minimum_io_size")),
+        wbt_lat_us: match read::number(source, &file("wbt_lat_usec")) {
+            // EINVAL: this queue has none.
+            Fact::Unreadable(_) => Fact::Absent,
+            other => other,
+        },
+        io_poll: read::number::<u8>(source, &file("io_poll")).map(|flag| flag != 0),
+        rq_affinity: read::number(source, &file("rq_affinity")),
     }
 }

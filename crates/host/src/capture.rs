@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::captured::{Captured, Entry, TAKEN};
+use crate::captured::{Captured, Entry, TAKEN, table_path};
 use crate::snapshot::{Depth, snapshot};
 use crate::source::{AdminRead, Source, SourceError};
 
@@ -146,6 +146,12 @@ impl Source for Recorder<'_> {
         result
     }
 
+    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        let result = self.source.mapped_table(name, number);
+        self.keep(table_path(name), &result, |text| Entry::Text(text.clone()));
+        result
+    }
+
     fn taken_ns(&self) -> i64 {
         self.taken_ns
     }
@@ -191,6 +197,13 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
         // NGUID at 104 (16 bytes), EUI64 at 120 (8 bytes) of Identify Namespace.
         if path.ends_with(".idns") && bytes.len() >= 128 {
             bytes[104..128].fill(0);
+        }
+        // What names a file system in its superblock: of ext4 UUID (104), label
+        // (120) and last mount point (136) behind 1024, of xfs UUID and label.
+        if path.starts_with("/dev/") {
+            for named in [32..48, 108..120, 1024 + 104..1024 + 200] {
+                bytes.get_mut(named).into_iter().for_each(|named| named.fill(0));
+            }
         }
         for (secret, mask) in &pairs {
             // A short one may be any number elsewhere.

@@ -20,6 +20,11 @@ const ENTRIES: &str = "entries.json";
 /// When the capture was taken, ns since 1970 UTC, as text.
 pub(crate) const TAKEN: &str = "/taken_ns";
 
+/// Where a captured machine keeps the table of a device-mapper device.
+pub(crate) fn table_path(name: &str) -> String {
+    format!("/ioctl/{name}.table")
+}
+
 /// A chain of more symbolic links than this is a loop (as in the kernel).
 const MOST_LINKS: u32 = 40;
 
@@ -312,6 +317,10 @@ impl Source for Captured {
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
         self.read(&command.path(controller), command.length_bytes())
+    }
+
+    fn mapped_table(&self, name: &str, _: (u32, u32)) -> io::Result<String> {
+        crate::read::whole(self, &table_path(name))
     }
 
     fn taken_ns(&self) -> i64 {

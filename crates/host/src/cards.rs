@@ -53,6 +53,8 @@ pub(crate) fn read(
                 name: shown(&NAME_FILES).map_or(Fact::Absent, Fact::Read),
                 driver: function.driver(source),
                 firmware: shown(&FIRMWARE_FILES).map_or(Fact::Absent, Fact::Read),
+                numa_node: read::numa_node(source, &real),
+                iommu: Fact::Absent,
                 links: links.on_path(&real),
                 blocks: blocks
                     .iter()

@@ -2,11 +2,9 @@
 
 use iodyno_model::DiskStats;
 
+use crate::block::SECTOR_BYTES;
 use crate::read;
 use crate::source::Source;
-
-/// The kernel counts sectors of 512 bytes whatever the device's blocks are.
-const SECTOR_BYTES: u64 = 512;
 
 /// I/O counters of all block devices since boot, in the kernel's order
 /// (/proc/diskstats; kernel documentation, admin-guide/iostats). Lines that

@@ -1,6 +1,8 @@
 //! NVMe drives: what sysfs and the controller itself say.
 
-use iodyno_model::{Bytes, Drive, Fact, Namespace, PciFunction};
+use iodyno_model::{
+    Bytes, Drive, Fact, LatencyMonitor, Namespace, NamespacePath, OcpHealth, PciFunction,
+};
 
 use crate::block::{Block, path_of_head};
 use crate::nvme;
@@ -42,7 +44,7 @@ pub(crate) fn functions(source: &dyn Source, functions: &[Function]) -> Vec<PciF
     .collect()
 }
 
-fn is_controller(name: &str) -> bool {
+pub(crate) fn is_controller(name: &str) -> bool {
     name.strip_prefix("nvme").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
@@ -69,6 +71,7 @@ fn drive(
     let asked = ask(source, depth, name, &state);
     let page = asked(AdminRead::IdentifyController);
     let capacity = page.get().and_then(|page| nvme::total_capacity(page));
+    let extras = Extras::ask(&page, &asked);
     let identify = understood(page, nvme::parse_identify_controller);
     let health = understood(asked(AdminRead::Health), nvme::parse_health_log);
     let namespaces = namespaces(source, &real, &entries, blocks, &asked);
@@ -82,11 +85,7 @@ fn drive(
         subsystem_nqn: field("subsysnqn"),
         address: function.map_or(Fact::Absent, |(address, _)| Fact::Read(address)),
         links: if on_pcie { links.on_path(&real) } else { Vec::new() },
-        numa_node: match read::number::<i64>(source, &format!("{place}/numa_node")) {
-            // -1: the platform does not say.
-            Fact::Read(node) => u32::try_from(node).map_or(Fact::Absent, Fact::Read),
-            other => other.map(|_| 0),
-        },
+        numa_node: read::numa_node(source, &place),
         local_cpus: read::parsed(source, &format!("{place}/local_cpulist"), read::cpu_list),
         capacity: capacity
             .or_else(|| total(&namespaces))
@@ -104,7 +103,51 @@ fn drive(
         namespaces,
         state,
         transport,
+        vmd: pci::domain_owner(&real).filter(|_| on_pcie),
+        iommu: Fact::Absent,
+        power_state: extras.power_state,
+        autonomous_power_states: extras.autonomous_power_states,
+        ocp_health: extras.ocp_health,
+        latency_monitor: extras.latency_monitor,
     })
+}
+
+/// What is asked only of controllers whose Identify page says that they know
+/// it: what they do not know many of them write into their error log.
+struct Extras {
+    power_state: Fact<u8>,
+    autonomous_power_states: Fact<bool>,
+    ocp_health: Fact<OcpHealth>,
+    latency_monitor: Fact<LatencyMonitor>,
+}
+
+impl Extras {
+    fn ask(page: &Fact<Vec<u8>>, asked: &impl Fn(AdminRead) -> Fact<Vec<u8>>) -> Self {
+        let knows = page.as_ref().map(|page| nvme::Knows::of(page));
+        let when = |knows_it: fn(nvme::Knows) -> bool, command| {
+            let knows = knows.clone();
+            knows.and_then(|knows| if knows_it(knows) { asked(command) } else { Fact::Absent })
+        };
+        let first = |answer: &[u8]| answer.first().copied();
+        let uuid = when(|knows| knows.uuid_list, AdminRead::UuidList)
+            .and_then(|list| nvme::ocp_uuid_index(&list).map_or(Fact::Absent, Fact::Read));
+        let log = |page: fn(u8) -> AdminRead| uuid.clone().and_then(|uuid| asked(page(uuid)));
+        Self {
+            // Bits 4:0.
+            power_state: understood(when(|knows| knows.power_states, AdminRead::PowerState), first)
+                .map(|state| state & 0x1f),
+            autonomous_power_states: understood(
+                when(|knows| knows.autonomous_power_states, AdminRead::AutonomousPowerStates),
+                first,
+            )
+            .map(|enabled| enabled & 1 != 0),
+            ocp_health: understood(log(AdminRead::OcpHealth), nvme::parse_ocp_health),
+            latency_monitor: understood(
+                log(AdminRead::LatencyMonitor),
+                nvme::parse_latency_monitor,
+            ),
+        }
+    }
 }
 
 /// Asks the controller, where it may be asked at all.
@@ -127,16 +170,12 @@ fn ask<'a>(
 }
 
 fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
-    match page {
-        Fact::Read(page) => parse(&page).map_or_else(
+    page.and_then(|page| {
+        parse(&page).map_or_else(
             || Fact::Unreadable(format!("an answer of {} bytes that makes no sense", page.len())),
             Fact::Read,
-        ),
-        Fact::NeedsRoot => Fact::NeedsRoot,
-        Fact::NotAsked => Fact::NotAsked,
-        Fact::Unreadable(what) => Fact::Unreadable(what),
-        Fact::Absent | Fact::Stated(_) => Fact::Absent,
-    }
+        )
+    })
 }
 
 /// The namespaces that are block devices: below the controller, or, where
@@ -170,6 +209,10 @@ fn namespaces(
                 _ => Fact::Absent,
             },
             nsid,
+            path: (name != *entry).then(|| NamespacePath {
+                name: read::clean(entry),
+                ana_state: read::text(source, &field("ana_state")),
+            }),
             name,
         })
     };

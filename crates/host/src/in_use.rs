@@ -75,8 +75,8 @@ fn at_path(source: &dyn Source, blocks: &[Block], path: &str) -> Option<String> 
     let kernel_name = node.replace('/', "!");
     let by_name = blocks.iter().map(|block| &block.device).find(|device| {
         device.name == kernel_name
-            || matches!(&device.kind, BlockKind::DeviceMapper { name, .. }
-                if node.strip_prefix("mapper/") == Some(name))
+            || matches!(&device.kind, BlockKind::DeviceMapper(mapped)
+                if node.strip_prefix("mapper/") == Some(mapped.name.as_str()))
     });
     by_name.map(|device| device.name.clone()).or_else(|| {
         let number = source.block_number(path).ok()?;

@@ -11,10 +11,15 @@ mod capture;
 mod captured;
 mod cards;
 mod cpu;
+mod device_mapper;
 mod disk_stats;
 mod drive;
+mod file_system;
 mod in_use;
+mod interrupts;
+mod iommu;
 mod live;
+mod md;
 mod mounts;
 mod nvme;
 mod open_files;
@@ -23,6 +28,7 @@ mod read;
 mod slots;
 mod snapshot;
 mod source;
+mod subsystems;
 mod system;
 mod temperature;
 mod virtual_disk;
@@ -33,9 +39,9 @@ pub use disk_stats::disk_stats;
 pub use live::Live;
 pub use mounts::{MountPoint, mounts};
 pub use nvme::{
-    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, parse_format_in_use,
-    parse_health_log, parse_identify_controller, parse_identify_namespace, parse_purge_support,
-    parse_sanitize_status,
+    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, ocp_uuid_index,
+    parse_format_in_use, parse_health_log, parse_identify_controller, parse_identify_namespace,
+    parse_latency_monitor, parse_ocp_health, parse_purge_support, parse_sanitize_status,
 };
 pub use open_files::open_by;
 pub use snapshot::{Depth, snapshot};

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FileType;
 
+use crate::device_mapper::ioctl::table;
 use crate::nvme::ioctl;
 use crate::source::{AdminRead, Source};
 
@@ -55,6 +56,10 @@ impl Source for Live {
         // A read-only descriptor is enough for both commands; the node is root's.
         let device = File::open(format!("/dev/{controller}"))?;
         ioctl::admin_read(&device, command)
+    }
+
+    fn mapped_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {
+        table(&File::open("/dev/mapper/control")?, number)
     }
 
     fn taken_ns(&self) -> i64 {

@@ -42,22 +42,31 @@ pub(crate) fn parsed<T>(
 
 /// A text as what `parse` makes of it.
 pub(crate) fn understood<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
-    let text = match text {
-        Fact::Read(text) | Fact::Stated(text) => text,
-        Fact::NeedsRoot => return Fact::NeedsRoot,
-        Fact::Absent => return Fact::Absent,
-        Fact::NotAsked => return Fact::NotAsked,
-        Fact::Unreadable(what) => return Fact::Unreadable(what),
-    };
-    match parse(&text) {
+    text.and_then(|text| match parse(&text) {
         Some(value) => Fact::Read(value),
         None => Fact::Unreadable(format!("\"{}\"", shortened(&text))),
-    }
+    })
 }
 
 /// A file of one decimal number.
 pub(crate) fn number<T: FromStr>(source: &dyn Source, path: &str) -> Fact<T> {
     parsed(source, path, |text| text.parse().ok())
+}
+
+/// The NUMA node of a device at a path of sysfs.
+pub(crate) fn numa_node(source: &dyn Source, path: &str) -> Fact<u32> {
+    let node = number::<i64>(source, &format!("{path}/numa_node"));
+    // -1: the platform does not say.
+    node.and_then(|node| u32::try_from(node).map_or(Fact::Absent, Fact::Read))
+}
+
+/// `mq-deadline kyber [none]`: the one in brackets; what knows one alone writes
+/// it without.
+pub(crate) fn chosen(text: &str) -> Option<String> {
+    match text.split_once('[') {
+        Some((_, rest)) => rest.split_once(']').map(|(chosen, _)| chosen.to_owned()),
+        None => Some(text.to_owned()),
+    }
 }
 
 /// Why nothing was read.

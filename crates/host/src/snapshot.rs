@@ -5,7 +5,9 @@ use iodyno_model::Host;
 use crate::disk_stats::disk_stats;
 use crate::pci::{self, LinkBook};
 use crate::source::Source;
-use crate::{block, cards, cpu, drive, in_use, slots, system};
+use crate::{
+    block, cards, cpu, drive, file_system, in_use, interrupts, iommu, slots, subsystems, system,
+};
 
 /// How deep a snapshot looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,19 +24,32 @@ pub enum Depth {
 pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
     let mut blocks = block::read(source);
     in_use::complete(source, &mut blocks);
+    file_system::complete(source, depth, &mut blocks);
     let named_slots = slots::named(source);
     let functions = pci::functions(source);
     let slots = slots::read(source, &named_slots, &functions);
     let mut links = LinkBook::new(source, named_slots);
-    let drives = drive::read(source, depth, &blocks, &mut links);
-    let cards = cards::read(source, &functions, &blocks, &mut links);
+    let mut drives = drive::read(source, depth, &blocks, &mut links);
+    let mut cards = cards::read(source, &functions, &blocks, &mut links);
+    let kernel = system::kernel(source);
+    for drive in &mut drives {
+        let address = drive.address.clone();
+        drive.iommu = address.and_then(|address| iommu::read(source, &address, &kernel.release));
+    }
+    for card in &mut cards {
+        card.iommu = iommu::read(source, &card.address, &kernel.release);
+    }
+    let of_drives = drives.iter().filter_map(|drive| drive.address.value());
+    let of_cards = cards.iter().map(|card| card.address.clone());
+    let of_blocks = blocks.iter().filter_map(|block| block.device.pci_function.clone());
+    let raising = of_drives.chain(of_cards).chain(of_blocks).collect();
     Host {
         taken_ns: source.taken_ns(),
         hostname: system::hostname(source),
         system: system::dmi(source),
         cpus: cpu::read(source),
         memory: system::memory(source),
-        kernel: system::kernel(source),
+        kernel,
         page_bytes: system::page_bytes(source),
         limits: system::limits(source),
         drivers: system::drivers(source),
@@ -44,6 +59,8 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
         nvme_functions: drive::functions(source, &functions),
         slots,
         disk_stats: disk_stats(source),
+        subsystems: subsystems::read(source),
+        interrupts: interrupts::read(source, &raising),
         blocks: blocks.into_iter().map(|block| block.device).collect(),
     }
 }

@@ -18,6 +18,18 @@ pub enum AdminRead {
     AllocatedNamespaces,
     /// Sanitize Status (log page 81h), 512 bytes.
     SanitizeStatus,
+    /// The power state now (Get Features 02h): the answer's dword 0, 4 bytes.
+    PowerState,
+    /// Whether the controller may change it itself (Get Features 0Ch): the
+    /// answer's dword 0, 4 bytes.
+    AutonomousPowerStates,
+    /// The vendors' UUIDs that the controller knows (Identify, CNS 17h), 4096 bytes.
+    UuidList,
+    /// SMART / Health Information Extended of OCP (log page C0h), 512 bytes,
+    /// which this index of the UUID list says is OCP's.
+    OcpHealth(u8),
+    /// Latency Monitor of OCP (log page C3h), 512 bytes, likewise.
+    LatencyMonitor(u8),
 }
 
 impl AdminRead {
@@ -27,15 +39,19 @@ impl AdminRead {
             Self::IdentifyController
             | Self::IdentifyNamespace(_)
             | Self::ActiveNamespaces
-            | Self::AllocatedNamespaces => 4096,
-            Self::Health | Self::SanitizeStatus => 512,
+            | Self::AllocatedNamespaces
+            | Self::UuidList => 4096,
+            Self::Health | Self::SanitizeStatus | Self::OcpHealth(_) | Self::LatencyMonitor(_) => {
+                512
+            }
+            Self::PowerState | Self::AutonomousPowerStates => 4,
         }
     }
 
     /// Where a captured machine keeps the answer: `/ioctl/nvme0.idctrl`,
     /// `/ioctl/nvme0n1.idns` (the number behind `n` is the namespace id, not
-    /// the block device's), `/ioctl/nvme0.smart`. A capture has none of the
-    /// others, which only a purge asks for.
+    /// the block device's), `/ioctl/nvme0.smart`. A capture has none of those
+    /// that only a purge asks for.
     pub fn path(self, controller: &str) -> String {
         match self {
             Self::IdentifyController => format!("/ioctl/{controller}.idctrl"),
@@ -44,6 +60,11 @@ impl AdminRead {
             Self::ActiveNamespaces => format!("/ioctl/{controller}.nsactive"),
             Self::AllocatedNamespaces => format!("/ioctl/{controller}.nsallocated"),
             Self::SanitizeStatus => format!("/ioctl/{controller}.sanitize"),
+            Self::PowerState => format!("/ioctl/{controller}.power"),
+            Self::AutonomousPowerStates => format!("/ioctl/{controller}.apst"),
+            Self::UuidList => format!("/ioctl/{controller}.uuids"),
+            Self::OcpHealth(_) => format!("/ioctl/{controller}.ocpsmart"),
+            Self::LatencyMonitor(_) => format!("/ioctl/{controller}.latmon"),
         }
     }
 }
@@ -72,6 +93,12 @@ pub trait Source: Send + Sync {
 
     /// The answer to an admin command of the controller (`nvme0`).
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>>;
+
+    /// The table of a device-mapper device (`dm-0`, with its number), a line
+    /// for each segment: where it begins and its length in sectors, the
+    /// target's kind, and of `linear` and `striped` its arguments. Those of
+    /// other kinds may hold keys, and are never asked for. Root only.
+    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
 
     /// When the facts are from, ns since 1970 UTC.
     fn taken_ns(&self) -> i64;

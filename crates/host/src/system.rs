@@ -1,5 +1,7 @@
 //! The system around the drives: DMI, kernel, memory, limits, drivers.
 
+use std::collections::BTreeMap;
+
 use iodyno_model::{Bytes, Driver, Fact, Kernel, Limits, System};
 
 use crate::read;
@@ -54,8 +56,34 @@ pub(crate) fn hostname(source: &dyn Source) -> Fact<String> {
     read::text(source, "/proc/sys/kernel/hostname")
 }
 
+/// Parameters of modules that latencies and queues depend on.
+const PARAMETERS: [(&str, &str); 11] = [
+    ("nvme", "io_queue_depth"),
+    ("nvme", "poll_queues"),
+    ("nvme", "write_queues"),
+    ("nvme", "use_threaded_interrupts"),
+    ("nvme_core", "admin_timeout"),
+    ("nvme_core", "default_ps_max_latency_us"),
+    ("nvme_core", "io_timeout"),
+    ("nvme_core", "iopolicy"),
+    ("nvme_core", "max_retries"),
+    ("nvme_core", "multipath"),
+    ("pcie_aspm", "policy"),
+];
+
+/// As `module.name`; those that are not there or not readable are left out.
+fn parameters(source: &dyn Source) -> BTreeMap<String, String> {
+    let read = |(module, name): &(&str, &str)| {
+        let path = format!("/sys/module/{module}/parameters/{name}");
+        let value = read::parsed(source, &path, read::chosen).value()?;
+        Some((format!("{module}.{name}"), value))
+    };
+    PARAMETERS.iter().filter_map(read).collect()
+}
+
 pub(crate) fn kernel(source: &dyn Source) -> Kernel {
     Kernel {
+        parameters: parameters(source),
         release: read::text(source, "/proc/sys/kernel/osrelease"),
         command_line: read::text(source, "/proc/cmdline"),
         distribution: distribution(source),

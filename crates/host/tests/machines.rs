@@ -67,14 +67,13 @@ fn layers_and_uses_are_found() {
     let expected =
         ["dm-0", "loop0", "md0", "nvme0n1", "nvme0n1p1", "nvme0n1p2", "nvme0n1p3", "nvme0n1p10"];
     assert_eq!(names, expected);
-    assert_eq!(
-        host.block("md0").unwrap().kind,
-        BlockKind::Md { level: "raid1".into(), chunk_bytes: None, degraded: Some(1) }
-    );
-    assert_eq!(
-        host.block("dm-0").unwrap().kind,
-        BlockKind::DeviceMapper { name: "vg-data".into(), owner: Some("LVM".into()) }
-    );
+    let BlockKind::Md(array) = &host.block("md0").unwrap().kind else { panic!("an array") };
+    assert_eq!((array.level.as_str(), array.chunk_bytes, array.degraded), ("raid1", None, Some(1)));
+    let BlockKind::DeviceMapper(mapped) = &host.block("dm-0").unwrap().kind else {
+        panic!("a mapped device")
+    };
+    assert_eq!(mapped.volume(), Some(("vg".into(), "data".into())));
+    assert_eq!(mapped.table, Fact::Absent);
     let part = host.block("nvme0n1p1").unwrap();
     assert_eq!((&part.kind, part.size.value()), (&BlockKind::Partition, Some(Bytes::kib(512))));
     assert_eq!(part.queue.scheduler, Fact::Read("none".into()));

@@ -4,7 +4,7 @@
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Estimate, Fact, FillOrder, Host, Link, LinkEnd,
-    LinkState, Measurement, Namespace, Queue, RunRecord, Stated, StatedBlocks, StorageCard,
+    LinkState, MdArray, Measurement, Namespace, RunRecord, Stated, StatedBlocks, StorageCard,
     WrittenShare, WrittenState,
 };
 
@@ -135,9 +135,7 @@ fn add_drive(host: &mut Host, name: String, stated: &Stated, claims: &ClaimBook)
         kind: if is_nvme { BlockKind::Nvme } else { BlockKind::Scsi },
         size: size.clone(),
         model: model.clone(),
-        stands_on: Vec::new(),
-        used_by: Vec::new(),
-        queue: Queue::default(),
+        ..BlockDevice::default()
     });
     if !is_nvme {
         return;
@@ -150,28 +148,10 @@ fn add_drive(host: &mut Host, name: String, stated: &Stated, claims: &ClaimBook)
     host.drives.push(Drive {
         name: name.clone(),
         model,
-        serial: Fact::Absent,
-        firmware: Fact::Absent,
-        state: Fact::Absent,
-        transport: Fact::Absent,
-        subsystem_nqn: Fact::Absent,
-        address: Fact::Absent,
         links: own_link.into_iter().collect(),
-        numa_node: Fact::Absent,
-        local_cpus: Fact::Absent,
         capacity: size.clone(),
-        virtual_disk: None,
-        temperature: Fact::Absent,
-        identify: Fact::Absent,
-        health: Fact::Absent,
-        namespaces: vec![Namespace {
-            name,
-            nsid: Fact::Absent,
-            wwid: Fact::Absent,
-            size,
-            logical_block_bytes: Fact::Absent,
-            identify: Fact::Absent,
-        }],
+        namespaces: vec![Namespace { name, size, ..Namespace::default() }],
+        ..Drive::default()
     });
 }
 
@@ -186,12 +166,9 @@ fn add_layer(host: &mut Host, of: &Measurement, layer: &str, drives: u32) {
         name,
         major: 0,
         minor: host.blocks.len() as u32,
-        kind: BlockKind::Md { level: layer.to_owned(), chunk_bytes: None, degraded: None },
-        size: Fact::Absent,
-        model: Fact::Absent,
+        kind: BlockKind::Md(Box::new(MdArray { level: layer.to_owned(), ..MdArray::default() })),
         stands_on: members,
-        used_by: Vec::new(),
-        queue: Queue::default(),
+        ..BlockDevice::default()
     });
 }
 
@@ -220,28 +197,19 @@ fn add_cards(host: &mut Host, stated: &Stated) {
             kind: "storage".into(),
             pci_id: String::new(),
             name: Fact::Stated(behind.name.clone()),
-            driver: Fact::Absent,
-            firmware: Fact::Absent,
             links: links.into_iter().collect(),
             blocks: blocks.to_vec(),
+            ..StorageCard::default()
         });
     }
 }
 
 fn link(address: &str, state: LinkState) -> Link {
-    let end = |address: String| LinkEnd {
-        address,
-        max_generation: Fact::Absent,
-        max_width: Fact::Absent,
-        target_generation: Fact::Absent,
-        max_payload_bytes: Fact::Absent,
-        correctable_errors: Fact::Absent,
-        uncorrectable_errors: Fact::Absent,
-    };
+    let end = |address: String| LinkEnd { address, ..LinkEnd::default() };
     Link {
         port: end(format!("port of {address}")),
         device: end(address.to_owned()),
         current: Fact::Stated(state),
-        slot: None,
+        ..Link::default()
     }
 }

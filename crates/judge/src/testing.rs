@@ -2,10 +2,9 @@
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult, Drive,
-    EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Kernel, LbaFormat,
-    Limits, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
-    RuleOutcome, Run, RunRecord, RunState, Severity, System, Temperature, Workload, WrittenShare,
-    WrittenState,
+    EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, LbaFormat, Link,
+    LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue, RuleOutcome, Run,
+    RunRecord, RunState, Severity, Temperature, Workload, WrittenShare, WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -54,16 +53,10 @@ impl Bench {
     /// serial number `S0` at 0000:10:00.0 and so on.
     pub(crate) fn new(count: usize) -> Self {
         let host = Host {
-            taken_ns: 0,
             hostname: known("bench".into()),
-            system: System::default(),
             cpus: Cpus { online: known((0..16).collect()), ..Cpus::default() },
             memory: known(Bytes::gib(64)),
-            kernel: Kernel::default(),
             page_bytes: known(4096),
-            limits: Limits::default(),
-            drivers: Vec::new(),
-            cards: Vec::new(),
             drives: (0..count).map(drive).collect(),
             links: (0..count).map(|n| link(&format!("0000:0{n}:01.0"), &address(n))).collect(),
             nvme_functions: (0..count)
@@ -74,9 +67,8 @@ impl Bench {
                     controller: Some(format!("nvme{n}")),
                 })
                 .collect(),
-            slots: Vec::new(),
             blocks: (0..count).map(block).collect(),
-            disk_stats: Vec::new(),
+            ..Host::default()
         };
         Self { host, after: None, measurements: Vec::new() }
     }
@@ -196,7 +188,9 @@ fn drive(n: usize) -> Drive {
                 formats: vec![lba_format(512, 2), lba_format(4096, 0)],
                 format_in_use: 1,
             }),
+            ..Namespace::default()
         }],
+        ..Drive::default()
     }
 }
 
@@ -245,12 +239,13 @@ pub(crate) fn link(port: &str, device: &str) -> Link {
         max_payload_bytes: known(256),
         correctable_errors: known(0),
         uncorrectable_errors: known(0),
+        ..LinkEnd::default()
     };
     Link {
         port: end(port),
         device: end(device),
         current: known(LinkState { generation: 4, width: 4 }),
-        slot: None,
+        ..Link::default()
     }
 }
 
@@ -265,6 +260,7 @@ fn block(n: usize) -> BlockDevice {
         stands_on: Vec::new(),
         used_by: Vec::new(),
         queue: Queue { nr_requests: known(1023), hardware_queues: known(16), ..Queue::default() },
+        ..BlockDevice::default()
     }
 }
 

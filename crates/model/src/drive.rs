@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Fact};
+use crate::{Bytes, Fact, Iommu, LatencyMonitor, NamespacePath, OcpHealth};
 
 /// A drive: one NVMe controller and the namespaces behind it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Drive {
     /// Controller, `nvme0`.
     pub name: String,
@@ -42,6 +42,26 @@ pub struct Drive {
     pub health: Fact<HealthLog>,
     /// Its namespaces that are block devices.
     pub namespaces: Vec<Namespace>,
+    /// PCI address of the VMD controller (Intel Volume Management Device) whose
+    /// domain it is in.
+    #[serde(default)]
+    pub vmd: Option<String>,
+    /// How its memory accesses are translated; absent: not at all.
+    #[serde(default)]
+    pub iommu: Fact<Iommu>,
+    /// Its power state now (Get Features 02h), an index into
+    /// [`IdentifyController::power_states`]; root only.
+    #[serde(default)]
+    pub power_state: Fact<u8>,
+    /// Whether it may change its power state itself (APST, Get Features 0Ch); root only.
+    #[serde(default)]
+    pub autonomous_power_states: Fact<bool>,
+    /// The OCP extended health log, where the drive has it; root only.
+    #[serde(default)]
+    pub ocp_health: Fact<OcpHealth>,
+    /// The OCP latency monitor, where the drive has it; root only.
+    #[serde(default)]
+    pub latency_monitor: Fact<LatencyMonitor>,
 }
 
 /// Composite temperature and its levels, °C.
@@ -56,7 +76,7 @@ pub struct Temperature {
 }
 
 /// A namespace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Namespace {
     /// Block device, `nvme0n1`.
     pub name: String,
@@ -70,10 +90,14 @@ pub struct Namespace {
     pub logical_block_bytes: Fact<u32>,
     /// What Identify Namespace says; root only.
     pub identify: Fact<IdentifyNamespace>,
+    /// Under multipath, the path to it through this controller; the namespace
+    /// itself is the head.
+    #[serde(default)]
+    pub path: Option<NamespacePath>,
 }
 
 /// Identify Controller (NVM Express Base Specification 2.0, figure 275), the fields that are used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct IdentifyController {
     /// Version, `1.4.0`.
     pub version: String,
@@ -93,6 +117,22 @@ pub struct IdentifyController {
     pub unallocated_bytes: u128,
     /// Multi-path capabilities: the subsystem may have several ports.
     pub multi_port: bool,
+    /// Its power states, from 0.
+    #[serde(default)]
+    pub power_states: Vec<PowerState>,
+}
+
+/// A power state (Base Specification 2.0, figure 276).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowerState {
+    /// Most power that it takes, mW; `None` where the drive does not say.
+    pub max_power_mw: Option<u64>,
+    /// Whether I/O is done in it.
+    pub operational: bool,
+    /// Time to enter it, us; 0 = not reported.
+    pub entry_us: u32,
+    /// Time to leave it, us; 0 = not reported.
+    pub exit_us: u32,
 }
 
 /// One LBA format that a namespace offers.

@@ -77,6 +77,17 @@ impl<T> Fact<T> {
         }
     }
 
+    /// What follows from the value, itself a fact that may be unknown.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Read(value) | Self::Stated(value) => f(value),
+            Self::NeedsRoot => Fact::NeedsRoot,
+            Self::Absent => Fact::Absent,
+            Self::NotAsked => Fact::NotAsked,
+            Self::Unreadable(what) => Fact::Unreadable(what),
+        }
+    }
+
     /// The same fact, borrowed.
     pub fn as_ref(&self) -> Fact<&T> {
         match self {

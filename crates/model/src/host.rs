@@ -1,8 +1,10 @@
 //! The host: everything about the machine that a number depends on.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockDevice, Bytes, Drive, Fact, Link};
+use crate::{BlockDevice, Bytes, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
 
 /// The machine at one moment. A run keeps one snapshot before and one after
 /// each measurement; their difference is evidence.
@@ -40,6 +42,12 @@ pub struct Host {
     pub blocks: Vec<BlockDevice>,
     /// I/O counters of block devices.
     pub disk_stats: Vec<DiskStats>,
+    /// NVMe subsystems.
+    #[serde(default)]
+    pub subsystems: Vec<Subsystem>,
+    /// Interrupts of drives, cards and disks, by number.
+    #[serde(default)]
+    pub interrupts: Vec<Interrupt>,
 }
 
 /// Maker, product and BIOS (DMI).
@@ -90,6 +98,10 @@ pub struct Kernel {
     pub command_line: Fact<String>,
     /// Operating system's pretty name.
     pub distribution: Fact<String>,
+    /// Parameters of modules that storage depends on, as far as the kernel has
+    /// them: `nvme.poll_queues` is `0`, `pcie_aspm.policy` is `default`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// Limits that a load generator meets.
@@ -115,7 +127,7 @@ pub struct Driver {
 }
 
 /// A RAID card or host bus adapter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StorageCard {
     /// PCI address.
     pub address: String,
@@ -133,6 +145,12 @@ pub struct StorageCard {
     pub links: Vec<String>,
     /// Block devices behind it.
     pub blocks: Vec<String>,
+    /// NUMA node.
+    #[serde(default)]
+    pub numa_node: Fact<u32>,
+    /// How its memory accesses are translated; absent: not at all.
+    #[serde(default)]
+    pub iommu: Fact<Iommu>,
 }
 
 /// A PCI function of class NVMe (0108xx).
@@ -205,6 +223,16 @@ impl Host {
     /// The link whose device end has this PCI address.
     pub fn link(&self, device_address: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.device.address == device_address)
+    }
+
+    /// The interrupts of this PCI function, by number.
+    pub fn interrupts_of<'h>(&'h self, function: &'h str) -> impl Iterator<Item = &'h Interrupt> {
+        self.interrupts.iter().filter(move |interrupt| interrupt.function == function)
+    }
+
+    /// The subsystem that this controller belongs to.
+    pub fn subsystem_of(&self, controller: &str) -> Option<&Subsystem> {
+        self.subsystems.iter().find(|one| one.controllers.iter().any(|name| name == controller))
     }
 
     /// I/O counters of this block device.

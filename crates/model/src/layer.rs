@@ -2,32 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Fact};
+use crate::{Bytes, Fact, FileSystem, MappedDevice, MdArray};
 
 /// What kind of block device it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
     /// A namespace of an NVMe controller (also a multipath head).
     Nvme,
     /// A partition of its single parent.
     Partition,
-    /// An md array; level and chunk size in bytes where it has one.
-    Md {
-        /// `raid0`, `raid1`, `raid5`, …
-        level: String,
-        /// Chunk size, bytes.
-        chunk_bytes: Option<u64>,
-        /// Members that are missing or failed.
-        degraded: Option<u32>,
-    },
-    /// A device-mapper device; the prefix of its UUID names the owner (`LVM`, `CRYPT`, `mpath`).
-    DeviceMapper {
-        /// Name under /dev/mapper.
-        name: String,
-        /// Owner, from the UUID's prefix.
-        owner: Option<String>,
-    },
+    /// An md array.
+    Md(Box<MdArray>),
+    /// A device-mapper device.
+    DeviceMapper(MappedDevice),
     /// A loop device and its backing file.
     Loop {
         /// Path of the backing file as the kernel gives it.
@@ -40,6 +28,7 @@ pub enum BlockKind {
     /// Compressed memory.
     Zram,
     /// Memory or null device, and everything else.
+    #[default]
     Other,
 }
 
@@ -68,6 +57,20 @@ pub struct Queue {
     pub discard_max_bytes: Fact<u64>,
     /// Hardware queues (directories under mq/).
     pub hardware_queues: Fact<u32>,
+    /// Smallest I/O that needs no read-modify-write, bytes: of an array its chunk.
+    #[serde(default)]
+    pub minimum_io_bytes: Fact<u32>,
+    /// Write-back throttling's target latency, us; 0 = off. Absent where the
+    /// kernel has none for this queue.
+    #[serde(default)]
+    pub wbt_lat_us: Fact<u64>,
+    /// Whether the queue can be polled.
+    #[serde(default)]
+    pub io_poll: Fact<bool>,
+    /// Where completions are handled: 0 where the interrupt came, 1 in the
+    /// submitter's CPU group, 2 on the submitter's CPU.
+    #[serde(default)]
+    pub rq_affinity: Fact<u8>,
 }
 
 /// A mount of a block device.
@@ -107,7 +110,7 @@ pub enum Use {
 }
 
 /// A block device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// Kernel name, `nvme0n1p1`.
     pub name: String,
@@ -127,6 +130,16 @@ pub struct BlockDevice {
     pub used_by: Vec<Use>,
     /// Queue settings; a partition has its disk's.
     pub queue: Queue,
+    /// Where a partition begins on its disk.
+    #[serde(default)]
+    pub start: Fact<Bytes>,
+    /// PCI address of the function that it is behind; none: virtual, a layer, a
+    /// multipath head, or on no PCI bus.
+    #[serde(default)]
+    pub pci_function: Option<String>,
+    /// The file system on it, where one is mounted and its kind is known.
+    #[serde(default)]
+    pub file_system: Option<FileSystem>,
 }
 
 impl Use {

@@ -7,49 +7,64 @@
 
 mod assessment;
 mod claim;
+mod device_mapper;
 mod drive;
 mod drive_state;
 mod each;
 mod estimate;
 mod fact;
+mod file_system;
 mod finding;
 mod histogram;
 mod host;
+mod interrupt;
+mod iommu;
 mod latency;
 mod layer;
 mod link;
+mod md;
 mod measurement;
+mod ocp;
 mod rounds;
 mod run;
 mod series;
 mod stated;
+mod subsystem;
 mod units;
 mod workload;
 
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
+pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
-    Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, Temperature,
+    Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,
+    Temperature,
 };
 pub use drive_state::{DriveState, FillState, PreparationState, PurgeMethod};
 pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
+pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
 pub use histogram::{Bin, Histogram};
 pub use host::{
     Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,
 };
+pub use interrupt::Interrupt;
+pub use iommu::Iommu;
 pub use latency::{LatencyKind, LatencyRange, LatencySummary, StatedLatencies};
 pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
-pub use link::{Link, LinkEnd, LinkState};
+pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
+pub use md::{MdArray, MdMember};
 pub use measurement::{
     Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, FillOrder, Measurement,
     Part, SplitLatency, WrittenShare, WrittenState,
 };
+pub use ocp::{LatencyMonitor, OcpHealth};
 pub use rounds::{Rounds, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use stated::{Stated, StatedBlocks, StatedCard};
+pub use subsystem::{NamespacePath, Subsystem};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 pub use workload::{Direction, Workload};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fact;
 
 /// What one end of a link can do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LinkEnd {
     /// PCI address, `0000:03:00.0`.
     pub address: String,
@@ -21,6 +21,47 @@ pub struct LinkEnd {
     pub correctable_errors: Fact<u64>,
     /// Uncorrectable errors counted by AER, nonfatal and fatal.
     pub uncorrectable_errors: Fact<u64>,
+    /// Maximum payload size that it is able to, bytes (Device Capabilities), root only.
+    #[serde(default)]
+    pub able_payload_bytes: Fact<u32>,
+    /// Maximum read request size in force, bytes (Device Control), root only.
+    #[serde(default)]
+    pub max_read_request_bytes: Fact<u32>,
+    /// The errors by kind, those that occurred.
+    #[serde(default)]
+    pub errors: Vec<PcieError>,
+}
+
+/// How bad an error of PCIe is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PcieSeverity {
+    /// Mended by the link itself, which costs time.
+    Correctable,
+    /// A transaction was lost.
+    Nonfatal,
+    /// The link cannot be trusted any more.
+    Fatal,
+}
+
+/// Errors of one kind that AER counted at one end since boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PcieError {
+    /// How bad.
+    pub severity: PcieSeverity,
+    /// The kernel's short name: `RxErr`, `BadTLP`, `CmpltTO`, …
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Which states a link may rest in (Active State Power Management).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aspm {
+    /// L0s, which takes less than a microsecond to leave.
+    pub l0s: bool,
+    /// L1, which takes microseconds to leave.
+    pub l1: bool,
 }
 
 /// What a link was trained to.
@@ -33,7 +74,7 @@ pub struct LinkState {
 }
 
 /// A link between a port (towards the CPU) and a device (towards the drive).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Link {
     /// The end towards the CPU: root port or switch downstream port.
     pub port: LinkEnd,
@@ -43,6 +84,9 @@ pub struct Link {
     pub current: Fact<LinkState>,
     /// Physical slot of the port, where the platform names it.
     pub slot: Option<String>,
+    /// States of rest that are enabled at the device end.
+    #[serde(default)]
+    pub aspm: Fact<Aspm>,
 }
 
 impl LinkState {
@@ -111,6 +155,13 @@ impl Link {
         let generation = self.port.max_generation.get()?.min(self.device.max_generation.get()?);
         let width = self.port.max_width.get()?.min(self.device.max_width.get()?);
         Some(LinkState { generation: *generation, width: *width })
+    }
+
+    /// The maximum payload size that both ends are able to, bytes.
+    pub fn able_payload_bytes(&self) -> Option<u32> {
+        let (port, device) =
+            (self.port.able_payload_bytes.get()?, self.device.able_payload_bytes.get()?);
+        Some(*port.min(device))
     }
 
     /// The maximum payload size in force on this link, bytes: the smaller of

@@ -7,9 +7,9 @@ pub(crate) fn kind(kind: &BlockKind) -> String {
     match kind {
         BlockKind::Nvme => "nvme".into(),
         BlockKind::Partition => "partition".into(),
-        BlockKind::Md { level, .. } => format!("md {level}"),
-        BlockKind::DeviceMapper { name, owner } => {
-            format!("{} {name}", owner.as_deref().unwrap_or("dm"))
+        BlockKind::Md(array) => format!("md {}", array.level),
+        BlockKind::DeviceMapper(mapped) => {
+            format!("{} {}", mapped.owner.as_deref().unwrap_or("dm"), mapped.name)
         }
         BlockKind::Loop { .. } => "loop".into(),
         BlockKind::Virtual => "virtual disk".into(),
@@ -40,9 +40,9 @@ pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
     for bottom in blocks {
         for device in std::iter::once(*bottom).chain(host.above(&bottom.name)) {
             match &device.kind {
-                BlockKind::Md { .. } => note(&mut layers, device.name.clone()),
-                BlockKind::DeviceMapper { name, owner } => {
-                    note(&mut layers, owner.clone().unwrap_or_else(|| name.clone()));
+                BlockKind::Md(_) => note(&mut layers, device.name.clone()),
+                BlockKind::DeviceMapper(mapped) => {
+                    note(&mut layers, mapped.owner.clone().unwrap_or_else(|| mapped.name.clone()));
                 }
                 _ => {}
             }

@@ -23,8 +23,8 @@ impl Identity {
         identity.words = match &device.kind {
             BlockKind::Nvme => namespace_words(host, device),
             BlockKind::Partition => partition_words(source, host, device),
-            BlockKind::DeviceMapper { .. } => fact(source, device, "dm/uuid"),
-            BlockKind::Md { .. } => fact(source, device, "md/uuid"),
+            BlockKind::DeviceMapper(_) => fact(source, device, "dm/uuid"),
+            BlockKind::Md(_) => fact(source, device, "md/uuid"),
             BlockKind::Scsi | BlockKind::Virtual => {
                 let mut words = own_fact(source, host, device, "device/wwid");
                 words.extend(own_fact(source, host, device, "serial"));
@@ -34,8 +34,8 @@ impl Identity {
         };
         let name = match &device.kind {
             // dm-0 is whatever was set up first.
-            BlockKind::DeviceMapper { name, .. } => Some(name.clone()),
-            BlockKind::Md { .. } | BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => {
+            BlockKind::DeviceMapper(mapped) => Some(mapped.name.clone()),
+            BlockKind::Md(_) | BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => {
                 Some(device.name.clone())
             }
             BlockKind::Virtual if identity.words.is_empty() => Some(device.name.clone()),

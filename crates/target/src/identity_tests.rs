@@ -1,4 +1,4 @@
-use iodyno_model::Bytes;
+use iodyno_model::{Bytes, MappedDevice, MdArray};
 
 use super::*;
 use crate::testing::{Faked, block, drive, host};
@@ -90,10 +90,14 @@ fn a_partition_is_named_by_its_disks_word_or_its_partuuid() {
 #[test]
 fn arrays_and_volumes_are_named_by_uuid_or_name_with_size() {
     let mut array = block("md0", 9, 0);
-    array.kind = BlockKind::Md { level: "raid0".into(), chunk_bytes: None, degraded: None };
+    array.kind = BlockKind::Md(Box::new(MdArray { level: "raid0".into(), ..MdArray::default() }));
     array.size = Fact::Read(Bytes(3_958_241_361_920));
     let mut volume = block("dm-0", 253, 0);
-    volume.kind = BlockKind::DeviceMapper { name: "vg-data".into(), owner: Some("LVM".into()) };
+    volume.kind = BlockKind::DeviceMapper(MappedDevice {
+        name: "vg-data".into(),
+        owner: Some("LVM".into()),
+        ..MappedDevice::default()
+    });
     let mut disk = block("sda", 8, 0);
     disk.kind = BlockKind::Scsi;
     let mut virt = block("vdy", 254, 0);

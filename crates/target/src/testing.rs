@@ -7,31 +7,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use iodyno_host::{AdminRead, Live, Source};
-use iodyno_model::{
-    BlockDevice, BlockKind, Bytes, Cpus, Drive, Fact, Host, Kernel, Limits, Namespace, Queue,
-    System,
-};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue};
 
 /// A host that has these block devices and nothing else.
 pub(crate) fn host(blocks: Vec<BlockDevice>) -> Host {
-    Host {
-        taken_ns: 0,
-        hostname: Fact::Absent,
-        system: System::default(),
-        cpus: Cpus::default(),
-        memory: Fact::Absent,
-        kernel: Kernel::default(),
-        page_bytes: Fact::Absent,
-        limits: Limits::default(),
-        drivers: Vec::new(),
-        cards: Vec::new(),
-        drives: Vec::new(),
-        links: Vec::new(),
-        nvme_functions: Vec::new(),
-        slots: Vec::new(),
-        blocks,
-        disk_stats: Vec::new(),
-    }
+    Host { blocks, ..Host::default() }
 }
 
 /// A host with one block device, `disk0`, under the file system of `path`.
@@ -52,6 +32,7 @@ pub(crate) fn block(name: &str, major: u32, minor: u32) -> BlockDevice {
         stands_on: Vec::new(),
         used_by: Vec::new(),
         queue: Queue { logical_block_bytes: Fact::Read(512), ..Queue::default() },
+        ..BlockDevice::default()
     }
 }
 
@@ -59,32 +40,12 @@ pub(crate) fn block(name: &str, major: u32, minor: u32) -> BlockDevice {
 pub(crate) fn drive(name: &str, namespaces: &[&str]) -> Drive {
     Drive {
         name: name.into(),
-        model: Fact::Absent,
-        serial: Fact::Absent,
-        firmware: Fact::Absent,
         state: Fact::Read("live".into()),
-        transport: Fact::Absent,
-        subsystem_nqn: Fact::Absent,
-        address: Fact::Absent,
-        links: Vec::new(),
-        numa_node: Fact::Absent,
-        local_cpus: Fact::Absent,
-        capacity: Fact::Absent,
-        virtual_disk: None,
-        temperature: Fact::Absent,
-        identify: Fact::Absent,
-        health: Fact::Absent,
         namespaces: namespaces
             .iter()
-            .map(|name| Namespace {
-                name: (*name).into(),
-                nsid: Fact::Absent,
-                wwid: Fact::Absent,
-                size: Fact::Absent,
-                logical_block_bytes: Fact::Absent,
-                identify: Fact::Absent,
-            })
+            .map(|name| Namespace { name: (*name).into(), ..Namespace::default() })
             .collect(),
+        ..Drive::default()
     }
 }
 
@@ -165,6 +126,10 @@ impl Source for Faked {
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
         let page = self.pages.get(&command.path(controller)).cloned();
         page.map_or_else(|| Live::new().admin(controller, command), Ok)
+    }
+
+    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        Live::new().mapped_table(name, number)
     }
 
     fn taken_ns(&self) -> i64 {

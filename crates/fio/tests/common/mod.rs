@@ -8,7 +8,7 @@ use std::process::Command;
 
 use iodyno_fio::out::{Report, ReportJob, Reporting};
 use iodyno_fio::read::Document;
-use iodyno_model::{Cpus, Fact, Host, Kernel, Limits, System};
+use iodyno_model::Host;
 
 /// What fio prints for `job` in `directory`, in all formats at once: terse
 /// lines, the JSON+ document, normal text.
@@ -88,22 +88,5 @@ pub fn near(ours: &str, fios: &str, relative: f64, absolute: f64) -> bool {
 
 /// A host of which nothing is known.
 pub fn host() -> Host {
-    Host {
-        taken_ns: 0,
-        hostname: Fact::Absent,
-        system: System::default(),
-        cpus: Cpus::default(),
-        memory: Fact::Absent,
-        kernel: Kernel::default(),
-        page_bytes: Fact::Absent,
-        limits: Limits::default(),
-        drivers: Vec::new(),
-        cards: Vec::new(),
-        drives: Vec::new(),
-        links: Vec::new(),
-        nvme_functions: Vec::new(),
-        slots: Vec::new(),
-        blocks: Vec::new(),
-        disk_stats: Vec::new(),
-    }
+    Host::default()
 }

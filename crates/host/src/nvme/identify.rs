@@ -1,6 +1,6 @@
 //! Identify Controller and Identify Namespace.
 
-use iodyno_model::{IdentifyController, IdentifyNamespace, LbaFormat};
+use iodyno_model::{IdentifyController, IdentifyNamespace, LbaFormat, PowerState};
 use zerocopy::byteorder::little_endian::{U16, U32, U64, U128};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -13,7 +13,12 @@ struct ControllerPage {
     mdts: u8,
     _cntlid: U16,
     version: U32,
-    _rtd3r_to_mec: [u8; 182],
+    _rtd3r_oaes: [u8; 12],
+    ctratt: U32,
+    _rrls_to_elpe: [u8; 163],
+    npss: u8,
+    _avscc: u8,
+    apsta: u8,
     wctemp: U16,
     cctemp: U16,
     _mtfa_to_hmmin: [u8; 10],
@@ -24,17 +29,35 @@ struct ControllerPage {
     oncs: U16,
     _fuses_fna: [u8; 3],
     vwc: u8,
+    _awun_to_subnqn: [u8; 1522],
+    power_states: [PowerStateEntry; 32],
+}
+
+/// Power State Descriptor (figure 276 there).
+#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct PowerStateEntry {
+    max_power: U16,
+    _reserved: u8,
+    flags: u8,
+    entry_us: U32,
+    exit_us: U32,
+    _rrt_to_apw: [u8; 20],
 }
 
 const _: () = {
     use core::mem::offset_of;
     assert!(offset_of!(ControllerPage, cmic) == 76);
     assert!(offset_of!(ControllerPage, version) == 80);
+    assert!(offset_of!(ControllerPage, ctratt) == 96);
+    assert!(offset_of!(ControllerPage, npss) == 263);
+    assert!(offset_of!(ControllerPage, apsta) == 265);
     assert!(offset_of!(ControllerPage, wctemp) == 266);
     assert!(offset_of!(ControllerPage, tnvmcap) == 280);
     assert!(offset_of!(ControllerPage, unvmcap) == 296);
     assert!(offset_of!(ControllerPage, namespace_count) == 516);
     assert!(offset_of!(ControllerPage, vwc) == 525);
+    assert!(offset_of!(ControllerPage, power_states) == 2048);
 };
 
 /// NVM Command Set Specification 1.0, figure 97.
@@ -76,6 +99,29 @@ pub(crate) fn total_capacity(page: &[u8]) -> Option<u64> {
     u64::try_from(page.tnvmcap.get()).ok().filter(|bytes| *bytes > 0)
 }
 
+/// Which further questions make sense, as an Identify Controller page says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Knows {
+    /// There is a list of UUIDs (CTRATT bit 9).
+    pub(crate) uuid_list: bool,
+    /// There is more than one power state (NPSS, zero-based).
+    pub(crate) power_states: bool,
+    /// The controller may change it itself (APSTA bit 0).
+    pub(crate) autonomous_power_states: bool,
+}
+
+impl Knows {
+    /// Of an Identify Controller page; none of a short one.
+    pub(crate) fn of(page: &[u8]) -> Self {
+        let Ok((page, _)) = ControllerPage::ref_from_prefix(page) else { return Self::default() };
+        Self {
+            uuid_list: page.ctratt.get() & 1 << 9 != 0,
+            power_states: page.npss > 0,
+            autonomous_power_states: page.apsta & 1 != 0,
+        }
+    }
+}
+
 /// Reads an Identify Controller page (CNS 01h, 4096 bytes; Base Specification
 /// 2.0, figure 275); `None` where it is too short. MDTS counts in units of
 /// CAP.MPSMIN, a register that admin commands cannot read: 4096 bytes is taken,
@@ -97,7 +143,26 @@ pub fn parse_identify_controller(page: &[u8]) -> Option<IdentifyController> {
         unallocated_bytes: page.unvmcap.get(),
         // Bit 0: the subsystem may have several ports.
         multi_port: page.cmic & 1 != 0,
+        // NPSS is zero-based.
+        power_states: page
+            .power_states
+            .iter()
+            .take(usize::from(page.npss) + 1)
+            .map(power_state)
+            .collect(),
     })
+}
+
+fn power_state(entry: &PowerStateEntry) -> PowerState {
+    let max_power = u64::from(entry.max_power.get());
+    PowerState {
+        // In hundredths of a watt, or with MXPS (bit 0) in ten thousandths.
+        max_power_mw: (max_power > 0)
+            .then(|| if entry.flags & 1 == 0 { max_power * 10 } else { max_power / 10 }),
+        operational: entry.flags & 2 == 0,
+        entry_us: entry.entry_us.get(),
+        exit_us: entry.exit_us.get(),
+    }
 }
 
 /// Reads an Identify Namespace page (CNS 00h, 4096 bytes; NVM Command Set

@@ -37,35 +37,58 @@ const _: () = assert!(size_of::<PassthroughCommand>() == 72);
 
 const GET_LOG_PAGE: u8 = 0x02;
 const IDENTIFY: u8 = 0x06;
+const GET_FEATURES: u8 = 0x0a;
 const HEALTH_LOG: u32 = 0x02;
 const SANITIZE_LOG: u32 = 0x81;
 const ACTIVE_NAMESPACES: u32 = 0x02;
 const ALLOCATED_NAMESPACES: u32 = 0x10;
+const UUID_LIST: u32 = 0x17;
+const OCP_HEALTH_LOG: u32 = 0xc0;
+const LATENCY_MONITOR_LOG: u32 = 0xc3;
+const POWER_MANAGEMENT: u32 = 0x02;
+const AUTONOMOUS_POWER_STATES: u32 = 0x0c;
 const ALL_NAMESPACES: u32 = 0xffff_ffff;
+
+/// What the drive writes for Get Features 0Ch beside dword 0: a table of 32 entries.
+const AUTONOMOUS_TABLE_BYTES: usize = 256;
 
 /// Sends a command that reads and gives its answer. Only [`AdminRead`]'s
 /// commands can be built, none of which changes the drive. The kernel's own
 /// timeout holds: a shorter one would make it reset the controller.
 pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8>> {
-    let length = command.length_bytes();
+    // Features answer in dword 0, and one of them with a table beside it.
+    let (is_feature, length) = match command {
+        AdminRead::PowerState => (true, 0),
+        AdminRead::AutonomousPowerStates => (true, AUTONOMOUS_TABLE_BYTES),
+        page => (false, page.length_bytes()),
+    };
     let mut data = vec![0_u8; length];
     // Number of dwords, zero-based, in the upper half.
     let log = |page: u32| page | (length as u32 / 4 - 1) << 16;
-    let (opcode, namespace_id, dword_10) = match command {
-        AdminRead::IdentifyNamespace(nsid) => (IDENTIFY, nsid, 0),
-        AdminRead::IdentifyController => (IDENTIFY, 0, 1),
+    let (opcode, namespace_id, dword_10, uuid_index) = match command {
+        AdminRead::IdentifyNamespace(nsid) => (IDENTIFY, nsid, 0, 0),
+        AdminRead::IdentifyController => (IDENTIFY, 0, 1, 0),
         // Those behind namespace id 0: all.
-        AdminRead::ActiveNamespaces => (IDENTIFY, 0, ACTIVE_NAMESPACES),
-        AdminRead::AllocatedNamespaces => (IDENTIFY, 0, ALLOCATED_NAMESPACES),
-        AdminRead::Health => (GET_LOG_PAGE, ALL_NAMESPACES, log(HEALTH_LOG)),
-        AdminRead::SanitizeStatus => (GET_LOG_PAGE, 0, log(SANITIZE_LOG)),
+        AdminRead::ActiveNamespaces => (IDENTIFY, 0, ACTIVE_NAMESPACES, 0),
+        AdminRead::AllocatedNamespaces => (IDENTIFY, 0, ALLOCATED_NAMESPACES, 0),
+        AdminRead::UuidList => (IDENTIFY, 0, UUID_LIST, 0),
+        AdminRead::Health => (GET_LOG_PAGE, ALL_NAMESPACES, log(HEALTH_LOG), 0),
+        AdminRead::SanitizeStatus => (GET_LOG_PAGE, 0, log(SANITIZE_LOG), 0),
+        AdminRead::OcpHealth(uuid) => (GET_LOG_PAGE, ALL_NAMESPACES, log(OCP_HEALTH_LOG), uuid),
+        AdminRead::LatencyMonitor(uuid) => {
+            (GET_LOG_PAGE, ALL_NAMESPACES, log(LATENCY_MONITOR_LOG), uuid)
+        }
+        AdminRead::PowerState => (GET_FEATURES, 0, POWER_MANAGEMENT, 0),
+        AdminRead::AutonomousPowerStates => (GET_FEATURES, 0, AUTONOMOUS_POWER_STATES, 0),
     };
     let mut request = PassthroughCommand {
         opcode,
         namespace_id,
-        address: data.as_mut_ptr() as u64,
+        address: if data.is_empty() { 0 } else { data.as_mut_ptr() as u64 },
         data_length: length as u32,
         dword_10,
+        // UUID Index, bits 6:0.
+        dword_14: u32::from(uuid_index & 0x7f),
         ..PassthroughCommand::default()
     };
     // SAFETY: the descriptor is open; `request` is the struct that this ioctl
@@ -73,6 +96,7 @@ pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8
     // describe `data`, which lives and is not touched until the call returns.
     let status = unsafe { libc::ioctl(device.as_raw_fd(), ADMIN_COMMAND as _, &raw mut request) };
     match status {
+        0 if is_feature => Ok(request.result.to_le_bytes().to_vec()),
         0 => Ok(data),
         status if status > 0 => {
             Err(io::Error::other(format!("the drive answered with NVMe status {status:#x}")))

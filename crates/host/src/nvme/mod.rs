@@ -3,11 +3,13 @@
 mod identify;
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer
 pub(crate) mod ioctl;
+mod ocp;
 mod purge;
 mod smart;
 
-pub(crate) use identify::total_capacity;
+pub(crate) use identify::{Knows, total_capacity};
 pub use identify::{parse_identify_controller, parse_identify_namespace};
+pub use ocp::{ocp_uuid_index, parse_latency_monitor, parse_ocp_health};
 pub use purge::{
     FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, parse_format_in_use,
     parse_purge_support, parse_sanitize_status,

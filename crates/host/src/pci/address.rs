@@ -35,6 +35,19 @@ pub(crate) fn chain(real: &str) -> Vec<(String, String)> {
     found
 }
 
+/// The function whose domain of its own a path leads into: a VMD controller.
+pub(crate) fn domain_owner(real: &str) -> Option<String> {
+    let (mut last, mut owner) = (None, None);
+    for part in real.split('/') {
+        if part.strip_prefix("pci").is_some_and(|rest| rest.contains(':')) {
+            owner = last.take();
+        } else if is_address(part) {
+            last = Some(part);
+        }
+    }
+    owner.map(String::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +68,7 @@ mod tests {
         let path = "/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:02.0/10000:e1:00.0/nvme/nvme0";
         let addresses: Vec<String> = chain(path).into_iter().map(|(address, _)| address).collect();
         assert_eq!(addresses, ["10000:e0:02.0", "10000:e1:00.0"]);
+        assert_eq!(domain_owner(path).as_deref(), Some("0000:00:0e.0"));
+        assert_eq!(domain_owner("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0"), None);
     }
 }

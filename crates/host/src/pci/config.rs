@@ -1,5 +1,7 @@
 //! The configuration space of a PCI function (PCIe Base Specification 6.0, section 7.5).
 
+use iodyno_model::Aspm;
+
 /// What is read of it: all capabilities that are used lie in the first 256
 /// bytes; without privileges the kernel gives 64.
 pub(crate) const CONFIG_BYTES: usize = 256;
@@ -58,6 +60,25 @@ impl Config {
     pub(crate) fn max_payload_bytes(&self) -> Option<u32> {
         let code = self.word(0x08)? >> 5 & 7;
         (code <= 5).then(|| 128 << code)
+    }
+
+    /// Maximum payload size that the function is able to (Device Capabilities,
+    /// bits 2:0), bytes.
+    pub(crate) fn able_payload_bytes(&self) -> Option<u32> {
+        let code = self.word(0x04)? & 7;
+        (code <= 5).then(|| 128 << code)
+    }
+
+    /// Maximum read request size in force (Device Control, bits 14:12), bytes.
+    pub(crate) fn max_read_request_bytes(&self) -> Option<u32> {
+        let code = self.word(0x08)? >> 12 & 7;
+        (code <= 5).then(|| 128 << code)
+    }
+
+    /// States of rest that are enabled (Link Control, bits 1:0).
+    pub(crate) fn aspm(&self) -> Option<Aspm> {
+        let control = self.word(0x10)?;
+        Some(Aspm { l0s: control & 1 != 0, l1: control & 2 != 0 })
     }
 
     /// Target link speed (Link Control 2, bits 3:0) as a generation; version 1
@@ -134,7 +155,8 @@ mod tests {
             });
             let config = Config::new(bytes.take(length).collect());
             let _ = (config.port_kind(), config.max_payload_bytes(), config.target_generation());
-            let _ = (config.slot_present(), config.link_active());
+            let _ = (config.slot_present(), config.link_active(), config.aspm());
+            let _ = (config.able_payload_bytes(), config.max_read_request_bytes());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Fact, Link, LinkEnd, LinkState};
+use iodyno_model::{Aspm, Fact, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 
 use super::address::chain;
 use super::config::{CONFIG_BYTES, Config, PortKind};
@@ -76,7 +76,8 @@ impl<'s> LinkBook<'s> {
             let found = self.slots.iter().find(|(address, _)| address == place);
             found.map(|(_, name)| name.clone())
         });
-        Link { port: end(source, port), device: end(source, device), current, slot }
+        let aspm = read::or_else(register(device.2, Config::aspm), || aspm(source, device.1));
+        Link { port: end(source, port), device: end(source, device), current, slot, aspm }
     }
 
     /// All links, by the address of their device end.
@@ -108,25 +109,41 @@ pub(crate) fn register<T>(
 }
 
 fn end(source: &dyn Source, (address, path, config): End<'_>) -> LinkEnd {
-    let uncorrectable =
-        ["aer_dev_nonfatal", "aer_dev_fatal"].map(|file| errors(source, &format!("{path}/{file}")));
+    let mut errors = Vec::new();
+    let mut total = |severity, file| {
+        let counted = counted(source, &format!("{path}/{file}"), severity);
+        counted.map(|(total, kinds)| {
+            errors.extend(kinds);
+            total
+        })
+    };
+    let correctable = total(PcieSeverity::Correctable, "aer_dev_correctable");
+    let nonfatal = total(PcieSeverity::Nonfatal, "aer_dev_nonfatal");
+    let fatal = total(PcieSeverity::Fatal, "aer_dev_fatal");
     LinkEnd {
         address: address.into(),
         max_generation: generation(source, &format!("{path}/max_link_speed")),
         max_width: width(source, &format!("{path}/max_link_width")),
         target_generation: register(config, Config::target_generation),
         max_payload_bytes: register(config, Config::max_payload_bytes),
-        correctable_errors: errors(source, &format!("{path}/aer_dev_correctable")),
-        uncorrectable_errors: match uncorrectable {
-            [Fact::Read(nonfatal), Fact::Read(fatal)] => Fact::Read(nonfatal.saturating_add(fatal)),
-            [nonfatal, fatal] => {
-                if nonfatal.get().is_none() {
-                    nonfatal
-                } else {
-                    fatal
-                }
-            }
+        able_payload_bytes: register(config, Config::able_payload_bytes),
+        max_read_request_bytes: register(config, Config::max_read_request_bytes),
+        correctable_errors: correctable,
+        uncorrectable_errors: match (nonfatal, fatal) {
+            (Fact::Read(nonfatal), Fact::Read(fatal)) => Fact::Read(nonfatal.saturating_add(fatal)),
+            (Fact::Read(_), fatal) => fatal,
+            (nonfatal, _) => nonfatal,
         },
+        errors,
+    }
+}
+
+/// What everybody may read of it: a state that the link does not know has no file.
+fn aspm(source: &dyn Source, path: &str) -> Fact<Aspm> {
+    let enabled = |file| read::number::<u8>(source, &format!("{path}/link/{file}")).value();
+    match (enabled("l0s_aspm"), enabled("l1_aspm")) {
+        (None, None) => Fact::Absent,
+        (l0s, l1) => Fact::Read(Aspm { l0s: l0s == Some(1), l1: l1 == Some(1) }),
     }
 }
 
@@ -169,15 +186,24 @@ fn width(source: &dyn Source, path: &str) -> Fact<u8> {
     }
 }
 
-/// The total of an `aer_dev_*` file: its `TOTAL_…` line.
-fn errors(source: &dyn Source, path: &str) -> Fact<u64> {
+/// An `aer_dev_*` file: its `TOTAL_…` line, and the kinds that occurred.
+fn counted(source: &dyn Source, path: &str, severity: PcieSeverity) -> Fact<(u64, Vec<PcieError>)> {
     let text = match read::whole(source, path) {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };
-    let total = text.lines().rev().find_map(|line| {
-        let (name, count) = line.trim().rsplit_once(' ')?;
-        name.starts_with("TOTAL").then(|| count.parse().ok()).flatten()
-    });
-    total.map_or_else(|| Fact::Unreadable("no total of errors".into()), Fact::Read)
+    let (mut total, mut kinds) = (None, Vec::new());
+    for line in text.lines() {
+        let Some((kind, count)) = line.trim().rsplit_once(' ') else { continue };
+        let Ok(count) = count.parse() else { continue };
+        if kind.starts_with("TOTAL") {
+            total = Some(count);
+        } else if count > 0 {
+            kinds.push(PcieError { severity, kind: read::clean(kind), count });
+        }
+    }
+    total.map_or_else(
+        || Fact::Unreadable("no total of errors".into()),
+        |total| Fact::Read((total, kinds)),
+    )
 }

@@ -5,7 +5,7 @@ mod config;
 mod function;
 mod links;
 
-pub(crate) use address::chain;
+pub(crate) use address::{chain, domain_owner};
 pub(crate) use config::Config;
 pub(crate) use function::{Function, functions};
 pub(crate) use links::{LinkBook, config, register};

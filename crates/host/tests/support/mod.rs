@@ -157,6 +157,9 @@ impl<S: Source> Source for Watched<S> {
         self.commands.lock().unwrap().push(command.path(controller));
         self.source.admin(controller, command)
     }
+    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        self.source.mapped_table(name, number)
+    }
     fn taken_ns(&self) -> i64 {
         self.source.taken_ns()
     }

@@ -13,6 +13,8 @@ use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
 use crate::facts::Question;
 
+/// So few I/Os outstanding are waited for one by one.
+const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
 const NO_GAIN: f64 = 1.01;
 /// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
@@ -189,6 +191,11 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
     if let Some(suspect) = confirmed {
+        // One by one, I/Os also wait for the interrupt that ends them.
+        let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
+        if suspect.limiter == Limiter::Depth && few && is_possible(Experiment::Polling) {
+            return Answer::Experiment(Experiment::Polling);
+        }
         return named(scene, suspect.limiter);
     }
     let open: Vec<(Limiter, Experiment)> = suspects

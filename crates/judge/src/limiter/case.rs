@@ -274,9 +274,10 @@ fn host_of<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Host> {
 
 fn layer_name(kind: &BlockKind) -> String {
     match kind {
-        BlockKind::Md { level, .. } => level.clone(),
-        BlockKind::DeviceMapper { owner, .. } => {
-            owner.clone().unwrap_or_else(|| "device mapper".into())
+        BlockKind::Md(array) => array.level.clone(),
+        BlockKind::DeviceMapper(mapped) => {
+            let owner = mapped.owner.clone().unwrap_or_else(|| "device mapper".into());
+            if mapped.stripes().is_some() { "striped".into() } else { owner }
         }
         _ => "a layer".into(),
     }

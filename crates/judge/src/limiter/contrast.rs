@@ -34,6 +34,8 @@ pub enum Change {
     Layer(String, usize),
     /// Other CPUs.
     Cpus,
+    /// Completions polled for.
+    Polling,
     /// Nothing: the same at a later time.
     Again,
 }
@@ -107,6 +109,7 @@ impl<'a> Contrast<'a> {
             Change::Layer(layer, _) if self.other.layer.is_some() => format!("through {layer}"),
             Change::Layer(..) => "one drive alone".into(),
             Change::Cpus => "other CPUs".into(),
+            Change::Polling => "completions polled for".into(),
             Change::Again => "once more at the end".into(),
         }
     }
@@ -196,8 +199,12 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
     if apart && a.jobs == b.jobs {
         changes.push(Change::Cpus);
     }
-    if changes.is_empty() && b.of_run().name == Experiment::OnceMore.name() {
+    // What no workload tells the name of the experiment does.
+    let named = |experiment: Experiment| b.of_run().name == experiment.name();
+    if changes.is_empty() && named(Experiment::OnceMore) {
         changes.push(Change::Again);
+    } else if named(Experiment::Polling) {
+        changes.push(Change::Polling);
     }
     Some(changes)
 }

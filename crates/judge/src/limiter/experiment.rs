@@ -19,6 +19,8 @@ pub enum Experiment {
     WrittenBlocks,
     /// The same blocks, written in sequence before.
     SequentialFill,
+    /// Completions polled for, instead of awaited as interrupts.
+    Polling,
     /// The same at the end once more: warm against cool.
     OnceMore,
     /// The device alone, without what lies above it.
@@ -33,7 +35,7 @@ pub enum Experiment {
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::TwiceTheDepth,
         Self::TwiceTheJobs,
         Self::HalfTheDrives,
@@ -42,6 +44,7 @@ impl Experiment {
         Self::UnwrittenBlocks,
         Self::WrittenBlocks,
         Self::SequentialFill,
+        Self::Polling,
         Self::OnceMore,
         Self::OneDriveAlone,
         Self::MembersAtOnce,
@@ -60,6 +63,7 @@ impl Experiment {
             Self::UnwrittenBlocks => "unwritten-blocks",
             Self::WrittenBlocks => "written-blocks",
             Self::SequentialFill => "sequential-fill",
+            Self::Polling => "polling",
             Self::OnceMore => "once-more",
             Self::OneDriveAlone => "one-drive-alone",
             Self::MembersAtOnce => "members-at-once",
@@ -79,6 +83,7 @@ impl Experiment {
             Self::UnwrittenBlocks => "read blocks that were never written",
             Self::WrittenBlocks => "write all blocks, then read them",
             Self::SequentialFill => "fill the drive in sequence, then measure again",
+            Self::Polling => "poll for completions instead of waiting for interrupts (hipri)",
             Self::OnceMore => "measure the same once more, now that it is warm",
             Self::OneDriveAlone => "measure one drive alone",
             Self::MembersAtOnce => "measure all drives at once without the layer",

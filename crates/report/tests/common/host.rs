@@ -22,6 +22,7 @@ fn end(address: &str, generation: u8, width: u8) -> LinkEnd {
         max_payload_bytes: read(256u32),
         correctable_errors: read(0u64),
         uncorrectable_errors: read(0u64),
+        ..LinkEnd::default()
     }
 }
 
@@ -56,6 +57,7 @@ fn drive(n: u32, model: &str, serial: &str, used_share: f64) -> Drive {
             supports_trim: true,
             unallocated_bytes: 0,
             multi_port: false,
+            ..IdentifyController::default()
         }),
         health: read(HealthLog {
             critical_warning: 0,
@@ -95,7 +97,9 @@ fn drive(n: u32, model: &str, serial: &str, used_share: f64) -> Drive {
                 ],
                 format_in_use: 0,
             }),
+            ..Namespace::default()
         }],
+        ..Drive::default()
     }
 }
 
@@ -120,6 +124,7 @@ pub(super) fn block(
             logical_block_bytes: read(512u32),
             ..Queue::default()
         },
+        ..BlockDevice::default()
     }
 }
 
@@ -138,6 +143,7 @@ pub(crate) fn host() -> Host {
         device: end(&format!("0000:4{n}:00.0"), 4, 4),
         current: read(LinkState { generation, width }),
         slot: Some(format!("{n}")),
+        ..Link::default()
     };
     Host {
         taken_ns: START_NS,
@@ -161,6 +167,7 @@ pub(crate) fn host() -> Host {
             release: text("6.1.0-26-amd64"),
             command_line: text("BOOT_IMAGE=/vmlinuz root=/dev/md0 ro quiet"),
             distribution: text("Debian GNU/Linux 12 (bookworm)"),
+            ..Kernel::default()
         },
         page_bytes: read(4096u32),
         limits: Limits::default(),
@@ -179,8 +186,7 @@ pub(crate) fn host() -> Host {
             name: text("MegaRAID 9560-8i 4GB"),
             driver: text("megaraid_sas"),
             firmware: text("52.26.0-5014"),
-            links: Vec::new(),
-            blocks: Vec::new(),
+            ..StorageCard::default()
         }],
         drives: vec![
             drive(0, samsung, "S64HNE0R500123", 0.93),
@@ -204,7 +210,11 @@ pub(crate) fn host() -> Host {
             block("nvme1n1p2", BlockKind::Partition, &["nvme1n1"], vec![Use::HeldBy("md0".into())]),
             block(
                 "md0",
-                BlockKind::Md { level: "raid1".into(), chunk_bytes: None, degraded: Some(0) },
+                BlockKind::Md(Box::new(MdArray {
+                    level: "raid1".into(),
+                    degraded: Some(0),
+                    ..MdArray::default()
+                })),
                 &["nvme0n1p2", "nvme1n1p2"],
                 vec![mounted("/", "ext4")],
             ),
@@ -212,12 +222,16 @@ pub(crate) fn host() -> Host {
             block("nvme3n1", BlockKind::Nvme, &[], vec![Use::HeldBy("dm-0".into())]),
             block(
                 "dm-0",
-                BlockKind::DeviceMapper { name: "vg0-data".into(), owner: Some("LVM".into()) },
+                BlockKind::DeviceMapper(MappedDevice {
+                    name: "vg0-data".into(),
+                    owner: Some("LVM".into()),
+                    ..MappedDevice::default()
+                }),
                 &["nvme3n1"],
                 vec![mounted("/srv/data", "xfs")],
             ),
         ],
-        disk_stats: Vec::new(),
+        ..Host::default()
     }
 }
 
@@ -236,31 +250,18 @@ pub(crate) fn without_facts(mut host: Host) -> Host {
             .iter()
             .map(|namespace| Namespace {
                 name: namespace.name.clone(),
-                nsid: Fact::Absent,
-                wwid: Fact::Absent,
-                size: Fact::Absent,
-                logical_block_bytes: Fact::Absent,
                 identify: Fact::NeedsRoot,
+                ..Namespace::default()
             })
             .collect();
         *drive = Drive {
             name: drive.name.clone(),
-            model: Fact::Absent,
             serial: Fact::NeedsRoot,
-            firmware: Fact::Absent,
-            state: Fact::Absent,
-            transport: Fact::Absent,
-            subsystem_nqn: Fact::Absent,
-            address: Fact::Absent,
             links: drive.links.clone(),
-            numa_node: Fact::Absent,
-            local_cpus: Fact::Absent,
-            capacity: Fact::Absent,
-            virtual_disk: None,
-            temperature: Fact::Absent,
             identify: Fact::NeedsRoot,
             health: Fact::NeedsRoot,
             namespaces: names,
+            ..Drive::default()
         };
     }
     for link in &mut host.links {

@@ -1,8 +1,8 @@
 //! Runs, hosts and measurements to be stored.
 
 use iodyno_model::{
-    Conditions, Cpus, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host,
-    Kernel, Limits, Measurement, Origin, Run, RunState, Skipped, System, Workload,
+    Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host,
+    Measurement, Origin, Run, RunState, Skipped, Workload,
 };
 
 pub(crate) fn run(name: &str, started_ns: i64) -> Run {
@@ -31,20 +31,9 @@ pub(crate) fn host(taken_ns: i64) -> Host {
     Host {
         taken_ns,
         hostname: Fact::Read("rack7".into()),
-        system: System::default(),
-        cpus: Cpus::default(),
         memory: Fact::NeedsRoot,
-        kernel: Kernel::default(),
         page_bytes: Fact::Read(4096),
-        limits: Limits::default(),
-        drivers: Vec::new(),
-        cards: Vec::new(),
-        drives: Vec::new(),
-        links: Vec::new(),
-        nvme_functions: Vec::new(),
-        slots: Vec::new(),
-        blocks: Vec::new(),
-        disk_stats: Vec::new(),
+        ..Host::default()
     }
 }
 

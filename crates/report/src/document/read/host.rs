@@ -1,7 +1,7 @@
 //! The machine read back, as far as a document holds it.
 
 use iodyno_model as model;
-use iodyno_model::{BlockKind, Bytes, Fact, Mount, Queue, Use};
+use iodyno_model::{BlockKind, Bytes, Fact, MappedDevice, MdArray, Mount, Queue, Use};
 
 use super::{DocumentError, time_ns};
 use crate::document::drive::{Drive, Health, Namespace};
@@ -41,6 +41,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
             release: unknown.fact("kernel", &of.kernel),
             command_line: unknown.fact("kernel_command_line", &of.kernel_command_line),
             distribution: unknown.fact("distribution", &of.distribution),
+            ..model::Kernel::default()
         },
         page_bytes: unknown.fact("page_bytes", &of.page_bytes),
         limits: model::Limits {
@@ -55,7 +56,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         nvme_functions: of.nvme_functions.iter().map(nvme_function).collect(),
         slots: of.slots.iter().map(slot).collect(),
         blocks: of.blocks.iter().map(block).collect(),
-        disk_stats: Vec::new(),
+        ..model::Host::default()
     })
 }
 
@@ -81,6 +82,7 @@ fn card(of: &Card) -> model::StorageCard {
         firmware: of.unknown.fact("firmware", &of.firmware),
         links: of.links.clone(),
         blocks: of.blocks.clone(),
+        ..model::StorageCard::default()
     }
 }
 
@@ -128,6 +130,7 @@ fn drive(of: &Drive) -> model::Drive {
         identify: not_held(version),
         health: unknown.fact("health", &of.health.as_ref().and_then(health)),
         namespaces: of.namespaces.iter().map(namespace).collect(),
+        ..model::Drive::default()
     }
 }
 
@@ -177,6 +180,7 @@ fn namespace(of: &Namespace) -> model::Namespace {
         size: unknown.fact("size_bytes", &of.size_bytes).map(Bytes),
         logical_block_bytes: unknown.fact("logical_block_bytes", &of.logical_block_bytes),
         identify: not_held(unknown.fact("lba_format", &of.lba_format)),
+        ..model::Namespace::default()
     }
 }
 
@@ -190,6 +194,7 @@ fn link(of: &Link) -> model::Link {
         device: link_end(&of.device),
         current: of.unknown.fact("in_use", &of.in_use.as_ref().map(state)),
         slot: of.slot.clone(),
+        ..model::Link::default()
     }
 }
 
@@ -203,6 +208,7 @@ fn link_end(of: &LinkEnd) -> model::LinkEnd {
         max_payload_bytes: unknown.fact("max_payload_bytes", &of.max_payload_bytes),
         correctable_errors: unknown.fact("correctable_errors", &of.correctable_errors),
         uncorrectable_errors: unknown.fact("uncorrectable_errors", &of.uncorrectable_errors),
+        ..model::LinkEnd::default()
     }
 }
 
@@ -228,6 +234,7 @@ fn block(of: &Block) -> model::BlockDevice {
             hardware_queues: known(&of.hardware_queues),
             ..Queue::default()
         },
+        ..model::BlockDevice::default()
     }
 }
 
@@ -242,12 +249,13 @@ fn kind(words: &str) -> BlockKind {
         "zram" => BlockKind::Zram,
         _ => match words.split_once(' ') {
             Some(("md", level)) => {
-                BlockKind::Md { level: level.into(), chunk_bytes: None, degraded: None }
+                BlockKind::Md(Box::new(MdArray { level: level.into(), ..MdArray::default() }))
             }
-            Some(("dm", name)) => BlockKind::DeviceMapper { name: name.into(), owner: None },
-            Some((owner, name)) => {
-                BlockKind::DeviceMapper { name: name.into(), owner: Some(owner.into()) }
-            }
+            Some((owner, name)) => BlockKind::DeviceMapper(MappedDevice {
+                name: name.into(),
+                owner: (owner != "dm").then(|| owner.into()),
+                ..MappedDevice::default()
+            }),
             None => BlockKind::Other,
         },
     }

@@ -1,0 +1,100 @@
+//! Device-mapper devices and their tables.
+
+#[allow(unsafe_code)] // one ioctl, which the standard library does not offer
+pub(crate) mod ioctl;
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{BlockKind, Fact, MappedDevice, MappedPlace, MappedSegment};
+
+use crate::block::{Block, SECTOR_BYTES};
+use crate::read;
+use crate::source::Source;
+
+/// The device whose folder in sysfs is at `real`. What it lies on is named by
+/// number (`259:3`) until [`name_places`].
+pub(crate) fn read(
+    source: &dyn Source,
+    real: &str,
+    kernel_name: &str,
+    number: (u32, u32),
+) -> MappedDevice {
+    let uuid = read::text(source, &format!("{real}/dm/uuid")).value();
+    MappedDevice {
+        name: read::text(source, &format!("{real}/dm/name")).value().unwrap_or_default(),
+        owner: uuid.and_then(|uuid| Some(uuid.split_once('-')?.0.to_owned())),
+        table: match source.mapped_table(kernel_name, number) {
+            Ok(text) => {
+                let segments = text.lines().map(segment).collect::<Option<Vec<_>>>();
+                segments.map_or_else(
+                    || Fact::Unreadable("a table that makes no sense".into()),
+                    Fact::Read,
+                )
+            }
+            Err(error) => read::unknown(&error),
+        },
+    }
+}
+
+/// `0 1048576 striped 2 512 259:3 2048 259:1 2048`: start, length, target;
+/// `linear` has a place, `striped` their number, its chunk and as many
+/// places; all in sectors (kernel documentation, admin-guide/device-mapper).
+fn segment(line: &str) -> Option<MappedSegment> {
+    let mut words = line.split_ascii_whitespace();
+    let mut sectors = || Some(words.next()?.parse::<u64>().ok()?.saturating_mul(SECTOR_BYTES));
+    let (start_bytes, length_bytes) = (sectors()?, sectors()?);
+    let target = read::clean(words.next()?);
+    let arguments: Vec<&str> = words.collect();
+    let (chunk_bytes, places) = match (target.as_str(), arguments.as_slice()) {
+        ("linear", places) => (None, places),
+        ("striped", [_, chunk, places @ ..]) => {
+            (Some(chunk.parse::<u64>().ok()?.saturating_mul(SECTOR_BYTES)), places)
+        }
+        _ => (None, [].as_slice()),
+    };
+    let place = |pair: &[&str]| {
+        let start: u64 = pair.get(1)?.parse().ok()?;
+        let start_bytes = start.saturating_mul(SECTOR_BYTES);
+        Some(MappedPlace { device: read::clean(pair.first()?), start_bytes })
+    };
+    let places = places.chunks(2).map(place).collect::<Option<Vec<_>>>()?;
+    Some(MappedSegment { start_bytes, length_bytes, target, chunk_bytes, places })
+}
+
+/// Names what tables give by number.
+pub(crate) fn name_places(blocks: &mut [Block]) {
+    let names: BTreeMap<String, String> = blocks
+        .iter()
+        .map(|block| &block.device)
+        .map(|device| (format!("{}:{}", device.major, device.minor), device.name.clone()))
+        .collect();
+    for block in blocks {
+        let BlockKind::DeviceMapper(mapped) = &mut block.device.kind else { continue };
+        let Fact::Read(segments) = &mut mapped.table else { continue };
+        for place in segments.iter_mut().flat_map(|segment| &mut segment.places) {
+            if let Some(name) = names.get(&place.device) {
+                place.device.clone_from(name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_understood_or_refused() {
+        let striped = segment("0 1048576 striped 2 512 259:3 2048 259:1 4096").unwrap();
+        assert_eq!((striped.length_bytes, striped.chunk_bytes), (512 << 20, Some(256 << 10)));
+        let places: Vec<_> =
+            striped.places.iter().map(|place| (place.device.as_str(), place.start_bytes)).collect();
+        assert_eq!(places, [("259:3", 1 << 20), ("259:1", 2 << 20)]);
+        let linear = segment("2048 8 linear 8:16 0").unwrap();
+        assert_eq!((linear.start_bytes, linear.places.len()), (1 << 20, 1));
+        assert_eq!(segment("0 8 crypt").unwrap().target, "crypt");
+        for garbage in ["", "0", "0 8", "a b linear 8:0 0", "0 8 linear 8:0", "0 8 striped 2 x"] {
+            assert_eq!(segment(garbage), None, "{garbage}");
+        }
+    }
+}

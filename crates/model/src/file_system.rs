@@ -1,0 +1,19 @@
+//! File systems on block devices.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Fact;
+
+/// A mounted file system, as its superblock or its mount options describe it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Type, `ext4`.
+    pub kind: String,
+    /// Block, bytes; root only.
+    pub block_bytes: Fact<u32>,
+    /// Stripe unit (xfs `su`, ext4 `stride`), bytes; absent: made without.
+    pub stripe_unit_bytes: Fact<u64>,
+    /// Stripe width: the unit on each data disk once (xfs `sw`, ext4
+    /// `stripe_width`), bytes; absent: made without.
+    pub stripe_width_bytes: Fact<u64>,
+}
