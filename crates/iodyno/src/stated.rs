@@ -141,7 +141,7 @@ fn add_drive(host: &mut Host, name: String, stated: &Stated, claims: &ClaimBook)
         return;
     }
     let own_link = stated.link.map(|state| {
-        let address = format!("link of {name}");
+        let address = name.clone();
         host.links.push(link(&address, state));
         address
     });

@@ -5,7 +5,7 @@ use iodyno_model::{FillOrder, Metric, WrittenState, format_duration_ns};
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
-use super::held_back::{SATURATED, other_io, saturated, throttled};
+use super::held_back::{other_io, saturated, throttled};
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling, sheet_rate};
 use crate::claims::ClaimBook;
@@ -25,10 +25,16 @@ const LAYER_FINE: f64 = 0.90;
 const QUEUED: f64 = 5.0;
 /// A flash drive answers one read within this, ns, where its sheet states nothing.
 const FLASH_LATENCY_NS: f64 = 200_000.0;
+/// A submitting thread below this share of a CPU waits for the device, not for the CPU.
+const BUSY: f64 = 0.80;
 /// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
 /// Another case on the same CPUs that was so much faster shows that they had time.
 const MUCH_FASTER: f64 = 1.4;
+/// The same of I/Os in another direction, which cost about as much.
+const FAR_FASTER: f64 = 3.0;
+/// Others' I/O is what limits from this share of our own on.
+const OTHERS: f64 = 0.25;
 /// Behind a card a drive that gives less than this share of its claim is held back.
 const FAR_BELOW_CLAIM: f64 = 0.5;
 
@@ -148,8 +154,12 @@ impl<'a> Scene<'a, '_> {
     }
 
     fn other_users(&self) -> Option<Suspect> {
-        let why = other_io(self.case.of_run())??;
-        Some(Suspect::confirmed(Limiter::OtherUsers, why))
+        let of = self.case.of_run();
+        let why = other_io(of)??;
+        let own = of.total.first()?;
+        let much = of.conditions.other_iops? > OTHERS * own.iops?.value
+            || of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
+        much.then(|| Suspect::confirmed(Limiter::OtherUsers, why))
     }
 
     fn link(&self) -> Option<Suspect> {
@@ -159,7 +169,7 @@ impl<'a> Scene<'a, '_> {
             Some((Effect::Same, contrast)) => {
                 return suspect(format!("{}: {}", contrast.title(), contrast.outcome()));
             }
-            Some((Effect::Grew | Effect::Fell, contrast)) if self.reaches(Bound::Link) => {
+            Some((Effect::Grew, contrast)) if self.reaches(Bound::Link) => {
                 let why = format!("{}: {}", contrast.title(), contrast.outcome());
                 let reached = self.ceiling(Bound::Link).map(|ceiling| self.against(ceiling));
                 return Some(Suspect::confirmed(
@@ -203,6 +213,7 @@ impl<'a> Scene<'a, '_> {
             return None;
         }
         let mut scales: Option<Suspect> = None;
+        let mut loses = false;
         for contrast in self.contrasts {
             let Change::Drives(ours, theirs) = contrast.change else { continue };
             if theirs >= ours {
@@ -216,10 +227,13 @@ impl<'a> Scene<'a, '_> {
             }
             if contrast.ratio.value <= share * 1.1 {
                 scales = Some(Suspect::cleared(Limiter::Shared, outcome));
-            } else if !self.case.cards().is_empty() {
-                // Some is lost: to the card, which is weighed itself.
-                return None;
+            } else {
+                loses = true;
             }
+        }
+        if loses && !self.case.cards().is_empty() {
+            // Some is lost: to the card, which is weighed itself.
+            return None;
         }
         scales.or(Some(Suspect::open(Limiter::Shared, Experiment::HalfTheDrives)))
     }
@@ -251,6 +265,9 @@ impl<'a> Scene<'a, '_> {
         let (deeper, jobs) = (self.deeper(), self.more_jobs());
         let busiest = case.of_run().cpu.map(|cpu| cpu.busiest_thread);
         let share = busiest.map(|share| format!("the busiest thread used {}", percent(share)));
+        if let (Some(share), Some(false)) = (&share, busiest.map(|share| share >= BUSY)) {
+            return cleared(format!("{share} of a CPU"));
+        }
         if let Some((Effect::Grew, contrast)) = jobs {
             // As many I/Os outstanding in fewer threads did not do it.
             let threads = deeper.is_some_and(|(effect, deeper)| {
@@ -261,9 +278,6 @@ impl<'a> Scene<'a, '_> {
                 let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
                 return Some(Suspect::confirmed(Limiter::Cpu, why));
             }
-        }
-        if let (Some(share), Some(false)) = (&share, busiest.map(|share| share >= SATURATED)) {
-            return cleared(format!("{share} of a CPU"));
         }
         if let Some((Effect::Same | Effect::Fell, contrast)) = jobs {
             if self.all_cpus_busy() {
@@ -293,11 +307,15 @@ impl<'a> Scene<'a, '_> {
         let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
         self.others.iter().find(|other| {
             other.of_run().workload.bs == Some(bs)
-                && other.of_run().workload.rw == ours.of_run().workload.rw
                 && other.metric == ours.metric
                 && other.depth <= ours.depth
                 && other.jobs <= ours.jobs
-                && other.rate.value >= MUCH_FASTER * ours.rate.value
+                && other.rate.value
+                    >= ours.rate.value
+                        * match other.of_run().workload.rw == ours.of_run().workload.rw {
+                            true => MUCH_FASTER,
+                            false => FAR_FASTER,
+                        }
         })
     }
 
@@ -376,7 +394,10 @@ impl<'a> Scene<'a, '_> {
             if case.blocks == WrittenState::Unwritten {
                 return Some(Suspect::open(Limiter::Drive, Experiment::WrittenBlocks));
             }
-            return Some(Suspect::confirmed(Limiter::Drive, self.against(ceiling)));
+            let share = percent(case.rate.value / ceiling.value);
+            let stated = figure(case.metric, ceiling.value);
+            let why = format!("{share} of the {stated} of {}", ceiling.what);
+            return Some(Suspect::confirmed(Limiter::Drive, why));
         }
         if case.blocks == WrittenState::Unwritten {
             let why = "nothing is read from its flash";

@@ -212,9 +212,7 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     let others: Vec<String> = suspects
         .iter()
         .filter_map(|suspect| match (&suspect.standing, suspect.limiter) {
-            (Standing::Cleared(why), limiter) => {
-                Some(format!("not {} ({why})", limiter.title(case)))
-            }
+            (Standing::Cleared(why), limiter) => Some(format!("not {} ({why})", limiter.short())),
             _ => None,
         })
         .collect();
