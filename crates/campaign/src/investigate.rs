@@ -18,7 +18,7 @@ const ASKED: &str = "asked";
 const MEASUREMENTS: u64 = 10;
 /// Each takes between these, ns.
 const SHORTEST_NS: u64 = 1_000_000_000;
-const LONGEST_NS: u64 = 5_000_000_000;
+const LONGEST_NS: u64 = 30_000_000_000;
 /// Width of an interval that suffices: effects below 5 % are none.
 const PRECISION: f64 = 0.015;
 /// Larger blocks than this are of no interest, bytes.

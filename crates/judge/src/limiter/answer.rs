@@ -165,7 +165,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
     let notes = words::notes(&scene, &judged);
     let sentence = words::sentence(&scene, &answer, &suspects, &judged);
-    let advice = words::advice(&case, &answer);
+    let advice = words::advice(&scene, &answer);
     Some(Explanation {
         validity: judged.validity,
         reasons: judged.reasons,

@@ -8,6 +8,8 @@ use super::experiment::Experiment;
 /// A rate that moves by less than this is the same: twice the precision that
 /// is asked for, and what runs differ by from one day to the next.
 const SAME: f64 = 0.05;
+/// Where the intervals leave more than this open, nothing is known to be the same.
+const LEFT_OPEN: f64 = 0.15;
 /// What a figure of unknown spread may be off by.
 const UNKNOWN_SPREAD: f64 = 0.02;
 
@@ -86,7 +88,7 @@ impl<'a> Contrast<'a> {
             Effect::Grew
         } else if value < 1.0 - SAME && high < 1.0 {
             Effect::Fell
-        } else if (value - 1.0).abs() <= SAME {
+        } else if (value - 1.0).abs() <= SAME && low >= 1.0 - LEFT_OPEN && high <= 1.0 + LEFT_OPEN {
             Effect::Same
         } else {
             Effect::Unclear

@@ -18,6 +18,9 @@ mod suspect;
 mod weigh;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
 pub(crate) use case::devices;
 pub use case::{Case, figure, range};

@@ -7,7 +7,7 @@ use iodyno_model::{
 
 use super::answer::{Answer, Next};
 use super::case::{Case, figure, range};
-use super::contrast::{Change, Effect};
+use super::contrast::{Change, Contrast, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use crate::ceiling::Bound;
@@ -52,11 +52,15 @@ pub(super) fn sentence(
     parts.join(" ")
 }
 
-pub(super) fn advice(case: &Case<'_>, answer: &Answer) -> String {
+pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
     match answer {
-        Answer::Named { limiter, .. } => limiter.advice(case).to_owned(),
+        Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
         Answer::Undecided { experiments, .. } => {
+            if !unclear(scene).is_empty() {
+                return "Measure again while the machine is quiet, or for longer (--time 5m)."
+                    .into();
+            }
             let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
             if what.is_empty() {
                 String::new()
@@ -220,7 +224,24 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
         text.push_str(&format!("; it is {}", others.join(", ")));
     }
     text.push('.');
+    let unclear = unclear(scene);
+    if !unclear.is_empty() {
+        text.push_str(&format!(" The rates vary too much to tell: {}.", unclear.join("; ")));
+    }
     text
+}
+
+/// More depth and more jobs that were tried, and whose intervals leave all open.
+fn unclear(scene: &Scene<'_, '_>) -> Vec<String> {
+    let tried = scene.contrasts.iter().filter(|contrast| {
+        matches!(contrast.change, Change::Depth(..) | Change::Jobs(..))
+            && contrast.effect() == Effect::Unclear
+    });
+    let text = |contrast: &Contrast<'_>| {
+        let (low, high) = (contrast.ratio.low(), contrast.ratio.high());
+        format!("{} x{:.2} ({low:.2} to {high:.2})", contrast.title(), contrast.ratio.value)
+    };
+    tried.map(text).collect()
 }
 
 /// What a layer makes of its members.
