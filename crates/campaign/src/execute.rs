@@ -10,7 +10,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Run, RunState, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Permission, Target};
+use iodyno_target::{Permission, Target, unused_allowances};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -174,7 +174,7 @@ pub fn carry_out(
     // A job that was refused is no run: a mistyped word is not the last one.
     if result.is_err()
         && !touched
-        && plan.script.is_some()
+        && (plan.script.is_some() || plan.investigates)
         && tools.store.load(&run.id)?.measurements.is_empty()
     {
         tools.store.remove(&run.id)?;
@@ -224,7 +224,8 @@ impl Campaign<'_, '_> {
 
         let idle = self.without_busy(targets);
         let mut scratches = Scratches::default();
-        let mut cleared = Vec::new();
+        let mut cleared: Vec<(&Target, Held)> = Vec::new();
+        let mut refused = None;
         for target in idle {
             if self.is_interrupted() {
                 break;
@@ -246,10 +247,23 @@ impl Campaign<'_, '_> {
             match result {
                 Ok(held) => cleared.push((target, held)),
                 Err(CampaignError::Interrupted) => break,
+                // A question is of all its targets or of none.
+                Err(error) if self.plan.investigates => {
+                    refused = Some(error);
+                    break;
+                }
                 Err(error) => {
                     self.skip(target.name(), None, &error.to_string(), &error.next_step())
                 }
             }
+        }
+        let written = cleared.iter().filter_map(|(_, held)| held.access().write());
+        let unused = unused_allowances(&self.options.permission, written);
+        let unused = unused.first().cloned().map(CampaignError::UnusedAllowance);
+        if let Some(error) = refused.or(unused) {
+            drop(cleared);
+            scratches.remove(self.tools, &self.run_id)?;
+            return Err(error);
         }
         let mut bench: Vec<Ready<'_>> = cleared
             .iter()

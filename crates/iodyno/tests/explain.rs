@@ -176,6 +176,29 @@ fn a_target_is_measured_and_kept() {
 }
 
 #[test]
+fn what_is_named_for_writing_is_written() {
+    let world = World::new();
+    let target = world.sparse("target", 1 << 30);
+    let target = target.to_str().unwrap();
+    let asked =
+        ["explain", target, "rw=randwrite", "bs=4k", "iodepth=8", "--generator", "simulated"];
+    let refused = world.run(&asked);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
+    let none: Value = serde_json::from_slice(&world.run(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!(none["runs"], serde_json::json!([]), "what was refused is no run");
+    let mut allowed = asked.to_vec();
+    allowed.extend(["--allow-write", target]);
+    let output = world.run(&allowed);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("were written"), "{}", text(&output.stdout));
+    let mut mistyped = asked.to_vec();
+    mistyped[2] = "rw=randread";
+    mistyped.extend(["--allow-write", "SERIAL"]);
+    status(&world.run(&mistyped), 2);
+}
+
+#[test]
 fn what_is_stated_is_imported_and_marked() {
     let world = World::new();
     let file = study("p5600.csv");
@@ -205,7 +228,6 @@ fn mistakes_say_what_to_do() {
     fails(&["explain", "--link", "gen9x4", "x.txt"], "gen4x4");
     fails(&["explain", "--blocks", "new", "x.txt"], "written-seq");
     fails(&["explain", "no-such-thing/at-all"], "no file or folder");
-    fails(&["explain", target, "rw=randwrite", "bs=4k"], "--allow-write");
     let table = world.path("empty.csv");
     std::fs::write(&table, "rw,bs,iops\nread,4k,fast\n").unwrap();
     fails(&["explain", table.to_str().unwrap()], "number");

@@ -12,6 +12,7 @@
 mod answer;
 mod case;
 mod contrast;
+mod drive;
 mod experiment;
 mod held_back;
 mod suspect;

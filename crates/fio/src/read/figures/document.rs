@@ -10,6 +10,12 @@ use super::Raw;
 /// What its first line says.
 const FORMAT: &str = "iodyno.figures/1";
 
+/// Where and what is wrong with a file.
+pub(super) struct Wrong {
+    pub(super) line: Option<usize>,
+    pub(super) what: String,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -25,8 +31,7 @@ struct File {
 
 /// Its rows, each with what is stated for all; `None` where `text` is no such
 /// file, else where and what is wrong with it.
-#[allow(clippy::type_complexity, reason = "a line and what is wrong in it")]
-pub(super) fn read(text: &str) -> Option<Result<Vec<Raw>, (Option<usize>, String)>> {
+pub(super) fn read(text: &str) -> Option<Result<Vec<Raw>, Wrong>> {
     if !text.contains(FORMAT) {
         return None;
     }
@@ -35,12 +40,12 @@ pub(super) fn read(text: &str) -> Option<Result<Vec<Raw>, (Option<usize>, String
         Ok(file) => file,
         Err(error) => {
             let at = error.span().map(|span| line(span.start));
-            return Some(Err((at, error.message().to_owned())));
+            return Some(Err(Wrong { line: at, what: error.message().to_owned() }));
         }
     };
     if file.format != FORMAT {
         let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", file.format);
-        return Some(Err((None, what)));
+        return Some(Err(Wrong { line: None, what }));
     }
     let shared = cells(&file.environment);
     let rows = file.figure.into_iter().map(|figure| {

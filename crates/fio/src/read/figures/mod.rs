@@ -39,7 +39,7 @@ struct Raw {
 pub fn figures(name: &str, text: &str) -> Option<Figures> {
     let raws = match document::read(text) {
         Some(Ok(raws)) => raws,
-        Some(Err((line, what))) => {
+        Some(Err(document::Wrong { line, what })) => {
             let problems = vec![Problem::new(name, line, what)];
             return Some(Figures { rows: Vec::new(), problems });
         }
