@@ -164,24 +164,27 @@ const LOOKED_AT: usize = 256;
 /// Output that somebody redirected into a file without an ending is smaller.
 const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
 
+/// Endings of files with results; a target has none of them.
+const ENDINGS: [&str; 10] =
+    ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"];
+
 /// Whether a file, or a folder's own files, hold results. A folder is not gone
 /// through: whoever names one to be measured may name a whole disk.
 pub(crate) fn holds_results(path: &Path) -> bool {
+    let is_named = |file: &Path| {
+        let ending = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        ENDINGS.contains(&ending.as_str())
+    };
     let holds = |file: &Path| {
-        let known = match file.extension() {
-            Some(ending) => {
-                let ending = ending.to_string_lossy().to_ascii_lowercase();
-                ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"]
-                    .contains(&ending.as_str())
-            }
-            // What has no ending and is large is data.
-            None => std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES),
-        };
-        let runs = known.then(|| read_all(&file.display().to_string()).ok()).flatten();
+        // What has no ending and is large is data.
+        let is_small = std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES);
+        let may = is_named(file) || (file.extension().is_none() && is_small);
+        let runs = may.then(|| read_all(&file.display().to_string()).ok()).flatten();
         runs.into_iter().flatten().any(|one| !one.record.measurements.is_empty())
     };
     if path.is_file() {
-        return holds(path);
+        // One that cannot be read is told so, and not measured.
+        return is_named(path) || holds(path);
     }
     let Ok(entries) = std::fs::read_dir(path) else { return false };
     let mut files = entries.flatten().map(|entry| entry.path()).take(LOOKED_AT);

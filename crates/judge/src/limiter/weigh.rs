@@ -151,8 +151,11 @@ impl<'a> Scene<'a, '_> {
         let of = self.case.of_run();
         let why = other_io(of)??;
         let own = of.total.first()?;
-        let much = of.conditions.other_iops? > OTHERS * own.iops?.value
-            || of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
+        let bytes = of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
+        // A few small I/Os beside large ones take nothing from them.
+        let much = bytes
+            || (self.case.metric == Metric::Iops
+                && of.conditions.other_iops? > OTHERS * own.iops?.value);
         much.then(|| Suspect::confirmed(Limiter::OtherUsers, why))
     }
 
