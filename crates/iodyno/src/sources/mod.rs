@@ -82,7 +82,7 @@ pub(crate) fn load_all(
     all: &Stated,
     claims: &ClaimBook,
 ) -> Result<Vec<Loaded>> {
-    let stored = context.store_to_read().and_then(|store| Ok(store.find(word).is_ok()));
+    let stored = context.store_to_read().map(|store| store.find(word).is_ok());
     let found = match Path::new(word).exists() && !stored.unwrap_or(false) {
         true => read_all(word)?,
         false => vec![find(context, word)?],
