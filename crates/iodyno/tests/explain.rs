@@ -36,7 +36,7 @@ fn says(answer: &Value, words: &[&str]) {
     }
 }
 
-fn at<'a>(answers: &'a [Value], rate: f64) -> &'a Value {
+fn at(answers: &[Value], rate: f64) -> &Value {
     let found = answers.iter().find(|one| one["rate"]["value"].as_f64() == Some(rate));
     found.unwrap_or_else(|| panic!("no answer for {rate}"))
 }
