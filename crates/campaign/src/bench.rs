@@ -3,15 +3,18 @@
 use iodyno_job::Job;
 use iodyno_load::ClearedJob;
 use iodyno_model::{Conditions, Drive, Host, WrittenShare, WrittenState};
-use iodyno_target::ReadClearance;
+use iodyno_target::{Access, ReadClearance};
 
 use crate::written::Written;
 
 /// A target on the bench.
+#[derive(Clone)]
 pub(crate) struct Ready<'a> {
     /// Its name in results.
     pub(crate) name: String,
     pub(crate) clearance: &'a ReadClearance,
+    /// What its jobs may do with it.
+    access: Access<'a>,
     /// The block device under a file or directory, or the target itself.
     pub(crate) device: Option<String>,
     /// Whole devices at the bottom of it.
@@ -20,6 +23,10 @@ pub(crate) struct Ready<'a> {
     pub(crate) drive: Option<String>,
     /// CPUs near it; empty: unknown, so any.
     pub(crate) near_cpus: Vec<u32>,
+    /// The other ones that are online, where those near it are known.
+    pub(crate) far_cpus: Vec<u32>,
+    /// Its completions can be polled for.
+    pub(crate) polled: bool,
     /// I/Os that its queue holds.
     pub(crate) queue_depth: u32,
     /// Largest request that its queue makes, bytes.
@@ -39,7 +46,7 @@ impl<'a> Ready<'a> {
     pub(crate) fn new(
         host: &Host,
         name: &str,
-        clearance: &'a ReadClearance,
+        access: Access<'a>,
         device: Option<&str>,
         scratch: bool,
         remarks: Vec<String>,
@@ -74,9 +81,12 @@ impl<'a> Ready<'a> {
         });
         Self {
             name: name.to_owned(),
-            clearance,
+            clearance: access.read(),
+            access,
             device: device.map(str::to_owned),
             drive: drive.map(|drive| drive.name.clone()),
+            polled: queue.is_some_and(|queue| queue.io_poll.value() == Some(true)),
+            far_cpus: far_cpus(host, drive),
             near_cpus: near_cpus(host, drive),
             queue_depth: tags.saturating_mul(queues),
             largest_bytes: queue
@@ -121,7 +131,7 @@ impl<'a> Ready<'a> {
         if let Some(written) = &self.written {
             job.space.extents.clone_from(&written.extents);
         }
-        ClearedJob::reading(job, self.clearance)
+        ClearedJob { job, files: vec![self.access] }
     }
 
     /// What is known of the conditions before anything runs.
@@ -149,4 +159,11 @@ fn near_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
         Some(online) => near.into_iter().filter(|cpu| online.contains(cpu)).collect(),
         None => near,
     }
+}
+
+/// CPUs that are online and not near the drive; empty where that is not known.
+fn far_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
+    let near = near_cpus(host, drive);
+    let online = host.cpus.online.get().filter(|_| !near.is_empty());
+    online.into_iter().flatten().filter(|cpu| !near.contains(cpu)).copied().collect()
 }

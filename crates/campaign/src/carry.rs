@@ -206,7 +206,7 @@ fn end(
     }
     tools.store.update_run(run)?;
     if !is_worth_keeping
-        && plan.script.is_some()
+        && (plan.script.is_some() || plan.investigates)
         && tools.store.load(&run.id)?.measurements.is_empty()
         && tools.store.journal_pending(Some(&run.id))?.is_empty()
     {

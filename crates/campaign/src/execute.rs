@@ -9,11 +9,12 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Permission, Target};
+use iodyno_target::{Permission, Target, unused_allowances};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
 use crate::error::CampaignError;
+use crate::places::Held;
 use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
@@ -123,36 +124,64 @@ impl Campaign<'_, '_> {
             .filter(|target| target.is_directory())
             .map(|target| target.name().to_owned())
             .collect();
-        let sentences = crate::expect::sentences(&names, &directories, &self.budget);
+        let writes = self.plan.steps.iter().any(|step| step.job.writes());
+        let sentences = match self.plan.investigates {
+            true => self.what_is_asked(&names, &directories, writes),
+            false => crate::expect::sentences(&names, &directories, &self.budget),
+        };
         self.tools.watcher.event(&Event::Expect(&sentences));
 
         let idle = self.without_busy(targets);
         let mut scratches = Scratches::default();
-        let mut cleared = Vec::new();
+        let mut cleared: Vec<(&Target, Held)> = Vec::new();
+        let mut refused = None;
         for target in idle {
             if self.is_interrupted() {
                 break;
             }
-            let result = if target.is_directory() {
-                scratches.make(self.tools, &self.run_id, target)
+            let permission = &self.options.permission;
+            let result = if writes {
+                let clearance = target.clear_for_writing(self.host, permission);
+                clearance
+                    .map(|clearance| Held::Write(target.clone(), clearance))
+                    .map_err(Into::into)
+            } else if target.is_directory() {
+                scratches
+                    .make(self.tools, &self.run_id, target)
+                    .map(|clearance| Held::Read(target.clone(), clearance))
             } else {
-                target.clear_for_reading().map_err(CampaignError::from)
+                let clearance = target.clear_for_reading();
+                clearance.map(|clearance| Held::Read(target.clone(), clearance)).map_err(Into::into)
             };
             match result {
-                Ok(clearance) => cleared.push((target, clearance)),
+                Ok(held) => cleared.push((target, held)),
                 Err(CampaignError::Interrupted) => break,
+                // A question is of all its targets or of none.
+                Err(error) if self.plan.investigates => {
+                    refused = Some(error);
+                    break;
+                }
                 Err(error) => {
                     self.skip(target.name(), None, &error.to_string(), &error.next_step())
                 }
             }
         }
+        let written = cleared.iter().filter_map(|(_, held)| held.access().write());
+        let unused = unused_allowances(&self.options.permission, written);
+        let unused = unused.first().cloned().map(CampaignError::UnusedAllowance);
+        if let Some(error) = refused.or(unused) {
+            drop(cleared);
+            scratches.remove(self.tools, &self.run_id)?;
+            return Err(error);
+        }
         let mut bench: Vec<Ready<'_>> = cleared
             .iter()
-            .map(|(target, clearance)| {
+            .map(|(target, held)| {
+                let access = held.access();
                 let mut remarks = target.remarks();
-                remarks.extend(clearance.remark());
+                remarks.extend(access.read().remark());
                 let (name, device) = (target.name(), target.device());
-                Ready::new(self.host, name, clearance, device, target.is_directory(), remarks)
+                Ready::new(self.host, name, access, device, target.is_directory(), remarks)
             })
             .collect();
         let result = self.on_the_bench(&mut bench);
@@ -164,6 +193,9 @@ impl Campaign<'_, '_> {
 
     fn on_the_bench(&mut self, bench: &mut [Ready<'_>]) -> Result<(), CampaignError> {
         let plan = self.plan;
+        if plan.investigates {
+            return self.investigate(bench);
+        }
         for ready in bench.iter_mut() {
             if self.is_interrupted() {
                 return Ok(());

@@ -13,6 +13,7 @@ mod error;
 mod execute;
 mod expect;
 mod feasible;
+mod investigate;
 mod layouts;
 mod look;
 mod measure;

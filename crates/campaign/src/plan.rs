@@ -51,6 +51,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Which of its phases are measured follows from those that are.
     pub adapting: Option<Adapting>,
+    /// Its one step asks what limits it: experiments follow, as many as it takes.
+    pub investigates: bool,
     /// The text that it was read from.
     pub text: String,
 }
@@ -266,16 +268,15 @@ struct SearchForm {
 }
 
 impl Plan {
-    /// The plan of a script that was read from `text`; `name` is the job file.
-    pub fn of_script(name: &str, script: Script, text: String) -> Self {
+    /// A plan that measures nothing yet.
+    pub(crate) fn empty(name: &str, stop: Stop, text: String) -> Self {
         Self {
             name: name.into(),
             about: String::new(),
-            // Jobs say themselves when they end.
-            stop: Stop { precision: 1.0, level: 0.95, p99: None, min_ns: 0, max_ns: u64::MAX },
+            stop,
             written_samples: 4096,
             steps: Vec::new(),
-            script: Some(script),
+            script: None,
             early: Early::Never,
             preparation: None,
             rounds: None,
@@ -283,8 +284,16 @@ impl Plan {
             scaling: None,
             settings: Settings::default(),
             adapting: None,
+            investigates: false,
             text,
         }
+    }
+
+    /// The plan of a script that was read from `text`; `name` is the job file.
+    pub fn of_script(name: &str, script: Script, text: String) -> Self {
+        // Jobs say themselves when they end.
+        let stop = Stop { precision: 1.0, level: 0.95, p99: None, min_ns: 0, max_ns: u64::MAX };
+        Self { script: Some(script), ..Self::empty(name, stop, text) }
     }
 
     /// The plan of a study whose points are the phases of `script`.
@@ -330,20 +339,10 @@ impl Plan {
             steps.push(step);
         }
         Ok(Self {
-            name: form.name,
             about: form.about,
-            stop,
             written_samples: form.written.samples,
             steps,
-            script: None,
-            early: Early::Never,
-            preparation: None,
-            rounds: None,
-            layout: None,
-            scaling: None,
-            settings: Settings::default(),
-            adapting: None,
-            text: text.into(),
+            ..Self::empty(&form.name, stop, text.into())
         })
     }
 }

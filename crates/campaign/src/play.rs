@@ -158,7 +158,8 @@ impl Campaign<'_, '_> {
     }
 
     fn ready<'p>(&self, held: &'p Held) -> Ready<'p> {
-        let clearance = held.access().read();
+        let access = held.access();
+        let clearance = access.read();
         let resolved;
         let target: Option<&Target> = match held {
             Held::Read(target, _) | Held::Write(target, _) => Some(target),
@@ -172,7 +173,7 @@ impl Campaign<'_, '_> {
         let mut remarks = target.map(Target::remarks).unwrap_or_default();
         remarks.extend(clearance.remark());
         let device = target.and_then(|target| target.device());
-        Ready::new(self.host, clearance.name(), clearance, device, false, remarks)
+        Ready::new(self.host, clearance.name(), access, device, false, remarks)
     }
 
     /// Runs one phase and commits what came of it: a measurement for each

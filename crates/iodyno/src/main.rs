@@ -6,6 +6,7 @@ mod context;
 mod grid;
 mod progress;
 mod sources;
+mod stated;
 mod terminal;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),
+        Command::Explain(arguments) => commands::explain::run(&context, &arguments),
         Command::Compare(arguments) => commands::compare::run(&context, &arguments),
         Command::Report(arguments) => commands::report::run(&context, &arguments),
         Command::Plot(arguments) => commands::plot::run(&context, &arguments),

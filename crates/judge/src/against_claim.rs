@@ -1,7 +1,8 @@
 //! A measurement held against its data sheet.
 
 use iodyno_model::{
-    Claim, ClaimFigure, ClaimScope, Direction, Estimate, Measurement, Metric, RunRecord, Verdict,
+    Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement, Metric, RunRecord,
+    Verdict,
 };
 
 use crate::compare::{CLAIM, Held, percent};
@@ -102,9 +103,13 @@ pub(crate) fn against_claim(
         let why = "what was written before decides how fast it writes";
         return held(Verdict::Warn, format!("{words}; {why}"));
     }
-    // Only we know of a fill that it was sequential: a scratch file's.
-    if metric == Metric::Bandwidth && !of.conditions.scratch {
-        return held(Verdict::Warn, format!("{words}; fill unknown, prepare and repeat"));
+    let in_sequence = of.conditions.scratch || of.conditions.fill == Some(FillOrder::Sequential);
+    if metric == Metric::Bandwidth && !in_sequence {
+        let fill = match of.conditions.fill {
+            Some(_) => "the blocks were written at random",
+            None => "fill unknown",
+        };
+        return held(Verdict::Warn, format!("{words}; {fill}, prepare and repeat"));
     }
     if sheet.match_confidence == "guess" {
         return held(

@@ -96,6 +96,28 @@ impl ClaimBook {
             .or_else(|| best(self.ours()).map(|index| &self.ours()[index].claim))
     }
 
+    /// The claim for a drive that somebody names: by its model string, by its
+    /// name on the data sheet, or by words of that with the capacity (`P5600
+    /// 3.2TB`). `None` where none has that name, or several.
+    pub fn named(&self, name: &str) -> Option<&Claim> {
+        let named = |entries: &'_ [Entry]| -> Option<usize> {
+            let fitting = entries.iter().enumerate();
+            let fitting = fitting.filter_map(|(index, e)| Some((e.words_beside(name)?, index)));
+            let mut fitting: Vec<(usize, usize)> = fitting.collect();
+            fitting.sort_unstable();
+            match fitting.as_slice() {
+                // `970 EVO 500GB` is no 970 EVO Plus, and `3.2TB` is no drive.
+                [(beside, index), rest @ ..] => {
+                    rest.iter().all(|(other, _)| other > beside).then_some(*index)
+                }
+                [] => None,
+            }
+        };
+        named(&self.added)
+            .map(|index| &self.added[index].claim)
+            .or_else(|| named(self.ours()).map(|index| &self.ours()[index].claim))
+    }
+
     /// How many claims it holds.
     pub fn len(&self) -> usize {
         self.ours().len() + self.added.len()
@@ -113,7 +135,28 @@ impl Entry {
             let stated = gb as f64 * 1e9;
             (capacity.0 as f64 - stated).abs() <= CAPACITY_TOLERANCE * stated
         });
-        capacity_fits && self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+        let is_model = self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+            || self.claim.model.eq_ignore_ascii_case(model.trim());
+        capacity_fits && is_model
+    }
+
+    /// How many words its name has beside those of `name`, which says the
+    /// capacity as well; none where `name` is its very model. `None`: another drive.
+    fn words_beside(&self, name: &str) -> Option<usize> {
+        if self.patterns.iter().any(|pattern| pattern.is_match(name.trim())) {
+            return self.claim.capacity_gb.map(|_| 0);
+        }
+        let words = |text: &str| -> Vec<String> {
+            let lower = text.to_ascii_lowercase();
+            let words = lower.split([' ', '-']).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let (own, theirs) = (words(&self.claim.model), words(name));
+        let capacity = own.last().filter(|word| word.ends_with('b'))?;
+        let fits = theirs.len() > 1
+            && theirs.contains(capacity)
+            && theirs.iter().all(|word| own.contains(word));
+        fits.then(|| own.len() - theirs.len().min(own.len()) + 1)
     }
 
     /// Less is better.
@@ -288,6 +331,21 @@ mod tests {
         assert_eq!(book.find("no such drive", Bytes(4_000 * GB)), None);
         // A series without capacity.
         assert!(book.find("Micron_9200_MTFDHAL1T6TCU", Bytes(1_600 * GB)).is_some());
+    }
+
+    #[test]
+    fn a_drive_is_found_by_what_people_call_it() {
+        let book = ClaimBook::builtin();
+        let name = |words: &str| book.named(words).map(|claim| claim.model.as_str());
+        let evo = Some("Samsung SSD 970 EVO 500GB");
+        assert_eq!(name("Samsung SSD 970 EVO 500GB"), evo);
+        assert_eq!(name("970 evo 500gb"), evo);
+        assert_eq!(name("P5600 3.2TB"), Some("Intel SSD D7-P5600 3.2TB"));
+        assert_eq!(name("P5600"), None, "no capacity, so it may be any");
+        assert_eq!(name("3.2TB"), None, "several have it");
+        assert_eq!(name(""), None);
+        let claim = book.find("Intel SSD D7-P5600 3.2TB", Bytes(3_200 * GB)).unwrap();
+        assert_eq!(claim.rand_read_iops, Some(780_000.0));
     }
 
     const OWN: &str = r#"

@@ -23,7 +23,7 @@ mod facts;
 mod figures;
 mod file_error;
 pub mod layouts;
-mod limiter;
+pub mod limiter;
 mod links;
 mod place;
 mod rules;
@@ -34,6 +34,7 @@ mod testing;
 mod window;
 
 pub use assess::{RULESET, assess};
+pub use ceiling::{Bound, Ceiling};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};
 pub use convergence::{Convergence, RoundsPlan, Track, figure, is_whole, limits};

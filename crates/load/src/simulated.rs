@@ -105,6 +105,8 @@ pub struct SimulatedGenerator {
     drives: BTreeMap<String, SimulatedDrive>,
     /// All drives together move no more than this, bytes per second.
     pub shared_bytes_per_s: Option<f64>,
+    /// CPU time that each I/O costs its submitting thread, ns; 0: none.
+    pub cpu_per_io_ns: u64,
     seed: u64,
     /// Bytes written to each target.
     written: BTreeMap<String, u64>,
@@ -153,6 +155,8 @@ impl LoadGenerator for SimulatedGenerator {
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
             streams.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
         }
+        let busiest_thread = streams.iter_mut().map(|s| s.bound_by_cpu(self.cpu_per_io_ns));
+        let busiest_thread = busiest_thread.fold(0.3, f64::max);
         let end_ns = jobs.iter().map(|job| job.job.time.runtime_ns.unwrap_or(u64::MAX)).max();
         let mut now_ns = 0;
         while now_ns < end_ns.unwrap_or(0) {
@@ -180,10 +184,7 @@ impl LoadGenerator for SimulatedGenerator {
             self.written.insert(job.target(), stream.written_bytes);
         }
         let reports = streams.into_iter().map(|stream| stream.report).collect();
-        Ok(PhaseReport {
-            jobs: reports,
-            cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread: 0.3 },
-        })
+        Ok(PhaseReport { jobs: reports, cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread } })
     }
 
     fn probe(
@@ -265,6 +266,16 @@ impl Stream {
             report,
             drive,
         }
+    }
+
+    /// Submits no more than its threads have time for; the share of a CPU that
+    /// each of them uses.
+    fn bound_by_cpu(&mut self, per_io_ns: u64) -> f64 {
+        let cost = per_io_ns as f64 / 1e9 / f64::from(self.report.threads.max(1));
+        if cost > 0.0 {
+            self.mean_iops = self.mean_iops.min(1.0 / cost);
+        }
+        (self.mean_iops * cost).min(1.0)
     }
 
     fn advance(&mut self, now_ns: u64, rng: &mut Rng) -> JobInterval {

@@ -30,6 +30,7 @@ mod outlook;
 mod rounds;
 mod run;
 mod series;
+mod stated;
 mod subsystem;
 mod topology;
 mod units;
@@ -60,14 +61,15 @@ pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
 pub use measurement::{
-    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
-    Setting, SplitLatency, WrittenShare, WrittenState,
+    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, FillOrder, Measurement,
+    Part, Setting, SplitLatency, WrittenShare, WrittenState,
 };
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
+pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};

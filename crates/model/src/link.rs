@@ -126,6 +126,23 @@ impl LinkState {
         })
     }
 
+    /// Reads `gen4x4`, `Gen4 x4` or `4x4`.
+    ///
+    /// # Errors
+    /// It is none of these, or there is no such generation or width.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let plain = text.to_ascii_lowercase().replace(' ', "");
+        let halves = plain.strip_prefix("gen").unwrap_or(&plain).split_once('x');
+        let state = halves.and_then(|(generation, width)| {
+            Some(Self { generation: generation.parse().ok()?, width: width.parse().ok()? })
+        });
+        state
+            .filter(|state| {
+                state.raw_bytes_per_s().is_some() && [1, 2, 4, 8, 12, 16, 32].contains(&state.width)
+            })
+            .ok_or_else(|| format!("`{text}`: a link such as gen4x4 was expected"))
+    }
+
     /// As people write it: `Gen4 x4`.
     pub fn label(self) -> String {
         format!("Gen{} x{}", self.generation, self.width)
@@ -180,5 +197,16 @@ mod tests {
         let gen2x4 = LinkState { generation: 2, width: 4 };
         assert!((gen2x4.payload_bytes_per_s(128).unwrap() / 1e6 - 1659.0).abs() < 1.0);
         assert_eq!(LinkState { generation: 9, width: 4 }.raw_bytes_per_s(), None);
+    }
+
+    #[test]
+    fn a_link_is_read_as_people_write_it() {
+        let gen2x4 = LinkState { generation: 2, width: 4 };
+        for text in ["gen2x4", "Gen2 x4", "2x4"] {
+            assert_eq!(LinkState::parse(text), Ok(gen2x4), "{text}");
+        }
+        for wrong in ["", "gen9x4", "gen4", "gen4x3", "x4", "gen4x400"] {
+            assert!(LinkState::parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -207,6 +207,9 @@ pub struct Conditions {
     pub ranges: Vec<(u64, u64)>,
     /// Which share of the blocks was ever written, for each target.
     pub written: Vec<WrittenShare>,
+    /// In which order they were written, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<FillOrder>,
     /// The block device under a target that is a file or a directory, where it is known.
     pub device: Option<String>,
     /// The target is a scratch file that was made for the run.
@@ -252,6 +255,17 @@ pub enum WrittenState {
     Unwritten,
     /// It cannot be told.
     Unknown,
+}
+
+/// In which order blocks were written. A drive reads what was written at
+/// random as many small pieces, however large the read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FillOrder {
+    /// In sequence.
+    Sequential,
+    /// At random.
+    Random,
 }
 
 /// Which share of a target's blocks was ever written, from samples.

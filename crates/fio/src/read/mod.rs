@@ -1,5 +1,5 @@
 //! fio's output as measurements: normal, terse, JSON and JSON+ of all versions,
-//! logs, and folders of them.
+//! logs, and folders of them; and figures that others published, as files and tables.
 //!
 //! What the text does not say stays unknown.
 
@@ -7,6 +7,7 @@ mod bench_fio;
 mod clones;
 mod document;
 mod figure;
+mod figures;
 mod folder;
 mod imported;
 mod json;
@@ -25,6 +26,7 @@ mod terse;
 mod workload;
 
 pub use document::{Document, ReadError};
+pub use figures::{Figures, Row, figures};
 pub use imported::{Imported, Problem, path, stream, text};
 pub use normal::normal;
 pub use reports::{documents, json};

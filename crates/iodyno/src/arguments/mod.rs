@@ -2,6 +2,8 @@
 
 mod carrying;
 mod compare;
+mod environment;
+mod explain;
 mod export;
 mod import;
 mod layouts;
@@ -18,6 +20,8 @@ use iodyno_judge::rules;
 
 pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
+pub(crate) use environment::Environment;
+pub(crate) use explain::Explain;
 pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
@@ -90,6 +94,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Read what fio printed, or what iodyno wrote elsewhere
     Import(Import),
+    /// Say what limits a workload: by experiments on a target, or from what was measured
+    Explain(Explain),
     /// Compare runs, files or folders, workload by workload
     Compare(Compare),
     /// Write one page with everything: a file to open, attach or print

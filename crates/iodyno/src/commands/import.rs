@@ -24,6 +24,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     let mut found: Vec<Loaded> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     let mut nothing = 0;
+    let stated = arguments.environment.stated();
     for path in &arguments.paths {
         let (mut runs, error) = match read_all(path) {
             Ok(runs) => (runs, None),
@@ -37,7 +38,9 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         if let Some(error) = error {
             terminal::complain(&error);
         }
-        found.extend(runs);
+        for one in runs {
+            found.push(one.with_stated(&stated, &claims)?);
+        }
     }
     if let Some(name) = &arguments.name {
         found = joined(found, name)?;

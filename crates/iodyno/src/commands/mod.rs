@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod clean_up;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fleet;
 pub(crate) mod import;

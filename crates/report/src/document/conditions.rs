@@ -29,6 +29,9 @@ pub struct Conditions {
     pub ranges: Vec<Range>,
     /// Which share of the blocks was ever written, for each target.
     pub written: Vec<Written>,
+    /// In which order they were written; null where that is not known.
+    #[serde(default)]
+    pub fill: Option<FillOrder>,
     /// The block device under a file or directory.
     pub device: Option<String>,
     /// The target is a scratch file that was made for the run.
@@ -109,6 +112,16 @@ pub enum WrittenState {
     Unknown,
 }
 
+/// In which order blocks were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FillOrder {
+    /// In sequence.
+    Sequential,
+    /// At random.
+    Random,
+}
+
 /// CPU time of the submitting threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
@@ -142,6 +155,10 @@ impl From<&model::Conditions> for Conditions {
                 .map(|(offset, length)| Range { offset_bytes: *offset, length_bytes: *length })
                 .collect(),
             written: conditions.written.iter().map(Written::from).collect(),
+            fill: conditions.fill.map(|fill| match fill {
+                model::FillOrder::Sequential => FillOrder::Sequential,
+                model::FillOrder::Random => FillOrder::Random,
+            }),
             device: conditions.device.clone(),
             scratch: conditions.scratch,
             target_remarks: conditions.target_remarks.clone(),

@@ -7,6 +7,7 @@ pub mod comparison;
 mod conditions;
 pub mod drive;
 pub mod estimate;
+mod explain;
 mod history;
 pub mod host;
 pub mod iommu;
@@ -22,6 +23,7 @@ mod tree;
 pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
+pub use explain::{ExplainDocument, explain_document};
 pub use history::{HistoryDocument, PastCondition, PastState, history_document};
 pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
 pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
@@ -41,6 +43,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.history.1.json", schemars::schema_for!(HistoryDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
         ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
+        ("iodyno.explain.1.json", schemars::schema_for!(ExplainDocument).to_value()),
         ("iodyno.layouts.1.json", schemars::schema_for!(LayoutsDocument).to_value()),
         ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
         ("iodyno.tree.1.json", schemars::schema_for!(TreeDocument).to_value()),

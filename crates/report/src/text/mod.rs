@@ -7,6 +7,7 @@
 mod columns;
 pub(crate) mod comparison;
 pub(crate) mod drives;
+mod explain;
 pub(crate) mod figure;
 pub(crate) mod findings;
 pub(crate) mod fleet;
@@ -33,6 +34,7 @@ use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 pub use columns::ColumnError;
 pub use comparison::{comparison_text, workload_title};
 pub use drives::drives_table;
+pub use explain::explain_text;
 pub use findings::findings_text;
 pub use fleet::fleet_text;
 pub use history::history_text;

@@ -7,7 +7,7 @@ use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies
 
 use super::{DocumentError, time_ns};
 use crate::document::account::Account;
-use crate::document::conditions::{Conditions, CpuUse, Setting, Written, WrittenState};
+use crate::document::conditions::{Conditions, CpuUse, FillOrder, Setting, Written, WrittenState};
 use crate::document::estimate::{Estimate, Interval};
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
 
@@ -202,6 +202,10 @@ fn conditions(of: &Conditions) -> model::Conditions {
             .collect(),
         ranges: of.ranges.iter().map(|range| (range.offset_bytes, range.length_bytes)).collect(),
         written: of.written.iter().filter_map(written).collect(),
+        fill: of.fill.map(|fill| match fill {
+            FillOrder::Sequential => model::FillOrder::Sequential,
+            FillOrder::Random => model::FillOrder::Random,
+        }),
         device: of.device.clone(),
         scratch: of.scratch,
         target_remarks: of.target_remarks.clone(),

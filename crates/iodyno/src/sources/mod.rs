@@ -1,19 +1,24 @@
 //! What a word on the command line means: a run of the store, or a file or
 //! folder with what others printed.
 
+mod figures;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use iodyno_fio::read::{Imported, Problem};
 use iodyno_host::{Captured, Depth};
-use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState};
+use iodyno_judge::ClaimBook;
+use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState, Stated};
 use iodyno_report::document::read::read_runs;
 use iodyno_report::page::is_page;
 use iodyno_store::{Store, StoreError};
 
 use crate::context::{Context, Usage};
 use crate::terminal;
+
+use figures::or_figures;
 
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
@@ -25,6 +30,14 @@ const HEAD_BYTES: u64 = 4096;
 pub(crate) struct Loaded {
     pub(crate) record: RunRecord,
     pub(crate) problems: Vec<Problem>,
+    /// What its file states of each measurement's environment; empty: nothing.
+    pub(crate) stated: Vec<Stated>,
+}
+
+impl Loaded {
+    fn new(record: RunRecord, problems: Vec<Problem>) -> Self {
+        Self { record, problems, stated: Vec::new() }
+    }
 }
 
 /// The run that `word` means: by id, name or `last` in the store, else what the
@@ -32,6 +45,7 @@ pub(crate) struct Loaded {
 /// could not be read; if that is all of it, that is an error.
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = find(context, word)?;
+    let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
     terminal::problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
         return Err(Usage(format!("{word}: nothing of it could be read")).into());
@@ -45,7 +59,7 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
         Ok(store.load(&run.id)?)
     });
     match stored {
-        Ok(record) => Ok(Loaded { record, problems: Vec::new() }),
+        Ok(record) => Ok(Loaded::new(record, Vec::new())),
         Err(_) if Path::new(word).exists() => read(word, None),
         Err(error) => match error.downcast_ref::<StoreError>() {
             Some(StoreError::NoSuchRun(_)) => Err(Usage(format!(
@@ -58,6 +72,22 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
             _ => Err(error),
         },
     }
+}
+
+/// The runs that `word` means: one of the store, else all of a file or folder,
+/// with what is stated of them in their files and in `all`.
+pub(crate) fn load_all(
+    context: &Context,
+    word: &str,
+    all: &Stated,
+    claims: &ClaimBook,
+) -> Result<Vec<Loaded>> {
+    let stored = context.store_to_read().map(|store| store.find(word).is_ok());
+    let found = match Path::new(word).exists() && !stored.unwrap_or(false) {
+        true => read_all(word)?,
+        false => vec![find(context, word)?],
+    };
+    found.into_iter().map(|one| one.with_stated(all, claims)).collect()
 }
 
 /// The one run that a file or folder holds.
@@ -128,6 +158,39 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     Ok(all)
 }
 
+/// Files of a folder that are looked at, to tell whether it holds results.
+const LOOKED_AT: usize = 256;
+
+/// Output that somebody redirected into a file without an ending is smaller.
+const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
+
+/// Endings of files with results; a target has none of them.
+const ENDINGS: [&str; 10] =
+    ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"];
+
+/// Whether a file, or a folder's own files, hold results. A folder is not gone
+/// through: whoever names one to be measured may name a whole disk.
+pub(crate) fn holds_results(path: &Path) -> bool {
+    let is_named = |file: &Path| {
+        let ending = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        ENDINGS.contains(&ending.as_str())
+    };
+    let holds = |file: &Path| {
+        // What has no ending and is large is data.
+        let is_small = std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES);
+        let may = is_named(file) || (file.extension().is_none() && is_small);
+        let runs = may.then(|| read_all(&file.display().to_string()).ok()).flatten();
+        runs.into_iter().flatten().any(|one| !one.record.measurements.is_empty())
+    };
+    if path.is_file() {
+        // One that cannot be read is told so, and not measured.
+        return is_named(path) || holds(path);
+    }
+    let Ok(entries) = std::fs::read_dir(path) else { return false };
+    let mut files = entries.flatten().map(|entry| entry.path()).take(LOOKED_AT);
+    files.any(|file| file.is_file() && holds(&file))
+}
+
 fn whole(mut from: impl Read) -> Result<String> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).context("cannot be read")?;
@@ -141,7 +204,10 @@ fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
         Kind::Store | Kind::Capture => {
             Err(Usage(format!("{name}: stores and captures are read from files")).into())
         }
-        Kind::Fio => Ok(vec![of_fio(iodyno_fio::read::text(name, text), name)]),
+        Kind::Fio => {
+            let imported = iodyno_fio::read::text(name, text);
+            Ok(or_figures(imported, name, || Some(text.to_owned())))
+        }
     }
 }
 
@@ -240,7 +306,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(vec![of_fio(imported, &name)])
+            Ok(or_figures(imported, &name, || std::fs::read_to_string(file).ok()))
         }
     }
 }
@@ -267,7 +333,7 @@ fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
     if run.state == RunState::Running {
         run.state = RunState::Interrupted;
     }
-    Loaded { record, problems: Vec::new() }
+    Loaded::new(record, Vec::new())
 }
 
 /// An inventory, to be judged as `check --no-load` does.
@@ -278,7 +344,7 @@ fn of_capture(host: Host, file: &Path) -> Loaded {
         ..run(&file.display().to_string(), Some(host.taken_ns))
     };
     let record = RunRecord { run, snapshots: vec![host], measurements: Vec::new() };
-    Loaded { record, problems: Vec::new() }
+    Loaded::new(record, Vec::new())
 }
 
 fn of_fio(imported: Imported, path: &str) -> Loaded {
@@ -294,7 +360,7 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
         targets,
         ..run(path, started_ns)
     };
-    Loaded { record: RunRecord { run, snapshots: Vec::new(), measurements }, problems }
+    Loaded::new(RunRecord { run, snapshots: Vec::new(), measurements }, problems)
 }
 
 /// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.

@@ -1,4 +1,4 @@
-//! Upper bounds that follow from physics or configuration.
+//! The lowest upper bound of a measurement, as every judgement shows it.
 
 use iodyno_model::{
     Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count, format_duration_ns,
@@ -8,7 +8,7 @@ use crate::place::place;
 
 /// Bytes that a small read costs on the link besides its data: fetching the
 /// command (64), completion (16), doorbell and interrupt, with their headers.
-const COMMAND_BYTES: f64 = 100.0;
+pub(super) const COMMAND_BYTES: f64 = 100.0;
 
 /// The lowest upper bound of a measurement's rate that is known, in the
 /// metric's unit, and what sets it. Latencies have none.
@@ -67,7 +67,7 @@ fn path<'h>(host: &'h Host, drive: &'h Drive) -> Option<Vec<(&'h str, f64)>> {
 
 /// What paths from the roots carry together, bytes per second: what lies below
 /// a link is bounded by it, and links beside each other add up.
-fn flow(paths: &[&[(&str, f64)]]) -> f64 {
+pub(super) fn flow(paths: &[&[(&str, f64)]]) -> f64 {
     let mut sum = 0.0;
     let mut counted: Vec<&str> = Vec::new();
     for path in paths {

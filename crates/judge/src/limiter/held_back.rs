@@ -24,6 +24,12 @@ pub(crate) fn saturated(of: &Measurement) -> Option<bool> {
     of.cpu.map(|cpu| cpu.busiest_thread >= SATURATED && !one_at_a_time)
 }
 
+/// The busiest submitting thread's share of a CPU, where that means anything.
+pub(crate) fn busiest_share(of: &Measurement) -> Option<f64> {
+    let one_at_a_time = of.workload.iodepth == Some(1);
+    of.cpu.map(|cpu| cpu.busiest_thread).filter(|_| !one_at_a_time)
+}
+
 /// The depth that was asked for was not reached, or the rate still grew at the
 /// greatest depth: a sentence. `Ok(None)`: it sufficed, or the job was paced
 /// and its depth is only a bound. `Err`: what is missing.

@@ -1,0 +1,215 @@
+//! `explain` on simulated drives whose limiter is known: it is named by the
+//! experiments that are made, and where they do not suffice it is said between
+//! which it may be.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::atomic::AtomicBool;
+
+use iodyno_campaign::{Options, Plan, Silent, Tools, carry_out};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_job::Job;
+use iodyno_judge::ClaimBook;
+use iodyno_judge::limiter::{Answer, Evidence, Limiter, explain, subjects};
+use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
+use iodyno_model::{Origin, RunRecord};
+use iodyno_store::Store;
+use iodyno_target::{Permission, Target};
+use proptest::prelude::*;
+
+const BUDGET_NS: u64 = 50_000_000_000;
+
+fn job(words: &str) -> Job {
+    let mut job = Job::direct();
+    for word in words.split(' ') {
+        let (option, value) = word.split_once('=').unwrap();
+        iodyno_job::apply(&mut job, option, value).unwrap();
+    }
+    job.threads.shared_by = std::mem::replace(&mut job.threads.numjobs, 1);
+    job
+}
+
+/// A run of `explain` on `drives` equal ones, on a machine without anything.
+fn investigated(
+    words: &str,
+    drives: usize,
+    drive: &SimulatedDrive,
+    budget_ns: u64,
+    change: impl FnOnce(&mut SimulatedGenerator),
+) -> RunRecord {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::create_dir(folder.path().join("sys")).unwrap();
+    let source = Captured::open(folder.path()).unwrap();
+    let host = snapshot(&source, Depth::Full);
+    let mut generator = SimulatedGenerator::new(7);
+    let targets: Vec<Target> = (0..drives)
+        .map(|n| {
+            let path = folder.path().canonicalize().unwrap().join(format!("drive{n}"));
+            std::fs::File::create(&path).unwrap().set_len(1 << 34).unwrap();
+            generator.set_drive(path.to_str().unwrap(), drive.clone());
+            let found = iodyno_target::resolve(&host, path.to_str().unwrap()).unwrap();
+            found.into_iter().next().unwrap()
+        })
+        .collect();
+    change(&mut generator);
+    let mut store = Store::in_memory().unwrap();
+    let options = Options {
+        budget_ns,
+        origin: Origin::Simulated,
+        ..Options::of_jobs("", Permission::default())
+    };
+    let mut tools = Tools {
+        source: &source,
+        generator: &mut generator,
+        claims: &ClaimBook::builtin(),
+        store: &mut store,
+        watcher: &mut Silent,
+        interrupted: &AtomicBool::new(false),
+    };
+    let plan = Plan::of_question(job(words), words.into(), budget_ns);
+    let id = carry_out(&mut tools, &plan, &host, &targets, &options).unwrap();
+    store.load(&id).unwrap()
+}
+
+/// What is said of a run, as it is of a stored one: without more experiments.
+fn answer(record: &RunRecord) -> (Answer, String) {
+    let claims = ClaimBook::builtin();
+    let evidence = Evidence { records: &[record], claims: &claims, possible: &[] };
+    let subjects = subjects(&[record]);
+    assert_eq!(subjects, [(0, 0)], "only what was asked about is explained");
+    let explained = explain(&evidence, subjects[0]).unwrap();
+    let notes = explained.notes.join("\n");
+    (explained.answer, format!("{}\n{notes}", explained.sentence))
+}
+
+#[track_caller]
+fn named(record: &RunRecord, expected: Limiter) -> (f64, String) {
+    match answer(record) {
+        (Answer::Named { limiter, next }, text) if limiter == expected => {
+            (next.map_or(0.0, |next| next.gain), text)
+        }
+        (other, text) => panic!("{other:?}\n{text}"),
+    }
+}
+
+fn names(record: &RunRecord) -> Vec<&str> {
+    record.measurements.iter().map(|of| of.name.as_str()).collect()
+}
+
+#[test]
+fn one_io_at_a_time_is_limited_by_the_depth() {
+    let drive = SimulatedDrive::default();
+    let record = investigated("rw=randread bs=4k iodepth=1", 1, &drive, BUDGET_NS, |_| {});
+    assert_eq!(names(&record), ["asked", "twice-the-depth", "twice-the-jobs"]);
+    let (gain, text) = named(&record, Limiter::Depth);
+    assert!((gain - 1.0).abs() < 0.1, "twice the depth, twice the rate: {text}");
+    assert!(text.contains("one I/O at a time"), "{text}");
+}
+
+#[test]
+fn a_drives_own_limit_is_one_of_ios_or_of_bytes() {
+    let drive = SimulatedDrive::default();
+    let small = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |_| {});
+    let (_, text) = named(&small, Limiter::Drive);
+    assert!(text.contains("one of I/Os") && text.contains("500k IOPS were read"), "{text}");
+    assert!(text.contains("neither more depth nor more jobs raise it"), "{text}");
+    let large = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
+    let (_, text) = named(&large, Limiter::Drive);
+    assert!(text.contains("one of bytes"), "{text}");
+    assert_eq!(names(&large).last(), Some(&"once-more"));
+}
+
+#[test]
+fn a_thread_without_time_is_told_from_a_drive() {
+    let drive = SimulatedDrive { iops_max: 900_000.0, ..SimulatedDrive::default() };
+    let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |generator| {
+        generator.cpu_per_io_ns = 10_000;
+    });
+    let (gain, text) = named(&record, Limiter::Cpu);
+    assert!((gain - 1.0).abs() < 0.1, "{text}");
+    assert!(text.contains("100 % of a CPU"), "{text}");
+}
+
+#[test]
+fn what_drives_share_is_found_by_half_of_them() {
+    let drive = SimulatedDrive::default();
+    let words = "rw=read bs=128k iodepth=32";
+    let shared = investigated(words, 2, &drive, BUDGET_NS, |generator| {
+        generator.shared_bytes_per_s = Some(3.2e9);
+    });
+    assert!(names(&shared).contains(&"half-the-drives"));
+    named(&shared, Limiter::Shared);
+    let apart = investigated(words, 2, &drive, BUDGET_NS, |_| {});
+    named(&apart, Limiter::Drive);
+}
+
+#[test]
+fn without_experiments_it_is_said_between_which() {
+    let drive = SimulatedDrive::default();
+    let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, 1_000_000_000, |_| {});
+    assert_eq!(names(&record), ["asked"], "there was time for no more");
+    let (answer, text) = answer(&record);
+    let Answer::Undecided { between, experiments } = answer else { panic!("{answer:?}") };
+    assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
+    assert_eq!(experiments.len(), 2);
+    assert!(text.contains("is not decided"), "{text}");
+}
+
+#[test]
+fn it_ends_within_its_time() {
+    for seconds in [1_u64, 5, 20] {
+        let drive = SimulatedDrive { noise: Noise::White(0.3), ..SimulatedDrive::default() };
+        let budget_ns = seconds * 1_000_000_000;
+        let words = "rw=randread bs=4k iodepth=8";
+        let record = investigated(words, 1, &drive, budget_ns, |_| {});
+        let ns: u64 = record
+            .measurements
+            .iter()
+            .map(|of| of.warmup_ns + of.duration_ns.unwrap_or_default())
+            .sum();
+        assert!(ns <= budget_ns, "{seconds} s: {ns} ns");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever the drive, the load and the CPU: what is lowest by a clear
+    /// margin is named.
+    #[test]
+    fn the_lowest_bound_is_named(
+        iops_max in 20_000.0..2e6_f64,
+        bandwidth_max in 2e8..1.4e10_f64,
+        latency_ns in 10_000_u64..400_000,
+        cpu_per_io_ns in 1_000_u64..20_000,
+        depth in 1_u32..256,
+        large in any::<bool>(),
+    ) {
+        let bs = if large { 128 << 10 } else { 4096 };
+        let by_drive = iops_max.min(bandwidth_max / f64::from(bs));
+        let by_depth = f64::from(depth) * 1e9 / latency_ns as f64;
+        let by_cpu = 1e9 / cpu_per_io_ns as f64;
+        let mut bounds = [(by_drive, Limiter::Drive), (by_depth, Limiter::Depth), (by_cpu, Limiter::Cpu)];
+        bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // What lies side by side limits together. One at a time a CPU's time is latency.
+        prop_assume!(bounds[1].0 > 1.5 * bounds[0].0);
+        prop_assume!(!(depth == 1 && bounds[0].1 == Limiter::Cpu));
+        let drive = SimulatedDrive {
+            iops_max,
+            bandwidth_max,
+            latency_ns,
+            noise: Noise::White(0.01),
+            ..SimulatedDrive::default()
+        };
+        let words = format!("rw=randread bs={bs} iodepth={depth}");
+        let record = investigated(&words, 1, &drive, BUDGET_NS, |generator| {
+            generator.cpu_per_io_ns = cpu_per_io_ns;
+        });
+        let (answer, text) = answer(&record);
+        let limiter = match answer {
+            Answer::Named { limiter, .. } => Some(limiter),
+            _ => None,
+        };
+        prop_assert_eq!(limiter, Some(bounds[0].1), "{} {:?}", text, bounds);
+    }
+}

@@ -1,0 +1,177 @@
+//! `iodyno explain`: what limits a workload, by experiments on targets or from
+//! what was measured.
+
+use std::path::Path;
+
+use anyhow::Result;
+use iodyno_campaign::{Options, Plan};
+use iodyno_job::Job;
+use iodyno_judge::ClaimBook;
+use iodyno_judge::limiter::{Answer, Evidence, Explanation, explain, subjects};
+use iodyno_load::{LoadGenerator, SimulatedGenerator};
+use iodyno_model::{Origin, RunRecord, RunState, Validity};
+use iodyno_native::NativeGenerator;
+use iodyno_report::document::explain_document;
+use iodyno_report::text::explain_text;
+
+use crate::arguments::{Explain, Generator, Table};
+use crate::commands::judged_anew;
+use crate::commands::setup::Setup;
+use crate::context::{Context, Usage};
+use crate::progress::Display;
+use crate::{sources, stated, terminal};
+
+/// What is asked of a target where no workload is named: what most ask first.
+const WORKLOAD: [&str; 3] = ["rw=randread", "bs=4k", "iodepth=32"];
+
+pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
+    let (options, names): (Vec<String>, Vec<String>) =
+        arguments.words.iter().cloned().partition(|word| is_option(word));
+    let measures = !options.is_empty()
+        || (stated::is_empty(&arguments.environment.stated())
+            && names.iter().all(|name| is_target(context, name)));
+    match measures {
+        true => measure(context, arguments, &names, &options),
+        false => read(context, arguments, &names),
+    }
+}
+
+/// `rw=randread`, and no file of that name.
+fn is_option(word: &str) -> bool {
+    word.contains('=') && !Path::new(word).exists()
+}
+
+/// Whether `name` is to be measured: neither a run nor results.
+fn is_target(context: &Context, name: &str) -> bool {
+    let is_run = context.store_to_read().is_ok_and(|store| store.find(name).is_ok());
+    if is_run || name == "last" || name == "-" {
+        return false;
+    }
+    match std::fs::metadata(name) {
+        // A file or folder with results is one to be read.
+        Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
+            let found = sources::holds_results(Path::new(name));
+            !found
+        }
+        Ok(_) => true,
+        // `nvme0`; a mistyped name is the resolver's to tell.
+        Err(_) => !name.contains('/'),
+    }
+}
+
+/// From what was measured.
+fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> {
+    let claims = context.claims(&arguments.datasheet)?;
+    let stated = arguments.environment.stated();
+    let mut records: Vec<RunRecord> = Vec::new();
+    for name in names {
+        for loaded in sources::load_all(context, name, &stated, &claims)? {
+            terminal::problems(context, &loaded.problems);
+            records.push(loaded.record);
+        }
+    }
+    print(context, &records, &claims)
+}
+
+/// By experiments.
+fn measure(
+    context: &Context,
+    arguments: &Explain,
+    names: &[String],
+    options: &[String],
+) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    let words: Vec<String> = match options {
+        [] => WORKLOAD.map(str::to_owned).to_vec(),
+        words => words.to_vec(),
+    };
+    let job = job(&words)?;
+    let mut setup = Setup::new(context, &arguments.datasheet)?;
+    let targets = iodyno_target::resolve_all(&setup.host, names)?;
+    let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
+        Generator::Native => Box::new(NativeGenerator::new()),
+        Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
+    };
+    let plan = Plan::of_question(job, words.join(" "), arguments.time);
+    let options = Options {
+        budget_ns: arguments.time,
+        origin: match arguments.generator {
+            Generator::Native => Origin::Measured,
+            Generator::Simulated => Origin::Simulated,
+        },
+        ..Options::of_jobs(
+            arguments.name.as_deref().unwrap_or_default(),
+            arguments.allowing.permission(),
+        )
+    };
+    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let outcome = setup.carry_out(&plan, &targets, &options, generator.as_mut(), &mut display);
+    display.finish();
+    let record = outcome?;
+    setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
+    let status = print(context, std::slice::from_ref(&record), &setup.claims)?;
+    if !context.quiet && !context.json {
+        terminal::note(&format!("Kept as {}: iodyno explain last", record.run.id));
+        for skipped in &record.run.skipped {
+            terminal::note(&format!("{}: {}", skipped.target, skipped.next));
+        }
+    }
+    Ok(status)
+}
+
+/// The job that the words describe, as we measure: past the page cache, by the
+/// best engine, until it is known.
+fn job(words: &[String]) -> Result<Job> {
+    let mut job = Job::direct();
+    for word in words {
+        let (option, value) = word.split_once('=').unwrap_or((word, "1"));
+        if ["runtime", "time_based", "filename", "directory"].contains(&option) {
+            let why = "explain says itself where and how long: --time bounds it";
+            return Err(Usage(format!("{word}: {why}")).into());
+        }
+        iodyno_job::apply(&mut job, option, value).map_err(|error| Usage(error.to_string()))?;
+    }
+    // Threads that share the range, so that sequential ones do not overlap.
+    job.threads.shared_by = std::mem::replace(&mut job.threads.numjobs, 1);
+    Ok(job)
+}
+
+/// Explains what is worth it, prints that, and says how it came out.
+fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result<u8> {
+    let records: Vec<&RunRecord> = records.iter().collect();
+    let evidence = Evidence { records: &records, claims, possible: &[] };
+    let explained: Vec<Explanation<'_>> =
+        subjects(&records).into_iter().filter_map(|subject| explain(&evidence, subject)).collect();
+    if explained.is_empty() {
+        return Err(Usage("there is no measurement with a rate in it".into()).into());
+    }
+    let status = status(&records, &explained);
+    if context.json {
+        let document = explain_document(&explained, status);
+        terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        return Ok(status);
+    }
+    let style = terminal::style(context, &Table { wide: false, columns: None });
+    let texts: Vec<String> = explained.iter().map(|one| explain_text(one, &style)).collect();
+    terminal::print(&texts.join("\n"))?;
+    Ok(status)
+}
+
+fn status(records: &[&RunRecord], explained: &[Explanation<'_>]) -> u8 {
+    let ended = |record: &&RunRecord| match record.run.state {
+        RunState::Interrupted => true,
+        _ => record.measurements.iter().any(|of| of.failure().is_some()),
+    };
+    let open = |one: &Explanation<'_>| {
+        !matches!(one.answer, Answer::Named { .. }) || one.validity == Validity::Invalid
+    };
+    if records.iter().any(ended) {
+        3
+    } else if explained.iter().any(open) {
+        4
+    } else {
+        0
+    }
+}

@@ -1,0 +1,85 @@
+//! Figures that others published, and what is stated of the machines that
+//! results came from.
+
+use anyhow::Result;
+use iodyno_fio::read::{Figures, Imported, figures};
+use iodyno_judge::ClaimBook;
+use iodyno_model::{RunRecord, Stated};
+
+use super::{Loaded, of_fio, run};
+use crate::context::Usage;
+use crate::stated;
+
+impl Loaded {
+    /// Takes as facts what its file states, and `all` where that is silent.
+    ///
+    /// # Errors
+    /// `all` states something of a run whose machine was read.
+    pub(crate) fn with_stated(mut self, all: &Stated, claims: &ClaimBook) -> Result<Self> {
+        if self.stated.is_empty() && stated::is_empty(all) {
+            return Ok(self);
+        }
+        if self.record.host().is_some() {
+            let text = format!(
+                "{}: its machine was read when it was measured: nothing can be stated of it",
+                self.record.run.name
+            );
+            return Err(Usage(text).into());
+        }
+        self.stated.resize(self.record.measurements.len(), Stated::default());
+        let of_each: Vec<Stated> =
+            self.stated.iter().map(|own| stated::completed(own, all)).collect();
+        stated::apply(&mut self.record, &of_each, claims);
+        Ok(self)
+    }
+}
+
+/// What fio printed; where there is nothing of it, figures.
+pub(super) fn or_figures(
+    imported: Imported,
+    name: &str,
+    text: impl FnOnce() -> Option<String>,
+) -> Vec<Loaded> {
+    if imported.measurements.is_empty()
+        && let Some(found) = text().and_then(|text| figures(name, &text))
+    {
+        return of_figures(found, name);
+    }
+    vec![of_fio(imported, name)]
+}
+
+/// Figures that others published: a run for each machine that they are of.
+fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
+    let mut machines: Vec<(Stated, Loaded)> = Vec::new();
+    for row in found.rows {
+        let machine = stated::machine(&row.stated);
+        let at = machines.iter().position(|(known, _)| *known == machine).unwrap_or_else(|| {
+            let record =
+                RunRecord { run: run(path, None), snapshots: Vec::new(), measurements: Vec::new() };
+            machines.push((machine, Loaded::new(record, Vec::new())));
+            machines.len() - 1
+        });
+        let (_, loaded) = &mut machines[at];
+        let mut measurement = row.measurement;
+        // Nobody says that they ran at the same time.
+        measurement.phase = loaded.record.measurements.len() as u32 + 1;
+        loaded.record.measurements.push(measurement);
+        loaded.stated.push(row.stated);
+    }
+    let several = machines.len() > 1;
+    for (machine, loaded) in machines.iter_mut().filter(|_| several) {
+        let link = machine.link.map(|link| link.label());
+        let words = [machine.model.clone(), link].into_iter().flatten();
+        let words: Vec<String> = words.collect();
+        loaded.record.run.name = format!("{} {}", loaded.record.run.name, words.join(" "));
+    }
+    let mut all: Vec<Loaded> = machines.into_iter().map(|(_, loaded)| loaded).collect();
+    match all.first_mut() {
+        Some(first) => first.problems = found.problems,
+        None => {
+            let imported = Imported { problems: found.problems, ..Imported::default() };
+            all.push(of_fio(imported, path));
+        }
+    }
+    all
+}

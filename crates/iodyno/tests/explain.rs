@@ -1,0 +1,234 @@
+//! `iodyno explain`: published studies come out as their authors found, and
+//! what is asked of targets and of the command line.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{World, status, text};
+use serde_json::Value;
+
+fn study(name: &str) -> String {
+    format!("{}/tests/studies/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The answers for a study, in its order.
+fn explained(arguments: &[&str]) -> Vec<Value> {
+    let world = World::new();
+    let mut words = vec!["explain", "--json"];
+    words.extend(arguments);
+    let output = world.run(&words);
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+    assert_eq!(document["schema"], "iodyno.explain/1");
+    document["explained"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn says(answer: &Value, words: &[&str]) {
+    let mut all = answer["sentence"].as_str().unwrap().to_owned();
+    for note in answer["notes"].as_array().unwrap() {
+        all.push('\n');
+        all.push_str(note.as_str().unwrap());
+    }
+    for word in words {
+        assert!(all.contains(word), "`{word}` is not in:\n{all}");
+    }
+}
+
+fn at(answers: &[Value], rate: f64) -> &Value {
+    let found = answers.iter().find(|one| one["rate"]["value"].as_f64() == Some(rate));
+    found.unwrap_or_else(|| panic!("no answer for {rate}"))
+}
+
+/// Whether a suspect is cleared.
+fn is_cleared(answer: &Value, limiter: &str) -> bool {
+    let suspects = answer["suspects"].as_array().unwrap();
+    suspects.iter().any(|one| one["limiter"] == limiter && one["standing"] == "cleared")
+}
+
+#[test]
+fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
+    let all = explained(&[&study("970-evo.toml")]);
+    assert_eq!(all.len(), 4);
+    for (rate, other, link) in [(1110e6, "1117 MB/s", "Gen3"), (1117e6, "1110 MB/s", "Gen2")] {
+        let written = at(&all, rate);
+        assert_eq!(written["limiter"], "drive");
+        assert!(is_cleared(written, "link"));
+        says(
+            written,
+            &["the drive in this state (written at random)", "sequential fill is untested"],
+        );
+        says(written, &[&format!("On {link} x4 the same reads ran at {other}")]);
+        assert_ne!(written["validity"], "INVALID");
+    }
+    let slow = at(&all, 1660e6);
+    assert_eq!(slow["limiter"], "link");
+    says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1659 to 1801 MB/s of data"]);
+    says(slow, &["1660 MB/s were read", "3379 MB/s"]);
+    assert!((slow["behind"]["gain"].as_f64().unwrap() - 1.04).abs() < 0.01);
+    assert_eq!(slow["behind"]["measured"], true);
+    let fast = at(&all, 3379e6);
+    assert_eq!(fast["validity"], "INVALID");
+    assert_eq!(fast["limiter"], Value::Null, "the claim and the link lie side by side");
+    says(fast, &["INVALID as a statement about flash", "trimmed"]);
+    says(fast, &["near the 3400 MB/s of the data sheet only because nothing is read"]);
+}
+
+#[test]
+fn a_p5600_gives_what_is_claimed_and_an_empty_one_says_nothing() {
+    let all = explained(&[&study("p5600.csv")]);
+    let sequential = at(&all, 6938e6);
+    assert_eq!(
+        (&sequential["limiter"], &sequential["validity"]),
+        (&"drive".into(), &"VALID".into())
+    );
+    says(sequential, &["99 % of the 7000 MB/s", "PASS: 99 % of the claim", "7094 MB/s"]);
+    let random = at(&all, 1e6);
+    assert_eq!(random["limiter"], "drive");
+    says(random, &["PASS: 128 % of the claim"]);
+    let empty = at(&all, 1_654e3);
+    assert_eq!((&empty["limiter"], &empty["validity"]), (&"link".into(), &"INVALID".into()));
+    says(
+        empty,
+        &["212 % of the 780k IOPS that the data sheet states only because nothing is read"],
+    );
+}
+
+#[test]
+fn drives_behind_an_hba_share_a_limit_below_its_slot() {
+    let words = ["--behind", "SAS HBA gen4x8", "--model", "SATA SSD", &study("hba.md")];
+    let all = explained(&words);
+    let ten = all.last().unwrap();
+    assert_eq!((ten["rate"]["value"].as_f64(), &ten["limiter"]), (Some(4400e6), &"shared".into()));
+    says(
+        ten,
+        &["a limit that the drives behind SAS HBA share", "10 to 8 drives: 4400 MB/s (x1.00)"],
+    );
+    says(ten, &["nor the slot of SAS HBA, PCIe Gen4 x8 (13067 to 14187 MB/s)"]);
+    // What nine give is the same evidence.
+    let changes: Vec<&str> = ten["contrasts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["change"].as_str().unwrap())
+        .collect();
+    assert_eq!(changes, ["10 to 1 drives", "10 to 8 drives", "10 to 9 drives"]);
+}
+
+#[test]
+fn two_raid_cards_limit_and_neither_drive_nor_slot_does() {
+    let all = explained(&[&study("ps1030.toml")]);
+    for rate in [3.5e9, 40e9, 350e3, 3e6, 700e3, 30e9] {
+        let answer = at(&all, rate);
+        assert_eq!(answer["limiter"], "card", "{rate}: {}", answer["sentence"]);
+        assert!(is_cleared(answer, "drive"), "{rate}");
+        says(answer, &["PERC H965i, PCIe Gen4 x16"]);
+    }
+    for rate in [3.5e9, 40e9] {
+        let words = "3500 MB/s a drive is what PCIe Gen4 x2 carries: consistent with that, to be \
+                     checked behind the card";
+        says(at(&all, rate), &[words]);
+    }
+    says(at(&all, 3e6), &["only the latency went from 683 us to 1.37 ms"]);
+    says(at(&all, 700e3), &["each write is 6 I/Os"]);
+}
+
+#[test]
+fn a_stripe_that_does_not_help_is_said_to_be_untested() {
+    let all = explained(&["--model", "P4510", &study("p4510.txt")]);
+    let reads = at(&all, 343e3);
+    assert_eq!(reads["limiter"], Value::Null);
+    assert_eq!(reads["between"], serde_json::json!(["cpu", "depth", "layer"]));
+    says(reads, &["does not speed up this read load, one drive alone gave 422k IOPS"]);
+    says(reads, &["one I/O at a time for each of 64 jobs"]);
+    assert_eq!(
+        reads["experiments"],
+        serde_json::json!(["twice-the-jobs", "twice-the-depth", "members-at-once"])
+    );
+    let writes = at(&all, 694e3);
+    says(writes, &["1.6 times the 436k IOPS of one drive alone"]);
+}
+
+#[test]
+fn a_target_is_measured_and_kept() {
+    let world = World::new();
+    let target = world.sparse("target", 1 << 34);
+    let target = target.to_str().unwrap();
+    let words =
+        ["explain", target, "rw=randread", "bs=4k", "iodepth=64", "--generator", "simulated"];
+    let output = world.run(&words);
+    status(&output, 0);
+    let out = text(&output.stdout);
+    assert!(out.starts_with("rw=randread bs=4k iodepth=64 numjobs=1 on"), "{out}");
+    // What this machine has under the file, it is the device and nothing before it.
+    assert!(out.contains("limited by the") && out.contains("itself"), "{out}");
+    for part in ["One thing changed", "Who was suspected", "next  "] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    // Said again of the stored run, and shown as any other.
+    let again = world.run(&["explain", "last", "--quiet"]);
+    status(&again, 0);
+    assert_eq!(text(&again.stdout), out);
+    let shown = text(&world.run(&["show", "last"]).stdout);
+    assert!(shown.contains("twice-the-depth"), "{shown}");
+}
+
+#[test]
+fn what_is_named_for_writing_is_written() {
+    let world = World::new();
+    let target = world.sparse("target", 1 << 30);
+    let target = target.to_str().unwrap();
+    let asked =
+        ["explain", target, "rw=randwrite", "bs=4k", "iodepth=8", "--generator", "simulated"];
+    let refused = world.run(&asked);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
+    let none: Value = serde_json::from_slice(&world.run(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!(none["runs"], serde_json::json!([]), "what was refused is no run");
+    let mut allowed = asked.to_vec();
+    allowed.extend(["--allow-write", target]);
+    let output = world.run(&allowed);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("were written"), "{}", text(&output.stdout));
+    let mut mistyped = asked.to_vec();
+    mistyped[2] = "rw=randread";
+    mistyped.extend(["--allow-write", "SERIAL"]);
+    status(&world.run(&mistyped), 2);
+}
+
+#[test]
+fn what_is_stated_is_imported_and_marked() {
+    let world = World::new();
+    let file = study("p5600.csv");
+    status(&world.run(&["import", "--blocks", "unknown", &file]), 0);
+    let shown: Value =
+        serde_json::from_slice(&world.run(&["show", "p5600", "--json"]).stdout).unwrap();
+    assert_eq!(shown["drives"][0]["model"], "Intel SSD D7-P5600 3.2TB");
+    assert_eq!(shown["measurements"][2]["conditions"]["written"][0]["evidence"], "stated: trimmed");
+    let again = world.run(&["explain", "p5600", "--link", "gen4x4"]);
+    status(&again, 2);
+    assert!(text(&again.stderr).contains("nothing can be stated of it"));
+}
+
+#[test]
+fn mistakes_say_what_to_do() {
+    let world = World::new();
+    let target = world.sparse("target", 1 << 20);
+    let target = target.to_str().unwrap();
+    let fails = |words: &[&str], says: &str| {
+        let output = world.run(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let error = text(&output.stderr);
+        assert!(error.contains(says), "{words:?}: {error}");
+    };
+    fails(&["explain", target, "rw=randraed"], "randread");
+    fails(&["explain", target, "runtime=5"], "--time bounds it");
+    fails(&["explain", "--link", "gen9x4", "x.txt"], "gen4x4");
+    fails(&["explain", "--blocks", "new", "x.txt"], "written-seq");
+    fails(&["explain", "no-such-thing/at-all"], "no file or folder");
+    let table = world.path("empty.csv");
+    std::fs::write(&table, "rw,bs,iops\nread,4k,fast\n").unwrap();
+    fails(&["explain", table.to_str().unwrap()], "number");
+}

@@ -1,0 +1,279 @@
+//! Every upper bound of a measurement's rate that is known, each with where it comes from.
+
+use iodyno_model::{
+    Claim, Direction, Link, LinkState, Metric, format_count, format_duration_ns, format_mb_per_s,
+};
+
+use super::lowest::{COMMAND_BYTES, flow};
+use crate::claims::ClaimBook;
+use crate::facts::claim_of;
+use crate::limiter::{Case, busiest_share};
+
+/// The maximum payload sizes that a link may have where none could be read,
+/// bytes: what desktops use, what servers use, the largest in use.
+const PAYLOADS_BYTES: [u32; 3] = [128, 256, 512];
+
+/// What sets a ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bound {
+    /// What the data sheet states of the drives.
+    Claim,
+    /// The drives' own links.
+    Link,
+    /// A link that several of them share, or a card's.
+    SharedLink,
+    /// Outstanding I/Os over the time that one takes at least.
+    Depth,
+    /// The requests that the device's queue holds.
+    Queue,
+    /// The submitting threads' CPU time.
+    Cpu,
+    /// What the members of a layer give one by one.
+    Layer,
+}
+
+/// An upper bound of a rate, in the unit of the case's metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ceiling {
+    /// What sets it.
+    pub bound: Bound,
+    /// Its value.
+    pub value: f64,
+    /// The least and the most that it may be, where something of it is not known.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+    /// What it is, in a few words with the figures.
+    pub what: String,
+    /// How it is computed, and from what source.
+    pub formula: String,
+}
+
+impl Bound {
+    /// As documents name it: `shared_link`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Link => "link",
+            Self::SharedLink => "shared_link",
+            Self::Depth => "depth",
+            Self::Queue => "queue",
+            Self::Cpu => "cpu",
+            Self::Layer => "layer",
+        }
+    }
+}
+
+impl Ceiling {
+    fn exact(bound: Bound, value: f64, what: String, formula: impl Into<String>) -> Self {
+        Self { bound, value, low: value, high: value, what, formula: formula.into() }
+    }
+}
+
+/// All that is known of `case`, the lowest first; `others` are what else was measured.
+pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook) -> Vec<Ceiling> {
+    let mut all: Vec<Ceiling> = Vec::new();
+    all.extend(claim(case, claims));
+    all.extend(links(case));
+    all.extend(depth(case, others));
+    all.extend(cpu(case));
+    all.extend(layer(case, others));
+    all.retain(|ceiling| ceiling.value.is_finite() && ceiling.value > 0.0);
+    all.sort_by(|a, b| a.value.total_cmp(&b.value));
+    all
+}
+
+/// The figure of a data sheet that bounds the workload of `case`, of one drive.
+pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
+    let of = case.of_run();
+    let random = of.workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
+    let [result] = of.total.as_slice() else { return None };
+    let rate = match (case.metric, result.direction) {
+        (Metric::Bandwidth, Direction::Read) => sheet.seq_read_mbs.map(|mbs| mbs * 1e6),
+        (Metric::Bandwidth, Direction::Write) => sheet.seq_write_mbs.map(|mbs| mbs * 1e6),
+        (Metric::Iops, Direction::Read) if random => sheet.rand_read_iops,
+        (Metric::Iops, Direction::Write) if random => sheet.rand_write_iops,
+        _ => None,
+    };
+    // Sheets state IOPS of 4 KiB.
+    let fits = case.metric == Metric::Bandwidth || of.workload.bs == Some(4096);
+    rate.filter(|rate| fits && rate.is_finite() && *rate > 0.0)
+}
+
+fn claim(case: &Case<'_>, claims: &ClaimBook) -> Option<Ceiling> {
+    let drive = case.drives.first()?;
+    let sheet = claim_of(claims, drive)?;
+    let count = case.drives.len();
+    let rate = sheet_rate(case, sheet)?;
+    // Parity and copies are not what a sheet speaks of.
+    let plain = case.layer.as_deref().is_none_or(|layer| matches!(layer, "raid0" | "stripe"));
+    if !plain && !case.reads() {
+        return None;
+    }
+    let each = if count > 1 { format!("{count} times ") } else { String::new() };
+    let what = format!("{each}the data sheet of {}", sheet.model);
+    Some(Ceiling::exact(Bound::Claim, rate * count as f64, what, sheet.source.clone()))
+}
+
+fn links(case: &Case<'_>) -> Vec<Ceiling> {
+    const FORMULA: &str = "raw rate x payload / (payload + 24 bytes of packet) x 0.985 \
+                           (Intel AN 456, AN 829)";
+    let Some(host) = case.host() else { return Vec::new() };
+    let paths = case.paths();
+    if case.virtual_disk.is_some() || paths.is_empty() {
+        return Vec::new();
+    }
+    // A link is a drive's own where no other drive's path leads over it.
+    let is_own = |name: &str| {
+        let users = paths.iter().filter(|path| path.iter().any(|link| link == name));
+        users.count() == 1 && !case.is_of_card(name)
+    };
+    let state = |name: &str| host.link(name).and_then(|link| link.current.value());
+    let per_io = |bytes_per_s: f64| match (case.metric, case.of_run().workload.bs) {
+        (Metric::Bandwidth, _) => Some(bytes_per_s),
+        (_, Some(bs)) => Some(bytes_per_s / (bs as f64 + COMMAND_BYTES)),
+        _ => None,
+    };
+    let bounds = |own: bool| -> Option<[f64; 3]> {
+        let mut found = [0.0; 3];
+        for (value, unknown_bytes) in found.iter_mut().zip(PAYLOADS_BYTES) {
+            let carried: Vec<Vec<(&str, f64)>> = paths
+                .iter()
+                .map(|path| {
+                    let links = path.iter().filter(|name| is_own(name) == own);
+                    let links = links.filter_map(|name| host.link(name));
+                    links
+                        .filter_map(|link| Some((link.name(), payload(link, unknown_bytes)?)))
+                        .collect()
+                })
+                .collect();
+            let slices: Vec<&[(&str, f64)]> = carried.iter().map(Vec::as_slice).collect();
+            *value = per_io(flow(&slices)).filter(|rate| rate.is_finite())?;
+        }
+        Some(found)
+    };
+    let mut all = Vec::new();
+    let mut add = |bound, values: Option<[f64; 3]>, what: String| {
+        if let Some([low, value, high]) = values {
+            all.push(Ceiling { bound, value, low, high, what, formula: FORMULA.into() });
+        }
+    };
+    let raw = |state: &LinkState| state.raw_bytes_per_s().unwrap_or(0.0);
+    let own = paths.iter().flat_map(|path| path.iter()).filter(|name| is_own(name));
+    let narrowest = own.filter_map(|name| state(name)).min_by(|a, b| raw(a).total_cmp(&raw(b)));
+    if let Some(narrowest) = narrowest {
+        let raw = format_mb_per_s(raw(&narrowest));
+        let what = match paths.len() {
+            1 => format!("PCIe {}, {raw} raw", narrowest.label()),
+            count => format!("{count} links of PCIe {}, {raw} raw each", narrowest.label()),
+        };
+        add(Bound::Link, bounds(true), what);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in paths.iter().flat_map(|path| path.iter()) {
+        if !is_own(name) && state(name).is_some() && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    if let Some(first) = names.first().and_then(|name| state(name)) {
+        let card = case.cards().first().and_then(|card| card.name.value());
+        let what = match (card, names.len()) {
+            (Some(card), 1) => format!("the slot of {card}, PCIe {}", first.label()),
+            (Some(card), count) => format!("{count} slots of {card}, PCIe {} each", first.label()),
+            (None, 1) => format!("the uplink {}, PCIe {}", names[0], first.label()),
+            (None, count) => format!("{count} links that drives share"),
+        };
+        add(Bound::SharedLink, bounds(false), what);
+    }
+    all
+}
+
+/// What a link carries in one direction, bytes per second; `unknown_bytes` is
+/// the maximum payload size where none could be read.
+fn payload(link: &Link, unknown_bytes: u32) -> Option<f64> {
+    let ends = [link.port.max_payload_bytes.get(), link.device.max_payload_bytes.get()];
+    let bytes = ends.into_iter().flatten().min().copied().unwrap_or(unknown_bytes);
+    link.current.get()?.payload_bytes_per_s(bytes)
+}
+
+/// Little's law with the latency of an unloaded device, measured at depth 1.
+fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
+    let mut all = Vec::new();
+    let (Some(outstanding), Metric::Iops) = (case.outstanding(), case.metric) else { return all };
+    let of = case.of_run();
+    let alone = others.iter().filter(|other| {
+        let theirs = other.of_run();
+        other.outstanding() == Some(1)
+            && theirs.targets == of.targets
+            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+    });
+    let alone = alone.filter_map(|other| other.latency_ns).reduce(f64::min);
+    let Some(latency_ns) = alone else { return all };
+    let over = |held: u32| f64::from(held) * 1e9 / latency_ns;
+    let each = format_duration_ns(latency_ns);
+    let formula = "outstanding I/Os / latency of one alone (Little's law)";
+    let what = format!("{} outstanding at {each} each", format_count(f64::from(outstanding)));
+    all.push(Ceiling::exact(Bound::Depth, over(outstanding), what, formula));
+    if let Some(slots) = queue_slots(case).filter(|slots| *slots < outstanding) {
+        let what = format!("a queue of {slots} requests at {each} each");
+        all.push(Ceiling::exact(Bound::Queue, over(slots), what, formula));
+    }
+    all
+}
+
+/// Requests that the queues of its one device hold.
+pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
+    let bottoms = crate::limiter::devices(case.host(), case.of_run());
+    let [bottom] = bottoms.as_slice() else { return None };
+    let queue = &case.host()?.block(bottom)?.queue;
+    Some(queue.nr_requests.value()?.saturating_mul(queue.hardware_queues.value()?.max(1)))
+}
+
+/// The rate at which the busiest submitting thread would have no time left.
+fn cpu(case: &Case<'_>) -> Option<Ceiling> {
+    let share = busiest_share(case.of_run())?;
+    // Below a tenth the guess would be as wide as the figure.
+    (share >= 0.1).then(|| {
+        let what = format!("submitting threads, the busiest at {:.0} % of a CPU", share * 100.0);
+        let formula = "rate / share of a CPU that the busiest submitting thread used";
+        Ceiling::exact(Bound::Cpu, case.rate.value / share, what, formula)
+    })
+}
+
+/// What a layer should give: so many times its slowest member, as far as one was measured.
+fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
+    let layer = case.layer.as_deref()?;
+    let of = case.of_run();
+    let alone = others.iter().filter(|other| {
+        let theirs = other.of_run();
+        other.layer.is_none()
+            && other.drive_count == 1
+            && other.metric == case.metric
+            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+    });
+    let slowest = alone.map(|other| other.rate.value).reduce(f64::min)?;
+    let times = members_that_count(layer, case.drive_count, case.reads())?;
+    let what = format!(
+        "{layer} of {}: {times} times {}, what one gives alone",
+        case.drive_count,
+        crate::limiter::figure(case.metric, slowest)
+    );
+    let formula = "members that work at the same time x slowest member alone";
+    Some(Ceiling::exact(Bound::Layer, slowest * times, what, formula))
+}
+
+/// How many times its slowest member a layer of `count` gives at best.
+fn members_that_count(layer: &str, count: usize, reads: bool) -> Option<f64> {
+    let count = count as f64;
+    Some(match (layer, reads) {
+        ("raid0" | "stripe" | "striped", _) => count,
+        ("raid1" | "raid10", true) => count,
+        ("raid1", false) => 1.0,
+        ("raid10", false) => count / 2.0,
+        ("raid5" | "raid6", true) => count,
+        // Full stripes; smaller writes also read, and give a quarter or less.
+        ("raid5", false) => count - 1.0,
+        ("raid6", false) => count - 2.0,
+        _ => return None,
+    })
+}

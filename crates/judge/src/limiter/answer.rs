@@ -1,0 +1,271 @@
+//! The question and the answer.
+
+use iodyno_model::{RunRecord, Validity, WrittenState};
+
+use super::case::Case;
+use super::contrast::{Change, Contrast};
+use super::experiment::Experiment;
+use super::suspect::{Limiter, Standing, Suspect};
+use super::weigh::Scene;
+use super::words;
+use crate::assess::assess;
+use crate::ceiling::{Bound, Ceiling, ceilings};
+use crate::claims::ClaimBook;
+use crate::facts::Question;
+
+/// So few I/Os outstanding are waited for one by one.
+const FEW: u32 = 4;
+/// A ceiling this close above a rate promises nothing.
+const NO_GAIN: f64 = 1.01;
+/// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
+const AS_FAST: f64 = 0.98;
+
+/// What the answer is to stand on.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// Runs: what was measured, the experiments made so far among it.
+    pub records: &'a [&'a RunRecord],
+    /// Data sheets.
+    pub claims: &'a ClaimBook,
+    /// Experiments that can be made and were not yet; none for stored runs.
+    pub possible: &'a [Experiment],
+}
+
+/// What limits a measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// This does.
+    Named {
+        /// What.
+        limiter: Limiter,
+        /// What comes behind it.
+        next: Option<Next>,
+    },
+    /// It cannot be told before this was tried.
+    Experiment(Experiment),
+    /// The evidence does not decide.
+    Undecided {
+        /// Between these …
+        between: Vec<Limiter>,
+        /// … and what would tell, for each of them.
+        experiments: Vec<Experiment>,
+    },
+}
+
+/// The limiter behind the one that was named.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Next {
+    /// What it is, in a few words.
+    pub what: String,
+    /// What may be gained until it limits, as a share of the rate; `measured`
+    /// where an experiment had it.
+    pub gain: f64,
+    /// An experiment had that gain; else it is what the ceiling leaves at most.
+    pub measured: bool,
+}
+
+/// A measurement explained.
+#[derive(Debug, Clone)]
+pub struct Explanation<'a> {
+    /// What is explained.
+    pub case: Case<'a>,
+    /// Whether it says what it seems to say, and why not.
+    pub validity: Validity,
+    /// The reservations: (rule id, sentence).
+    pub reasons: Vec<(String, String)>,
+    /// The answer.
+    pub answer: Answer,
+    /// The same as sentences for people.
+    pub sentence: String,
+    /// What to do.
+    pub advice: String,
+    /// Every suspect with how it stands.
+    pub suspects: Vec<Suspect>,
+    /// Every upper bound that is known, the lowest first.
+    pub ceilings: Vec<Ceiling>,
+    /// What was measured with one thing changed.
+    pub contrasts: Vec<Contrast<'a>>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// The measurements worth explaining, as (record, measurement): of each
+/// workload in each state and environment the one with most drives, then the
+/// fastest, then the one with fewest I/Os outstanding. Of a run that was made
+/// to explain something, that alone.
+pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
+    let mut best: Vec<(String, Case<'_>, (usize, usize))> = Vec::new();
+    for (n, record) in records.iter().enumerate() {
+        let asked = (record.run.plan_name == "explain").then_some("asked");
+        for m in 0..record.measurements.len() {
+            let Some(case) = Case::of(record, m) else { continue };
+            if asked.is_some_and(|name| case.of_run().name != name) {
+                continue;
+            }
+            let key = kind(n, &case);
+            let Some(known) = best.iter_mut().find(|(other, ..)| *other == key) else {
+                best.push((key, case, (n, m)));
+                continue;
+            };
+            if is_better(&case, &known.1) {
+                *known = (key, case, (n, m));
+            }
+        }
+    }
+    best.into_iter().map(|(.., place)| place).collect()
+}
+
+/// What makes cases of one kind, of which one is explained.
+fn kind(record: usize, case: &Case<'_>) -> String {
+    let of = case.of_run();
+    let link = case.own_link().map(|link| link.label());
+    // Rates of single targets are not those of others.
+    let alone = if of.targets.len() == 1 { of.targets.first() } else { None };
+    let alone = alone.filter(|_| case.layer.is_none() && !of.source.is_empty());
+    format!(
+        "{record} {:?} {:?} {:?} {:?} {link:?} {:?} {alone:?}",
+        of.workload.rw, of.workload.bs, case.blocks, case.fill, case.layer
+    )
+}
+
+fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
+    if case.drive_count != than.drive_count {
+        return case.drive_count > than.drive_count;
+    }
+    let ratio = case.rate.value / than.rate.value;
+    if ratio > AS_FAST && ratio < 1.0 / AS_FAST {
+        return case.outstanding() < than.outstanding();
+    }
+    ratio > 1.0
+}
+
+/// What limits the measurement `subject` (record, measurement); `None` where it
+/// failed or has no rate.
+pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<Explanation<'a>> {
+    let record: &'a RunRecord = evidence.records.get(subject.0)?;
+    let case = Case::of(record, subject.1)?;
+    let mut others: Vec<Case<'a>> = Vec::new();
+    for (n, record) in evidence.records.iter().enumerate() {
+        let all = (0..record.measurements.len()).filter(|m| (n, *m) != subject);
+        others.extend(all.filter_map(|m| Case::of(record, m)));
+    }
+    let contrasts: Vec<Contrast<'a>> =
+        others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
+    let ceilings = ceilings(&case, &others, evidence.claims);
+    let scene = Scene {
+        case: &case,
+        others: &others,
+        contrasts: &contrasts,
+        ceilings: &ceilings,
+        claims: evidence.claims,
+    };
+    let suspects = scene.suspects();
+    let answer = decide(&scene, &suspects, evidence.possible);
+    let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
+    let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
+    let notes = words::notes(&scene, &judged);
+    let sentence = words::sentence(&scene, &answer, &suspects, &judged);
+    let advice = words::advice(&scene, &answer);
+    Some(Explanation {
+        validity: judged.validity,
+        reasons: judged.reasons,
+        answer,
+        sentence,
+        advice,
+        suspects,
+        notes,
+        case,
+        ceilings,
+        contrasts,
+    })
+}
+
+/// Names, asks, or says between which.
+fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) -> Answer {
+    let is_possible = |experiment: Experiment| possible.contains(&experiment);
+    // What everything else stands on, and costs little.
+    let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
+    if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
+        return Answer::Experiment(basic);
+    }
+    let confirmed =
+        suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
+    if let Some(suspect) = confirmed {
+        // One by one, I/Os also wait for the interrupt that ends them.
+        let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
+        if suspect.limiter == Limiter::Depth && few && is_possible(Experiment::Polling) {
+            return Answer::Experiment(Experiment::Polling);
+        }
+        return named(scene, suspect.limiter);
+    }
+    let open: Vec<(Limiter, Experiment)> = suspects
+        .iter()
+        .filter_map(|suspect| match suspect.standing {
+            Standing::Open(experiment) => Some((suspect.limiter, experiment)),
+            _ => None,
+        })
+        .collect();
+    if open.len() > 1
+        && let Some((_, experiment)) = open.iter().find(|(_, of)| is_possible(*of))
+    {
+        return Answer::Experiment(*experiment);
+    }
+    match open.as_slice() {
+        [(limiter, _)] => {
+            // What kind of limit of the drive's it is.
+            let kinds =
+                [Experiment::LargerBlocks, Experiment::UnwrittenBlocks, Experiment::OnceMore];
+            match kinds.into_iter().find(|kind| is_possible(*kind)) {
+                Some(kind) if *limiter == Limiter::Drive => Answer::Experiment(kind),
+                _ => named(scene, *limiter),
+            }
+        }
+        several => Answer::Undecided {
+            between: several.iter().map(|(limiter, _)| *limiter).collect(),
+            experiments: several.iter().map(|(_, experiment)| *experiment).collect(),
+        },
+    }
+}
+
+fn named(scene: &Scene<'_, '_>, limiter: Limiter) -> Answer {
+    Answer::Named { limiter, next: next(scene, limiter) }
+}
+
+/// What an experiment gained once the limiter was out of the way, else the
+/// lowest ceiling above the rate that is not the limiter's own.
+fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
+    let rate = scene.case.rate.value;
+    let relieves = |change: &Change| match (limiter, change) {
+        (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
+        | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
+        (Limiter::Placement, Change::Cpus) => true,
+        (Limiter::Link, Change::Link(..)) => true,
+        (Limiter::Drive, Change::Fill(..)) => true,
+        _ => false,
+    };
+    let relieved = scene.contrasts.iter().filter(|contrast| relieves(&contrast.change));
+    let best = relieved.max_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
+    if let Some(best) = best.filter(|best| best.ratio.value > NO_GAIN) {
+        let what = format!("{}: {}", best.title(), best.outcome());
+        return Some(Next { what, gain: best.ratio.value - 1.0, measured: true });
+    }
+    let own = |bound: Bound| match limiter {
+        Limiter::Link => bound == Bound::Link,
+        Limiter::Shared => bound == Bound::SharedLink,
+        Limiter::Layer => bound == Bound::Layer,
+        Limiter::Cpu => bound == Bound::Cpu,
+        Limiter::Depth => matches!(bound, Bound::Depth | Bound::Queue),
+        Limiter::Drive => matches!(bound, Bound::Claim | Bound::Depth | Bound::Queue),
+        _ => matches!(bound, Bound::Depth | Bound::Queue),
+    };
+    // Blocks that hold nothing are not what a claim speaks of.
+    let empty = scene.case.blocks == WrittenState::Unwritten;
+    let above = scene.ceilings.iter().filter(|ceiling| {
+        !own(ceiling.bound)
+            && ceiling.value > rate * NO_GAIN
+            && !(empty && ceiling.bound == Bound::Claim)
+    });
+    let ceiling = above.min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let what = format!("{} ({})", super::figure(scene.case.metric, ceiling.value), ceiling.what);
+    Some(Next { what, gain: ceiling.value / rate - 1.0, measured: false })
+}

@@ -1,0 +1,299 @@
+//! A measurement as the limiter looks at it.
+
+use iodyno_model::{
+    BlockKind, Drive, Estimate, FillOrder, Host, LinkState, Measurement, Metric, RunRecord, Spread,
+    StorageCard, WrittenState, format_count, format_duration_ns, format_mb_per_s,
+};
+
+use crate::facts::written;
+use crate::place::own_link;
+
+/// From this block size on bandwidth is what is asked for, bytes.
+const LARGE_BLOCKS: u64 = 64 << 10;
+
+/// A measurement with what is known of where it was taken.
+#[derive(Debug, Clone)]
+pub struct Case<'a> {
+    /// Its run.
+    pub record: &'a RunRecord,
+    /// Index into the run's measurements.
+    pub measurement: usize,
+    /// What its rate is counted in: bytes for large blocks, else I/Os.
+    pub metric: Metric,
+    /// Its rate over all directions, in the metric's unit.
+    pub rate: Estimate,
+    /// I/Os per second over all directions.
+    pub(crate) iops: Option<f64>,
+    /// Mean latency, ns.
+    pub(crate) latency_ns: Option<f64>,
+    /// Depth of each job, and jobs, on each target.
+    pub(crate) depth: Option<u32>,
+    pub(crate) jobs: Option<u32>,
+    /// Drives under its targets, as far as they are known.
+    pub(crate) drives: Vec<&'a Drive>,
+    /// How many devices there are under its targets.
+    pub(crate) drive_count: usize,
+    /// What makes one target of several devices: `raid0`, `striped`.
+    pub(crate) layer: Option<String>,
+    /// A virtual disk: a hypervisor's or a cloud's.
+    pub(crate) virtual_disk: Option<String>,
+    pub(crate) blocks: WrittenState,
+    pub(crate) fill: Option<FillOrder>,
+}
+
+impl<'a> Case<'a> {
+    /// Of a measurement that came to an end and has a rate.
+    pub fn of(record: &'a RunRecord, measurement: usize) -> Option<Self> {
+        let of = record.measurements.get(measurement)?;
+        if of.failure().is_some() {
+            return None;
+        }
+        let metric = match of.workload.bs {
+            Some(bs) if bs >= LARGE_BLOCKS => Metric::Bandwidth,
+            None if of.total.iter().all(|result| result.iops.is_none()) => Metric::Bandwidth,
+            _ => Metric::Iops,
+        };
+        let sum = |metric: Metric| {
+            let rates = of.total.iter().map(|result| match metric {
+                Metric::Bandwidth => result.bandwidth,
+                _ => result.iops,
+            });
+            rates.collect::<Option<Vec<Estimate>>>()?.into_iter().reduce(added)
+        };
+        let rate = sum(metric).filter(|rate| rate.value.is_finite() && rate.value > 0.0)?;
+        let host = host_of(record, of);
+        let bottoms = devices(host, of);
+        let mut drives: Vec<&Drive> = Vec::new();
+        for bottom in &bottoms {
+            let found = host.and_then(|host| host.namespace(bottom)).map(|(drive, _)| drive);
+            if let Some(drive) = found
+                && !drives.iter().any(|known| known.name == drive.name)
+            {
+                drives.push(drive);
+            }
+        }
+        let kind = |name: &String| host.and_then(|host| host.block(name)).map(|block| &block.kind);
+        let virtual_disk = match bottoms.iter().map(kind).next() {
+            Some(Some(BlockKind::Virtual)) => Some("a hypervisor".to_owned()),
+            _ => drives.iter().find_map(|drive| drive.virtual_disk.clone()),
+        };
+        let [first, ..] = of.targets.as_slice() else {
+            return Some(Self::plain(record, measurement, metric, rate, sum(Metric::Iops)));
+        };
+        let device = of.conditions.device.as_deref().unwrap_or(first);
+        let device = device.strip_prefix("/dev/").unwrap_or(device);
+        let layer = (bottoms.len() > of.targets.len())
+            .then(|| host.and_then(|host| host.block(device)).map(|block| layer_name(&block.kind)))
+            .flatten();
+        let states: Vec<WrittenState> =
+            of.targets.iter().map(|target| written(of, target)).collect();
+        let alike = states.windows(2).all(|pair| pair[0] == pair[1]);
+        Some(Self {
+            drive_count: bottoms.len().max(of.targets.len()),
+            drives,
+            layer,
+            virtual_disk,
+            blocks: states.first().copied().filter(|_| alike).unwrap_or(WrittenState::Unknown),
+            ..Self::plain(record, measurement, metric, rate, sum(Metric::Iops))
+        })
+    }
+
+    fn plain(
+        record: &'a RunRecord,
+        measurement: usize,
+        metric: Metric,
+        rate: Estimate,
+        iops: Option<Estimate>,
+    ) -> Self {
+        let of = &record.measurements[measurement];
+        let known = iops.map(|iops| iops.value).or_else(|| {
+            let bytes = of.workload.bs.filter(|bs| *bs > 0)? as f64;
+            (metric == Metric::Bandwidth).then(|| rate.value / bytes)
+        });
+        let latency = of.total.first().and_then(|result| result.mean_latency());
+        Self {
+            record,
+            measurement,
+            metric,
+            rate,
+            iops: known,
+            latency_ns: latency.map(|(_, mean)| mean.value).filter(|ns| *ns > 0.0),
+            depth: of.workload.iodepth,
+            jobs: of.workload.numjobs,
+            drives: Vec::new(),
+            drive_count: 1,
+            layer: None,
+            virtual_disk: None,
+            blocks: WrittenState::Unknown,
+            fill: of.conditions.fill,
+        }
+    }
+
+    /// The measurement itself.
+    pub fn of_run(&self) -> &'a Measurement {
+        &self.record.measurements[self.measurement]
+    }
+
+    /// The host as it was before it.
+    pub(crate) fn host(&self) -> Option<&'a Host> {
+        host_of(self.record, self.of_run())
+    }
+
+    /// Outstanding I/Os over all jobs and targets.
+    pub(crate) fn outstanding(&self) -> Option<u32> {
+        let targets = u32::try_from(self.of_run().targets.len().max(1)).ok()?;
+        self.of_run().conditions.depth_asked.or_else(|| {
+            Some(self.depth?.saturating_mul(self.jobs.unwrap_or(1)).saturating_mul(targets))
+        })
+    }
+
+    /// Bytes per second.
+    pub(crate) fn bytes_per_s(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Bandwidth => Some(self.rate.value),
+            _ => Some(self.rate.value * self.of_run().workload.bs? as f64),
+        }
+    }
+
+    /// It only reads.
+    pub(crate) fn reads(&self) -> bool {
+        let total = &self.of_run().total;
+        total.iter().all(|result| result.direction == iodyno_model::Direction::Read)
+    }
+
+    /// What the own links of its drives are trained to, where all are alike.
+    pub(crate) fn own_link(&self) -> Option<LinkState> {
+        let host = self.host()?;
+        let mut links = self.drives.iter().map(|drive| {
+            let own = drive.links.last().filter(|name| !self.is_of_card(name))?;
+            host.link(own).and_then(|_| own_link(host, drive))
+        });
+        let first = links.next()??;
+        links.all(|link| link == Some(first)).then_some(first)
+    }
+
+    /// The cards between the slots and its drives.
+    pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
+        let Some(host) = self.host() else { return Vec::new() };
+        let blocks = devices(Some(host), self.of_run());
+        host.cards
+            .iter()
+            .filter(|card| card.blocks.iter().any(|block| blocks.contains(block)))
+            .collect()
+    }
+
+    /// The links from the root port down to each device under its targets.
+    pub(crate) fn paths(&self) -> Vec<&'a [String]> {
+        let Some(host) = self.host() else { return Vec::new() };
+        let links = |block: &String| {
+            let drive = host.namespace(block).map(|(drive, _)| drive.links.as_slice());
+            drive.or_else(|| {
+                let card = host.cards.iter().find(|card| card.blocks.contains(block))?;
+                Some(card.links.as_slice())
+            })
+        };
+        devices(Some(host), self.of_run()).iter().filter_map(links).collect()
+    }
+
+    pub(crate) fn is_of_card(&self, link: &str) -> bool {
+        self.host().is_some_and(|host| host.cards.iter().any(|card| card.address == link))
+    }
+
+    /// `rw=read bs=128k iodepth=32 numjobs=4`, as far as it is known.
+    pub fn workload(&self) -> String {
+        let mut plain = self.of_run().workload.clone();
+        plain.options.clear();
+        plain.label()
+    }
+
+    /// Its targets: `nvme0n1`, `12 drives`.
+    pub fn place(&self) -> String {
+        match self.of_run().targets.as_slice() {
+            [] => "unknown targets".into(),
+            [only] => only.clone(),
+            several => format!("{} targets", several.len()),
+        }
+    }
+
+    /// `, 85.2 us each`; nothing where it is not known.
+    pub fn latency_text(&self) -> String {
+        let text = |ns: f64| format!(", {} each", format_duration_ns(ns));
+        self.latency_ns.map(text).unwrap_or_default()
+    }
+
+    /// `1110 MB/s`, `343k IOPS`.
+    pub fn figure(&self) -> String {
+        figure(self.metric, self.rate.value)
+    }
+}
+
+/// A rate in words: `1110 MB/s`, `343k IOPS`.
+pub fn figure(metric: Metric, rate: f64) -> String {
+    match metric {
+        Metric::Bandwidth => format_mb_per_s(rate),
+        _ => format!("{} IOPS", format_count(rate)),
+    }
+}
+
+/// Two rates in words: `1659 to 1801 MB/s`.
+pub fn range(metric: Metric, low: f64, high: f64) -> String {
+    let least = figure(metric, low);
+    let number = least.split(' ').next().unwrap_or_default();
+    format!("{number} to {}", figure(metric, high))
+}
+
+/// The whole devices under all targets of a measurement, each once, as far as
+/// the host knows them.
+pub(crate) fn devices(host: Option<&Host>, of: &Measurement) -> Vec<String> {
+    let Some(host) = host else { return Vec::new() };
+    let mut all: Vec<String> = Vec::new();
+    for target in &of.targets {
+        let name = match (&of.conditions.device, of.targets.as_slice()) {
+            (Some(device), [_]) => device.as_str(),
+            _ => target,
+        };
+        let device = name.strip_prefix("/dev/").unwrap_or(name);
+        let found: Vec<&str> = match host.block(device) {
+            Some(_) => host.bottom_of(device).into_iter().map(|b| b.name.as_str()).collect(),
+            // A namespace without an entry of its own is its own bottom.
+            None => host.namespace(device).map(|(_, n)| n.name.as_str()).into_iter().collect(),
+        };
+        for name in found {
+            if !all.iter().any(|known| known == name) {
+                all.push(name.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// The host before a measurement; the run's first where that is not recorded.
+fn host_of<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Host> {
+    of.before.and_then(|before| record.snapshots.get(before)).or_else(|| record.host())
+}
+
+fn layer_name(kind: &BlockKind) -> String {
+    match kind {
+        BlockKind::Md(array) => array.level.clone(),
+        BlockKind::DeviceMapper(mapped) => {
+            let owner = mapped.owner.clone().unwrap_or_else(|| "device mapper".into());
+            if mapped.stripes().is_some() { "striped".into() } else { owner }
+        }
+        _ => "a layer".into(),
+    }
+}
+
+/// Two rates at the same time; their bounds add up at worst.
+fn added(a: Estimate, b: Estimate) -> Estimate {
+    let value = a.value + b.value;
+    match (a.spread, b.spread) {
+        (Spread::Confidence { level, .. }, Spread::Confidence { .. }) => {
+            Estimate::confident(value, a.low() + b.low(), a.high() + b.high(), level)
+        }
+        (Spread::Rounding { .. }, Spread::Rounding { .. }) => Estimate {
+            value,
+            spread: Spread::Rounding { low: a.low() + b.low(), high: a.high() + b.high() },
+        },
+        _ => Estimate::bare(value),
+    }
+}

@@ -1,0 +1,228 @@
+//! Two measurements that differ in a single respect: an experiment, whoever made it.
+
+use iodyno_model::{Bytes, Estimate, FillOrder, LinkState, Metric, Spread, WrittenState};
+
+use super::case::Case;
+use super::experiment::Experiment;
+
+/// A rate that moves by less than this is the same: twice the precision that
+/// is asked for, and what runs differ by from one day to the next.
+const SAME: f64 = 0.05;
+/// Where the intervals leave more than this open, nothing is known to be the same.
+const LEFT_OPEN: f64 = 0.15;
+/// What a figure of unknown spread may be off by.
+const UNKNOWN_SPREAD: f64 = 0.02;
+
+/// The respect in which two measurements differ.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Depth of each job.
+    Depth(u32, u32),
+    /// Jobs, each as deep as before.
+    Jobs(u32, u32),
+    /// More jobs and less depth, or the other way round: as many I/Os are outstanding.
+    Shape(u32, u32),
+    /// Drives at once.
+    Drives(usize, usize),
+    /// Block size, bytes.
+    BlockSize(u64, u64),
+    /// Whether the blocks were ever written.
+    Blocks(WrittenState, WrittenState),
+    /// In which order they were written.
+    Fill(FillOrder, FillOrder),
+    /// What the drives' own links are trained to.
+    Link(LinkState, LinkState),
+    /// One device alone, and the layer that is made of so many.
+    Layer(String, usize),
+    /// Other CPUs.
+    Cpus,
+    /// Completions polled for.
+    Polling,
+    /// Nothing: the same at a later time.
+    Again,
+}
+
+/// What a change did to the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It grew.
+    Grew,
+    /// It stayed.
+    Same,
+    /// It fell.
+    Fell,
+    /// The intervals are too wide to tell.
+    Unclear,
+}
+
+/// Two measurements that differ in a single respect.
+#[derive(Debug, Clone)]
+pub struct Contrast<'a> {
+    /// The respect.
+    pub change: Change,
+    /// The other measurement.
+    pub other: Case<'a>,
+    /// Its rate over that of the measurement in question, in the latter's metric.
+    pub ratio: Estimate,
+}
+
+impl<'a> Contrast<'a> {
+    /// `case` held against `other`; `None` where they differ in nothing, in
+    /// more than one thing, or in what cannot be held against each other.
+    pub fn of(case: &Case<'a>, other: &Case<'a>) -> Option<Self> {
+        let mut changes = changes(case, other)?;
+        let (Some(change), true) = (changes.pop(), changes.is_empty()) else { return None };
+        let theirs = match (case.metric, other.metric) {
+            (a, b) if a == b => other.rate,
+            (Metric::Bandwidth, _) => Estimate::bare(other.bytes_per_s()?),
+            _ => Estimate::bare(other.iops?),
+        };
+        Some(Self { change, other: other.clone(), ratio: ratio(theirs, case.rate) })
+    }
+
+    /// What the change did to the rate.
+    pub fn effect(&self) -> Effect {
+        let (low, high) = (self.ratio.low(), self.ratio.high());
+        let value = self.ratio.value;
+        if value > 1.0 + SAME && low > 1.0 {
+            Effect::Grew
+        } else if value < 1.0 - SAME && high < 1.0 {
+            Effect::Fell
+        } else if (value - 1.0).abs() <= SAME && low >= 1.0 - LEFT_OPEN && high <= 1.0 + LEFT_OPEN {
+            Effect::Same
+        } else {
+            Effect::Unclear
+        }
+    }
+
+    /// `iodepth 32 to 64`, `8 drives to 10`.
+    pub fn title(&self) -> String {
+        match &self.change {
+            Change::Depth(from, to) => format!("iodepth {from} to {to}"),
+            Change::Jobs(from, to) => format!("{from} to {to} jobs"),
+            Change::Shape(from, to) => format!("{from} to {to} jobs, as many I/Os outstanding"),
+            Change::Drives(from, to) => format!("{from} to {to} drives"),
+            Change::BlockSize(from, to) => {
+                format!("blocks of {} to {}", Bytes(*from).binary(), Bytes(*to).binary())
+            }
+            Change::Blocks(_, to) => format!("from blocks {}", blocks(*to)),
+            Change::Fill(_, to) => format!("from blocks written {}", order(*to)),
+            Change::Link(from, to) => format!("link {} to {}", from.label(), to.label()),
+            Change::Layer(layer, _) if self.other.layer.is_some() => format!("through {layer}"),
+            Change::Layer(..) => "one drive alone".into(),
+            Change::Cpus => "other CPUs".into(),
+            Change::Polling => "completions polled for".into(),
+            Change::Again => "once more at the end".into(),
+        }
+    }
+
+    /// What was measured instead: `1117 MB/s (x1.01)`.
+    pub fn outcome(&self) -> String {
+        format!("{} (x{:.2})", self.other.figure(), self.ratio.value)
+    }
+}
+
+/// How blocks were written, in words.
+const fn order(fill: FillOrder) -> &'static str {
+    match fill {
+        FillOrder::Sequential => "in sequence",
+        FillOrder::Random => "at random",
+    }
+}
+
+/// Whether blocks were written, in words.
+const fn blocks(state: WrittenState) -> &'static str {
+    match state {
+        WrittenState::Written => "that hold data",
+        WrittenState::Partly => "of which a part holds data",
+        WrittenState::Unwritten => "that hold nothing",
+        WrittenState::Unknown => "of unknown state",
+    }
+}
+
+/// Every respect in which the two differ; `None` where they are of different
+/// workloads, drives or machines, so that no ratio means anything.
+fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
+    let (ours, theirs) = (a.of_run(), b.of_run());
+    let hostname = |case: &Case<'_>| case.host().and_then(|host| host.hostname.value());
+    let model = |case: &Case<'_>| case.drives.first().and_then(|drive| drive.model.value());
+    let same_place = match (ours.conditions.device.is_some(), ours.targets.len()) {
+        // Drives of one model stand for each other; a file does not for another.
+        (true, 1) => ours.targets == theirs.targets,
+        _ => true,
+    };
+    if ours.workload.rw != theirs.workload.rw
+        || hostname(a) != hostname(b)
+        || model(a) != model(b)
+        || !same_place
+    {
+        return None;
+    }
+    let mut changes = Vec::new();
+    match (a.depth == b.depth, a.jobs == b.jobs) {
+        (true, true) => {}
+        (false, true) => changes.push(Change::Depth(a.depth?, b.depth?)),
+        (true, false) => changes.push(Change::Jobs(a.jobs?, b.jobs?)),
+        (false, false) => {
+            let total = |case: &Case<'_>| Some(case.depth?.saturating_mul(case.jobs?));
+            if total(a)? != total(b)? {
+                return None;
+            }
+            changes.push(Change::Shape(a.jobs?, b.jobs?));
+        }
+    }
+    if ours.workload.bs != theirs.workload.bs {
+        changes.push(Change::BlockSize(ours.workload.bs?, theirs.workload.bs?));
+    }
+    match (&a.layer, &b.layer) {
+        (a_layer, b_layer) if a_layer == b_layer => {
+            if a.drive_count != b.drive_count {
+                changes.push(Change::Drives(a.drive_count, b.drive_count));
+            }
+        }
+        (Some(layer), None) if b.drive_count == 1 => {
+            changes.push(Change::Layer(layer.clone(), a.drive_count));
+        }
+        (None, Some(layer)) if a.drive_count == 1 => {
+            changes.push(Change::Layer(layer.clone(), b.drive_count));
+        }
+        _ => return None,
+    }
+    if a.blocks != b.blocks {
+        changes.push(Change::Blocks(a.blocks, b.blocks));
+    } else if a.fill != b.fill {
+        changes.push(Change::Fill(a.fill?, b.fill?));
+    }
+    if a.own_link() != b.own_link() {
+        changes.push(Change::Link(a.own_link()?, b.own_link()?));
+    }
+    let (ours, theirs) = (&ours.conditions.cpus, &theirs.conditions.cpus);
+    let apart = !ours.is_empty() && !theirs.is_empty() && ours.iter().all(|c| !theirs.contains(c));
+    if apart && a.jobs == b.jobs {
+        changes.push(Change::Cpus);
+    }
+    // What no workload tells the name of the experiment does.
+    let named = |experiment: Experiment| b.of_run().name == experiment.name();
+    if changes.is_empty() && named(Experiment::OnceMore) {
+        changes.push(Change::Again);
+    } else if named(Experiment::Polling) {
+        changes.push(Change::Polling);
+    }
+    Some(changes)
+}
+
+/// One rate over the other, with the widest bounds that their own leave.
+fn ratio(of: Estimate, to: Estimate) -> Estimate {
+    let bounds = |rate: Estimate| match rate.spread {
+        Spread::Unknown => {
+            (rate.value * (1.0 - UNKNOWN_SPREAD), rate.value * (1.0 + UNKNOWN_SPREAD))
+        }
+        _ => (rate.low(), rate.high()),
+    };
+    let ((low, high), (to_low, to_high)) = (bounds(of), bounds(to));
+    let value = of.value / to.value;
+    if to_low <= 0.0 {
+        return Estimate::bare(value);
+    }
+    Estimate::confident(value, low / to_high, high / to_low, 0.95)
+}

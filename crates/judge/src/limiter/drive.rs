@@ -1,0 +1,125 @@
+//! The drive itself, and the card before it, as suspects.
+
+use iodyno_model::{FillOrder, Metric, WrittenState};
+
+use super::case::figure;
+use super::contrast::{Change, Effect};
+use super::experiment::Experiment;
+use super::suspect::{Limiter, Suspect};
+use super::weigh::Scene;
+use crate::ceiling::{Bound, sheet_rate};
+use crate::compare::percent;
+use crate::facts::claim_of;
+
+/// An I/O that takes so many times what one alone takes has waited in a queue.
+const QUEUED: f64 = 5.0;
+/// A flash drive answers one read within this, ns, where its sheet states nothing.
+const FLASH_LATENCY_NS: f64 = 200_000.0;
+/// Behind a card a drive that gives less than this share of its claim is held back.
+const FAR_BELOW_CLAIM: f64 = 0.5;
+
+impl Scene<'_, '_> {
+    /// Outstanding I/Os and what each takes by Little's law, where that is far
+    /// more than one alone takes.
+    pub(super) fn queued(&self) -> Option<(u32, f64)> {
+        let case = self.case;
+        let outstanding = case.outstanding().filter(|count| *count > 1)?;
+        let latency_ns = f64::from(outstanding) * 1e9 / case.iops?;
+        let sheet = case.drives.first().and_then(|drive| claim_of(self.claims, drive));
+        let unloaded_ns = sheet.and_then(|sheet| sheet.lat_read_us).map(|us| us * 1e3);
+        let transfer_ns = sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.of_run().workload.bs);
+        let transfer_ns = transfer_ns.map_or(0.0, |(mbs, bs)| bs as f64 * 1e3 / mbs);
+        // Of what is no flash drive nothing is known.
+        let is_drive = !case.drives.is_empty() && case.virtual_disk.is_none();
+        let alone_ns = unloaded_ns.unwrap_or(FLASH_LATENCY_NS) + transfer_ns;
+        (is_drive && latency_ns >= QUEUED * alone_ns).then_some((outstanding, latency_ns))
+    }
+
+    pub(super) fn drive(&self) -> Option<Suspect> {
+        let case = self.case;
+        if let Some(contrast) = self.alone()
+            && contrast.ratio.value >= 1.0
+            && case.reads()
+        {
+            let why = format!("one of them alone gives {}", contrast.other.figure());
+            return Some(Suspect::cleared(Limiter::Drive, why));
+        }
+        if let Some(ceiling) = self.ceiling(Bound::Claim)
+            && self.is_reached(ceiling)
+        {
+            if case.blocks == WrittenState::Unwritten {
+                return Some(Suspect::open(Limiter::Drive, Experiment::WrittenBlocks));
+            }
+            let share = percent(case.rate.value / ceiling.value);
+            let stated = figure(case.metric, ceiling.value);
+            let why = format!("{share} of the {stated} of {}", ceiling.what);
+            return Some(Suspect::confirmed(Limiter::Drive, why));
+        }
+        if case.blocks == WrittenState::Unwritten {
+            let why = "nothing is read from its flash";
+            return Some(Suspect::cleared(Limiter::Drive, why));
+        }
+        let unwritten =
+            self.effect(|change| matches!(change, Change::Blocks(_, WrittenState::Unwritten)));
+        if let Some((Effect::Grew, contrast)) = unwritten {
+            let why = format!("{}: {}", contrast.title(), contrast.outcome());
+            return Some(Suspect::confirmed(Limiter::Drive, why));
+        }
+        if let Some((each, claimed)) = self.far_below_claim() {
+            let why = format!("each gives {each} of {claimed} that its data sheet states");
+            return Some(Suspect::cleared(Limiter::Drive, why));
+        }
+        if let Some(why) = self.parity_at_cards_rate() {
+            return Some(Suspect::cleared(Limiter::Drive, why));
+        }
+        Some(Suspect::open(Limiter::Drive, Experiment::SequentialFill))
+    }
+
+    /// Behind a card: what each drive gives and what its sheet states, where
+    /// that is far more and the drive's state does not explain it.
+    fn far_below_claim(&self) -> Option<(String, String)> {
+        let case = self.case;
+        if case.cards().is_empty() || case.fill == Some(FillOrder::Random) {
+            return None;
+        }
+        let sheet = claim_of(self.claims, case.drives.first()?)?;
+        let claimed = sheet_rate(case, sheet)?;
+        let each = case.rate.value / case.drive_count as f64;
+        (each < FAR_BELOW_CLAIM * claimed)
+            .then(|| (figure(case.metric, each), figure(case.metric, claimed)))
+    }
+
+    /// Small writes with parity behind a card: what they make of I/Os for each
+    /// drive, where that is no more than the card gives a drive that is read.
+    fn parity_at_cards_rate(&self) -> Option<String> {
+        let case = self.case;
+        // Reading and writing data and parity: 2 x 2 with one, 2 x 3 with two.
+        let ios_each_write = match case.layer.as_deref()? {
+            "raid5" => 4.0,
+            "raid6" => 6.0,
+            _ => return None,
+        };
+        if case.cards().is_empty() || case.reads() || case.metric != Metric::Iops {
+            return None;
+        }
+        let bs = case.of_run().workload.bs?;
+        let read = self.others.iter().filter(|other| {
+            other.reads() && !other.cards().is_empty() && other.of_run().workload.bs == Some(bs)
+        });
+        let read = read.map(|other| other.rate.value / other.drive_count as f64);
+        let read = read.reduce(f64::max)?;
+        let each = case.rate.value * ios_each_write / case.drive_count as f64;
+        ((each / read - 1.0).abs() <= 0.1).then(|| {
+            format!(
+                "each write is {ios_each_write} I/Os, {} for each drive, as many as the card lets \
+                 through when a drive is read",
+                figure(Metric::Iops, each)
+            )
+        })
+    }
+
+    pub(super) fn card(&self) -> Option<Suspect> {
+        let cards = self.case.cards();
+        (!cards.is_empty()).then_some(Suspect::open(Limiter::Card, Experiment::WithoutTheCard))
+    }
+}

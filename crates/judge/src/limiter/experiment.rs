@@ -1,0 +1,94 @@
+//! Experiments: one thing is changed, and it is seen what the rate does.
+
+/// Something that can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Experiment {
+    /// Each job twice as deep.
+    TwiceTheDepth,
+    /// Twice as many jobs, each as deep.
+    TwiceTheJobs,
+    /// Half the drives at once.
+    HalfTheDrives,
+    /// Four times the block size.
+    LargerBlocks,
+    /// The submitting threads on other CPUs, of another NUMA node where there is one.
+    OtherCpus,
+    /// Blocks that were never written.
+    UnwrittenBlocks,
+    /// Blocks that hold data.
+    WrittenBlocks,
+    /// The same blocks, written in sequence before.
+    SequentialFill,
+    /// Completions polled for, instead of awaited as interrupts.
+    Polling,
+    /// The same at the end once more: warm against cool.
+    OnceMore,
+    /// The device alone, without what lies above it.
+    OneDriveAlone,
+    /// All devices under the layer at once, without it.
+    MembersAtOnce,
+    /// The same drive on a faster link.
+    FasterLink,
+    /// The drive on a slot of its own, without the card.
+    WithoutTheCard,
+}
+
+impl Experiment {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::TwiceTheDepth,
+        Self::TwiceTheJobs,
+        Self::HalfTheDrives,
+        Self::LargerBlocks,
+        Self::OtherCpus,
+        Self::UnwrittenBlocks,
+        Self::WrittenBlocks,
+        Self::SequentialFill,
+        Self::Polling,
+        Self::OnceMore,
+        Self::OneDriveAlone,
+        Self::MembersAtOnce,
+        Self::FasterLink,
+        Self::WithoutTheCard,
+    ];
+
+    /// Its name, which its measurement has: `twice-the-depth`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TwiceTheDepth => "twice-the-depth",
+            Self::TwiceTheJobs => "twice-the-jobs",
+            Self::HalfTheDrives => "half-the-drives",
+            Self::LargerBlocks => "larger-blocks",
+            Self::OtherCpus => "other-cpus",
+            Self::UnwrittenBlocks => "unwritten-blocks",
+            Self::WrittenBlocks => "written-blocks",
+            Self::SequentialFill => "sequential-fill",
+            Self::Polling => "polling",
+            Self::OnceMore => "once-more",
+            Self::OneDriveAlone => "one-drive-alone",
+            Self::MembersAtOnce => "members-at-once",
+            Self::FasterLink => "faster-link",
+            Self::WithoutTheCard => "without-the-card",
+        }
+    }
+
+    /// What to do, as a sentence without its end: `measure with twice the iodepth`.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::TwiceTheDepth => "measure with twice the iodepth",
+            Self::TwiceTheJobs => "measure with twice the jobs",
+            Self::HalfTheDrives => "measure half the drives at once",
+            Self::LargerBlocks => "measure with blocks four times as large",
+            Self::OtherCpus => "measure from other CPUs (cpus_allowed), of the other NUMA node",
+            Self::UnwrittenBlocks => "read blocks that were never written",
+            Self::WrittenBlocks => "write all blocks, then read them",
+            Self::SequentialFill => "fill the drive in sequence, then measure again",
+            Self::Polling => "poll for completions instead of waiting for interrupts (hipri)",
+            Self::OnceMore => "measure the same once more, now that it is warm",
+            Self::OneDriveAlone => "measure one drive alone",
+            Self::MembersAtOnce => "measure all drives at once without the layer",
+            Self::FasterLink => "put the same drive on a faster link",
+            Self::WithoutTheCard => "measure a drive on a slot of its own, without the card",
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What limits a measurement.
+//!
+//! A pure function. [`explain`] takes measurements with their conditions, the
+//! host, the claims, and the outcomes of the experiments made so far, which are
+//! measurements like any other: an experiment is one that differs from the
+//! measurement in question in a single respect ([`Contrast`]), whoever made it
+//! and whenever. So a sweep, an imported study and a run of `explain` are read
+//! alike. It weighs each thing that may limit ([`Suspect`]) and either names
+//! the limiter, or asks for an experiment, or says between which it cannot
+//! decide.
+
+mod answer;
+mod case;
+mod contrast;
+mod drive;
+mod experiment;
+mod held_back;
+mod suspect;
+mod weigh;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
+pub(crate) use case::devices;
+pub use case::{Case, figure, range};
+pub use contrast::{Change, Contrast, Effect};
+pub use experiment::Experiment;
+pub use suspect::{Limiter, Standing, Suspect};
+
+pub(crate) use held_back::{busiest_share, depth_short, other_io, saturated, throttled};

@@ -1,0 +1,185 @@
+//! What may limit a rate, and how it stands after what was measured.
+
+use iodyno_model::FillOrder;
+
+use super::case::Case;
+use super::experiment::Experiment;
+
+/// Something that may limit a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limiter {
+    /// The drive throttles for heat.
+    Heat,
+    /// Somebody else uses the devices.
+    OtherUsers,
+    /// The drives' own links.
+    Link,
+    /// A limit that the drives share: a link, a card, an expander.
+    Shared,
+    /// The RAID card or host bus adapter.
+    Card,
+    /// What makes one target of several drives.
+    Layer,
+    /// CPU time of the submitting threads.
+    Cpu,
+    /// Where the submitting threads run.
+    Placement,
+    /// Too few I/Os outstanding.
+    Depth,
+    /// The drive itself, in the state that it is in.
+    Drive,
+}
+
+/// How a suspect stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It limits; says by what evidence.
+    Confirmed(String),
+    /// It does not; says by what evidence.
+    Cleared(String),
+    /// It may, and this would tell.
+    Open(Experiment),
+}
+
+/// A suspect, and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspect {
+    /// What.
+    pub limiter: Limiter,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+impl Suspect {
+    pub(crate) fn confirmed(limiter: Limiter, why: impl Into<String>) -> Self {
+        Self { limiter, standing: Standing::Confirmed(why.into()) }
+    }
+
+    pub(crate) fn cleared(limiter: Limiter, why: impl Into<String>) -> Self {
+        Self { limiter, standing: Standing::Cleared(why.into()) }
+    }
+
+    pub(crate) const fn open(limiter: Limiter, experiment: Experiment) -> Self {
+        Self { limiter, standing: Standing::Open(experiment) }
+    }
+}
+
+impl Limiter {
+    /// As documents name it: `shared`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Heat => "heat",
+            Self::OtherUsers => "other-users",
+            Self::Link => "link",
+            Self::Shared => "shared",
+            Self::Card => "card",
+            Self::Layer => "layer",
+            Self::Cpu => "cpu",
+            Self::Placement => "placement",
+            Self::Depth => "depth",
+            Self::Drive => "drive",
+        }
+    }
+
+    /// What it is in the case of `case`: `the link (PCIe Gen2 x4)`.
+    pub fn title(self, case: &Case<'_>) -> String {
+        let card = || {
+            let cards = case.cards();
+            let name = cards.first().and_then(|card| card.name.value());
+            match (name, cards.len()) {
+                (Some(name), 1) => Some(format!("the card ({name})")),
+                (Some(name), count) => Some(format!("the {count} cards ({name})")),
+                (None, _) => None,
+            }
+        };
+        match self {
+            Self::Heat => "heat".into(),
+            Self::OtherUsers => "somebody else's I/O".into(),
+            Self::Link => match case.own_link() {
+                Some(link) => format!("the link (PCIe {})", link.label()),
+                None => "the link".into(),
+            },
+            Self::Shared => match case.cards().first().and_then(|card| card.name.value()) {
+                Some(name) => format!("a limit that the drives behind {name} share"),
+                None => "a limit that the drives share".into(),
+            },
+            Self::Card => card().unwrap_or_else(|| "the card".into()),
+            Self::Layer => match &case.layer {
+                Some(layer) => format!("the layer ({layer})"),
+                None => "the layer".into(),
+            },
+            Self::Cpu => "the CPU time of the submitting threads".into(),
+            Self::Placement => "where the submitting threads run".into(),
+            Self::Depth => match (case.depth, case.jobs) {
+                (Some(1), Some(jobs)) if jobs > 1 => {
+                    format!("the depth (one I/O at a time for each of {jobs} jobs)")
+                }
+                (Some(1), _) => "the depth (one I/O at a time)".into(),
+                _ => match case.outstanding() {
+                    Some(count) => format!("the depth ({count} I/Os outstanding)"),
+                    None => "the depth".into(),
+                },
+            },
+            Self::Drive if case.virtual_disk.is_some() => "the virtual disk itself".into(),
+            Self::Drive if case.drives.is_empty() => "the device itself".into(),
+            Self::Drive => match (case.drive_count, case.fill) {
+                (1, Some(FillOrder::Random)) => {
+                    "the drive in this state (written at random)".into()
+                }
+                (1, _) => "the drive itself".into(),
+                _ => "the drives themselves".into(),
+            },
+        }
+    }
+
+    /// In a word, where its title stands elsewhere: `the depth`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Heat => "heat",
+            Self::OtherUsers => "somebody else's I/O",
+            Self::Link => "the link",
+            Self::Shared => "something shared",
+            Self::Card => "the card",
+            Self::Layer => "the layer",
+            Self::Cpu => "the CPU",
+            Self::Placement => "the placement of threads",
+            Self::Depth => "the depth",
+            Self::Drive => "the drive",
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(self, case: &Case<'_>) -> &'static str {
+        match self {
+            Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
+            Self::OtherUsers => "Stop what else uses the devices, then measure again.",
+            Self::Link => {
+                "Put the drive into a slot of a higher generation or of more lanes; if the slot \
+                 has them, find out why the link trained lower (iodyno check)."
+            }
+            Self::Shared => {
+                "Spread the drives over more uplinks, cards or sockets; more drives here add nothing."
+            }
+            Self::Card => {
+                "Attach drives without the card where they have to be fast, and look at the links \
+                 between the card and its drives."
+            }
+            Self::Layer => {
+                "Measure the members at once without the layer; then its chunk and threads."
+            }
+            Self::Cpu => {
+                "Use more jobs, larger blocks or an engine that costs less (io_uring); one job is \
+                 not enough for this device."
+            }
+            Self::Placement => "Run the I/O on the CPUs of the drive's NUMA node.",
+            Self::Depth => "Keep more I/Os outstanding: a greater iodepth, or more jobs.",
+            Self::Drive if case.virtual_disk.is_some() => {
+                "Nothing in this machine: what it gives is set by whoever provides it."
+            }
+            Self::Drive if case.fill == Some(FillOrder::Random) => {
+                "Fill the drive in sequence and measure again, to tell its state from the drive."
+            }
+            Self::Drive => "Nothing on the way: a faster one, or several of them.",
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The public document of what limits measurements.
+
+use iodyno_judge::limiter::{Answer, Explanation, Standing};
+use iodyno_model::Metric;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::estimate::{Estimate, finite};
+
+/// What limits measurements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainDocument {
+    /// `iodyno.explain/1`.
+    pub schema: String,
+    /// The measurements that were explained.
+    pub explained: Vec<Explained>,
+    /// Exit status of the command: 0 all limiters are named, 3 something failed, 4 undecided or invalid.
+    pub exit_status: u8,
+}
+
+/// A measurement explained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// Id of its run.
+    pub run: String,
+    /// Its name there.
+    pub measurement: String,
+    /// Its targets.
+    pub targets: Vec<String>,
+    /// The workload in fio's options, as far as it is known.
+    pub workload: String,
+    /// What rates are counted in here: bytes or I/Os, per second.
+    pub unit: Unit,
+    /// Its rate over all directions.
+    pub rate: Option<Estimate>,
+    /// `VALID`, `QUALIFIED` or `INVALID`.
+    pub validity: String,
+    /// Why it is not valid without reservation.
+    pub reasons: Vec<Reason>,
+    /// Whether the limiter is named, or what would decide.
+    pub outcome: Outcome,
+    /// The limiter: heat, other-users, cpu, depth, placement, link, shared, card, layer, drive;
+    /// null where it is not named.
+    pub limiter: Option<String>,
+    /// Those between which the evidence does not decide.
+    pub between: Vec<String>,
+    /// The experiments that would decide.
+    pub experiments: Vec<String>,
+    /// What limits once the limiter is out of the way.
+    pub behind: Option<Behind>,
+    /// The answer in sentences.
+    pub sentence: String,
+    /// What to do.
+    pub advice: String,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+    /// Upper bounds, the lowest first.
+    pub ceilings: Vec<Ceiling>,
+    /// What was measured with one thing changed.
+    pub contrasts: Vec<Contrast>,
+    /// Everything that may have limited, and how it stands.
+    pub suspects: Vec<Suspect>,
+}
+
+/// What rates are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes per second.
+    BytesPerS,
+    /// I/Os per second.
+    IosPerS,
+}
+
+/// How it came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The limiter is named.
+    Named,
+    /// The evidence does not decide.
+    Undecided,
+}
+
+/// A reservation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// Id of the rule.
+    pub rule: String,
+    /// What it says.
+    pub why: String,
+}
+
+/// The limiter behind the one that is named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Behind {
+    /// What it is.
+    pub what: String,
+    /// Gain as a share of the rate.
+    pub gain: Option<f64>,
+    /// An experiment had that gain; else it is what the ceiling leaves at most.
+    pub measured: bool,
+}
+
+/// An upper bound.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// What sets it: claim, link, shared_link, depth, queue, cpu, layer.
+    pub bound: String,
+    /// Its value.
+    pub value: Option<f64>,
+    /// The least that it may be, where something of it is not known.
+    pub low: Option<f64>,
+    /// The most that it may be.
+    pub high: Option<f64>,
+    /// In words.
+    pub what: String,
+    /// How it is computed, and from what source.
+    pub formula: String,
+}
+
+/// A measurement that differs in a single respect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contrast {
+    /// The respect, in words.
+    pub change: String,
+    /// Id of its run.
+    pub run: String,
+    /// Name of the measurement.
+    pub measurement: String,
+    /// Its rate.
+    pub rate: Option<Estimate>,
+    /// Its rate over that of the measurement that is explained.
+    pub ratio: Option<Estimate>,
+}
+
+/// Something that may have limited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Suspect {
+    /// What, as in `limiter`.
+    pub limiter: String,
+    /// How it stands.
+    pub standing: SuspectStanding,
+    /// The evidence; of an open one what would tell.
+    pub why: String,
+}
+
+/// How a suspect stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuspectStanding {
+    /// It limits.
+    Confirmed,
+    /// It does not.
+    Cleared,
+    /// It may.
+    Open,
+}
+
+/// The document of what was explained.
+pub fn explain_document(explained: &[Explanation<'_>], exit_status: u8) -> ExplainDocument {
+    ExplainDocument {
+        schema: "iodyno.explain/1".into(),
+        explained: explained.iter().map(one).collect(),
+        exit_status,
+    }
+}
+
+fn one(of: &Explanation<'_>) -> Explained {
+    let case = &of.case;
+    let measurement = case.of_run();
+    let (limiter, between, experiments, behind) = match &of.answer {
+        Answer::Named { limiter, next } => (Some(*limiter), Vec::new(), Vec::new(), next.as_ref()),
+        Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
+        Answer::Undecided { between, experiments } => {
+            (None, between.clone(), experiments.clone(), None)
+        }
+    };
+    Explained {
+        run: case.record.run.id.clone(),
+        measurement: measurement.name.clone(),
+        targets: measurement.targets.clone(),
+        workload: case.workload(),
+        unit: match case.metric {
+            Metric::Bandwidth => Unit::BytesPerS,
+            _ => Unit::IosPerS,
+        },
+        rate: Estimate::new(&case.rate),
+        validity: of.validity.label().into(),
+        reasons: of
+            .reasons
+            .iter()
+            .map(|(rule, why)| Reason { rule: rule.clone(), why: why.clone() })
+            .collect(),
+        outcome: if limiter.is_some() { Outcome::Named } else { Outcome::Undecided },
+        limiter: limiter.map(|limiter| limiter.name().into()),
+        between: between.iter().map(|limiter| limiter.name().into()).collect(),
+        experiments: experiments.iter().map(|experiment| experiment.name().into()).collect(),
+        behind: behind.map(|next| Behind {
+            what: next.what.clone(),
+            gain: finite(next.gain),
+            measured: next.measured,
+        }),
+        sentence: of.sentence.clone(),
+        advice: of.advice.clone(),
+        notes: of.notes.clone(),
+        ceilings: of
+            .ceilings
+            .iter()
+            .map(|ceiling| Ceiling {
+                bound: ceiling.bound.name().into(),
+                value: finite(ceiling.value),
+                low: finite(ceiling.low),
+                high: finite(ceiling.high),
+                what: ceiling.what.clone(),
+                formula: ceiling.formula.clone(),
+            })
+            .collect(),
+        contrasts: of
+            .contrasts
+            .iter()
+            .map(|contrast| Contrast {
+                change: contrast.title(),
+                run: contrast.other.record.run.id.clone(),
+                measurement: contrast.other.of_run().name.clone(),
+                rate: Estimate::new(&contrast.other.rate),
+                ratio: Estimate::new(&contrast.ratio),
+            })
+            .collect(),
+        suspects: of
+            .suspects
+            .iter()
+            .map(|suspect| {
+                let (standing, why) = match &suspect.standing {
+                    Standing::Confirmed(why) => (SuspectStanding::Confirmed, why.clone()),
+                    Standing::Cleared(why) => (SuspectStanding::Cleared, why.clone()),
+                    Standing::Open(experiment) => (SuspectStanding::Open, experiment.what().into()),
+                };
+                Suspect { limiter: suspect.limiter.name().into(), standing, why }
+            })
+            .collect(),
+    }
+}
