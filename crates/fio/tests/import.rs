@@ -300,10 +300,11 @@ fn a_campaign_is_read_with_its_logs() {
         for result in &one.total {
             let windows = result.series.windows();
             assert!((8..=12).contains(&windows.len()), "{windows:?}");
-            // The last window of a log may be missing, and others late.
+            // The last window of a log may be missing, and others late: much so where
+            // fio had to wait for a CPU.
             let ios: u64 = windows.iter().filter_map(|window| window.ios).sum();
             let all = result.ios.unwrap();
-            assert!((0.5..1.1).contains(&(ios as f64 / all as f64)), "{ios} {all}");
+            assert!((0.2..1.1).contains(&(ios as f64 / all as f64)), "{ios} {all}");
             assert!(windows.iter().any(|window| window.latency_mean_ns() > Some(0.0)));
         }
     }

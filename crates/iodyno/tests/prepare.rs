@@ -218,9 +218,9 @@ fn mistakes_are_named() {
         (&["prepare"], "TARGETS"),
         (&["prepare", "x"], "--purge METHOD"),
         (&["prepare", "x", "--fill", "2y"], "2x"),
-        (&["prepare", "/dev/loop0", "--condition", "bs"], "OPTION=VALUE"),
-        (&["prepare", "/dev/loop0", "--condition", "iodeth=3"], "did you mean `iodepth`"),
-        (&["prepare", "/dev/loop0", "--condition", "random", "--round", "soon"], "soon"),
+        (&["prepare", "x", "--condition", "bs"], "OPTION=VALUE"),
+        (&["prepare", "x", "--condition", "iodeth=3"], "did you mean `iodepth`"),
+        (&["prepare", "x", "--condition", "random", "--round", "soon"], "soon"),
         (&["prepare", "x", "--purge", "shred"], "format-crypto"),
         (&["prepare", file.to_str().unwrap(), "--fill", "1x"], "not a block device"),
     ];

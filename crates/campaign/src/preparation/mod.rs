@@ -79,7 +79,7 @@ impl Preparation {
     }
 
     /// What contradicts it, as a sentence.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
             return Err("preparation: fill: above 0 and at most 100 times was expected".into());
         }

@@ -29,6 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
                     WORKLOAD runs it until they are steady";
         return Err(Usage(what.into()).into());
     }
+    how.check().map_err(Usage)?;
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     let preparing = how.of(&targets)?;
