@@ -169,7 +169,9 @@ fn a_paced_job_burns_no_core() {
                 "ioengine={engine} iodepth=8 rw=randread time_based=1 runtime=1 {pace}"
             ));
             let read = report.whole.read.ios;
-            assert!((20..=101).contains(&read), "{engine} {pace}: {read}");
+            // On a busy machine it ends late.
+            let due = report.account.elapsed_ns as f64 / 1e9 * 100.0;
+            assert!(read >= 20 && read as f64 <= due + 2.0, "{engine} {pace}: {read} of {due}");
             let cpu = report.account.cpu;
             // Waiting for what is due ends 60 us early: at 100 IOPS 0.6 %.
             assert!(cpu.user + cpu.system < 0.3, "{engine} {pace}: {cpu:?}");
