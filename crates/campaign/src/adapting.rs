@@ -61,7 +61,7 @@ impl Campaign<'_, '_> {
             by_section.get(&Some(section)).copied()
         };
         let phases: Vec<Option<&Phase>> = adapting.points.iter().map(phase_of).collect();
-        let before = self.tools.store.load(&self.run_id)?.measurements;
+        let before = self.tools.store.measurements(&self.run_id)?;
         let mut known = known(&adapting.points, before.iter());
         drop(before);
         // What the script does not have was measured before, or may not be.

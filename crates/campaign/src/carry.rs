@@ -207,7 +207,7 @@ fn end(
     tools.store.update_run(run)?;
     if !is_worth_keeping
         && (plan.script.is_some() || plan.investigates)
-        && tools.store.load(&run.id)?.measurements.is_empty()
+        && tools.store.measurements(&run.id)?.is_empty()
         && tools.store.journal_pending(Some(&run.id))?.is_empty()
     {
         tools.store.remove(&run.id)?;

@@ -20,6 +20,7 @@ mod measure;
 mod places;
 mod plan;
 mod play;
+mod played;
 mod preparation;
 mod resume;
 mod rounds;

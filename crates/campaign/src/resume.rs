@@ -36,9 +36,8 @@ impl Resumed {
         let mut over: BTreeMap<Vec<String>, Option<u32>> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
             if let (Some(rounds), Some(round)) = (&study.rounds, point.round) {
-                let over = over
-                    .entry(point.targets.clone())
-                    .or_insert_with(|| over_in(&convergences(rounds, record, point)));
+                let found = || convergences(rounds, record.host(), &record.measurements, point);
+                let over = over.entry(point.targets.clone()).or_insert_with(|| over_in(&found()));
                 if over.is_some_and(|over| round > over) {
                     return false;
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::{Phase, Script};
 use iodyno_judge::Convergence;
-use iodyno_model::{Measurement, Rounds, RunRecord};
+use iodyno_model::{Host, Measurement, Rounds};
 
 use crate::error::CampaignError;
 use crate::execute::Campaign;
@@ -76,13 +76,18 @@ pub(crate) fn turns_once(script: &Script) -> Vec<Turn<'_>> {
 }
 
 /// How far the rounds came, on each target of `point`.
-pub(crate) fn convergences(asked: &Rounds, record: &RunRecord, point: &Point) -> Vec<Convergence> {
+pub(crate) fn convergences(
+    asked: &Rounds,
+    host: Option<&Host>,
+    measurements: &[Measurement],
+    point: &Point,
+) -> Vec<Convergence> {
     let in_rounds: Vec<&Measurement> =
-        record.measurements.iter().filter(|of| of.round.is_some()).collect();
+        measurements.iter().filter(|of| of.round.is_some()).collect();
     let of_target = |target: &String| {
         let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
         let own: Vec<&Measurement> = in_rounds.iter().filter(is_of).copied().collect();
-        Convergence::of(asked, record.host(), own.into_iter())
+        Convergence::of(asked, host, own.into_iter())
     };
     point.targets.iter().map(of_target).collect()
 }
@@ -133,8 +138,8 @@ impl<'a> Campaign<'a, '_> {
         if goes_on || self.is_interrupted() {
             return Ok(());
         }
-        let record = self.tools.store.load(&self.run_id)?;
-        let found = convergences(asked, &record, point);
+        let measurements = self.tools.store.measurements(&self.run_id)?;
+        let found = convergences(asked, Some(self.host), &measurements, point);
         let over_in = over_in(&found);
         let most = asked.most;
         let is_steady = found.iter().all(|one| one.steady_in.is_some());

@@ -65,8 +65,8 @@ impl Campaign<'_, '_> {
         if self.is_interrupted() {
             return Ok(());
         }
-        let record = self.tools.store.load(&self.run_id)?;
-        let found = growth(&scaling.asked, &record.measurements, point);
+        let measurements = self.tools.store.measurements(&self.run_id)?;
+        let found = growth(&scaling.asked, &measurements, point);
         let goes_on = next.and_then(|next| next.point).is_some_and(|next| is_same(next, point));
         if (found.stopped_at.is_some() || !goes_on)
             && let Some(sentence) = found.sentence(&point.title)

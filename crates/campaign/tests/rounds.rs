@@ -3,69 +3,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
 
-use iodyno_campaign::{
-    Early, Event, InRounds, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
-};
+use std::sync::atomic::AtomicBool;
+
+use common::{Changing, StopAfter};
+use iodyno_campaign::{Early, InRounds, Options, Plan, Point, Resumed, Study, Tools, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Convergence};
-use iodyno_load::{
-    ClearedJob, LoadError, LoadGenerator, Noise, Observer, PhaseReport, ProbeSample,
-    SimulatedDrive, SimulatedGenerator,
-};
+use iodyno_load::LoadGenerator;
 use iodyno_model::{Origin, RunRecord, RunState};
 use iodyno_stats::{Steady, SteadyBy};
 use iodyno_store::Store;
-use iodyno_target::{Permission, ReadClearance};
-
-/// A drive whose rate depends on how many phases it has seen.
-struct Aging<'a> {
-    inside: SimulatedGenerator,
-    iops_max: &'a dyn Fn(u32) -> f64,
-    phases: u32,
-}
-
-impl LoadGenerator for Aging<'_> {
-    fn source(&self) -> String {
-        self.inside.source()
-    }
-
-    fn run(
-        &mut self,
-        jobs: &[ClearedJob<'_>],
-        observer: &mut dyn Observer,
-    ) -> Result<PhaseReport, LoadError> {
-        let iops_max = (self.iops_max)(self.phases);
-        let noise = Noise::White(0.01);
-        let drive = SimulatedDrive { iops_max, noise, ..SimulatedDrive::default() };
-        self.inside.set_drive(&jobs[0].target(), drive);
-        self.phases += 1;
-        self.inside.run(jobs, observer)
-    }
-
-    fn probe(
-        &mut self,
-        target: &ReadClearance,
-        offsets: &[u64],
-        bytes: u32,
-        max_ns: u64,
-    ) -> Result<Vec<ProbeSample>, LoadError> {
-        self.inside.probe(target, offsets, bytes, max_ns)
-    }
-}
-
-/// Says stop once so many measurements are done.
-struct StopAfter<'a>(u32, &'a AtomicBool);
-
-impl Watcher for StopAfter<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Event::Done(_) = event {
-            self.0 = self.0.saturating_sub(1);
-            self.1.store(self.0 == 0, Ordering::Relaxed);
-        }
-    }
-}
+use iodyno_target::Permission;
 
 struct Stage {
     folder: tempfile::TempDir,
@@ -96,7 +46,7 @@ impl Stage {
         self.study.points(0)
     }
 
-    fn run(&mut self, drive: &mut Aging<'_>) -> RunRecord {
+    fn run(&mut self, drive: &mut dyn LoadGenerator) -> RunRecord {
         let points = self.points();
         self.part(drive, &points, None, u32::MAX)
     }
@@ -104,7 +54,7 @@ impl Stage {
     /// Measures `points`, so many at most.
     fn part(
         &mut self,
-        drive: &mut Aging<'_>,
+        drive: &mut dyn LoadGenerator,
         points: &[Point],
         resumed: Option<Resumed>,
         most: u32,
@@ -138,8 +88,9 @@ impl Stage {
     }
 }
 
-fn aging(iops_max: &dyn Fn(u32) -> f64) -> Aging<'_> {
-    Aging { inside: SimulatedGenerator::new(7), iops_max, phases: 0 }
+/// A drive whose rate depends on how many phases it has seen.
+fn aging(iops_max: impl Fn(u32) -> f64) -> impl LoadGenerator {
+    Changing::new(move |phase, _| iops_max(phase))
 }
 
 /// (name, round) of all that was measured.
@@ -165,7 +116,7 @@ fn cliff(phase: u32) -> f64 {
 #[test]
 fn steady_state_is_found_behind_the_cliff() {
     let mut stage = Stage::new("");
-    let record = stage.run(&mut aging(&cliff));
+    let record = stage.run(&mut aging(cliff));
     assert_eq!(record.run.state, RunState::Done);
     // The first window without a step in it.
     assert_eq!(rounds_of(&record), Some(11));
@@ -187,7 +138,7 @@ fn a_slope_that_fio_lets_pass_is_not_steady() {
     // 4 % of the mean by the round: 16 % over the window.
     let ramp = |phase: u32| 100e3 * (1.0 + 0.04 * f64::from(phase / 2));
     let mut stage = Stage::new("most = 9\nexcursion_percent = 100.0");
-    let record = stage.run(&mut aging(&ramp));
+    let record = stage.run(&mut aging(ramp));
     assert_eq!(rounds_of(&record), Some(9), "all the rounds there are");
     let asked = stage.study.rounds.clone().unwrap();
     let found = Convergence::of(&asked, None, record.measurements.iter());
@@ -209,11 +160,11 @@ fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
         writes.map(|of| bytes(of) as f64 / f64::from(1 << 20)).collect::<Vec<f64>>()
     };
     let mut stage = Stage::new("most = 6");
-    let all = written(&stage.run(&mut aging(&jumps)));
+    let all = written(&stage.run(&mut aging(jumps)));
     assert_eq!(all.len(), 6);
     let enough = all[..3].iter().sum::<f64>() * 0.99;
     let mut stage = Stage::new(&format!("most = 6\nwritten_times = {enough}"));
-    let record = stage.run(&mut aging(&jumps));
+    let record = stage.run(&mut aging(jumps));
     assert_eq!((rounds_of(&record), record.run.state), (Some(3), RunState::Done));
     assert_eq!(measured(&record).last(), Some(&("last", None)));
     // It is as over for a run that goes on.
@@ -226,12 +177,12 @@ fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
 #[test]
 fn a_run_goes_on_in_the_round_that_it_was_left_in() {
     let mut whole = Stage::new("");
-    let expected = whole.run(&mut aging(&|_| 100e3));
+    let expected = whole.run(&mut aging(|_| 100e3));
     assert_eq!(rounds_of(&expected), Some(5));
     // In the first round, within the window, behind its last point, behind all.
     for most in [1, 7, 10, 11] {
         let mut stage = Stage::new("");
-        let mut drive = aging(&|_| 100e3);
+        let mut drive = aging(|_| 100e3);
         let points = stage.points();
         let before = stage.part(&mut drive, &points, None, most);
         assert_eq!(before.measurements.len(), most as usize);
@@ -256,7 +207,7 @@ fn targets_have_rounds_of_their_own() {
     stage.study.targets.push(other.to_str().unwrap().to_owned());
     // The second target is slower at first.
     let rate = |phase: u32| if (11..15).contains(&phase) { 20e3 } else { 100e3 };
-    let record = stage.run(&mut aging(&rate));
+    let record = stage.run(&mut aging(rate));
     let rounds = |name: &str| {
         let of = record.measurements.iter().filter(|of| of.targets[0].ends_with(name));
         of.filter_map(|of| of.round).max()

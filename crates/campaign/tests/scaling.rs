@@ -2,55 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod common;
+
 use std::sync::atomic::AtomicBool;
 
+use common::Changing;
 use iodyno_campaign::{
     Early, Event, InScaling, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
 };
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Growth};
-use iodyno_load::{
-    ClearedJob, LoadError, LoadGenerator, Noise, Observer, PhaseReport, ProbeSample,
-    SimulatedDrive, SimulatedGenerator,
-};
+use iodyno_load::LoadGenerator;
 use iodyno_model::{Origin, RunRecord};
 use iodyno_store::Store;
-use iodyno_target::{Permission, ReadClearance};
+use iodyno_target::Permission;
 
 /// Drives of 100 000 IOPS each, of which all together have no more than `shared`.
-struct Shared {
-    inside: SimulatedGenerator,
-    shared: f64,
-}
-
-impl LoadGenerator for Shared {
-    fn source(&self) -> String {
-        self.inside.source()
-    }
-
-    fn run(
-        &mut self,
-        jobs: &[ClearedJob<'_>],
-        observer: &mut dyn Observer,
-    ) -> Result<PhaseReport, LoadError> {
-        let iops_max = (self.shared / jobs.len() as f64).min(100e3);
-        let noise = Noise::White(0.01);
-        for job in jobs {
-            let drive = SimulatedDrive { iops_max, noise, ..SimulatedDrive::default() };
-            self.inside.set_drive(&job.target(), drive);
-        }
-        self.inside.run(jobs, observer)
-    }
-
-    fn probe(
-        &mut self,
-        target: &ReadClearance,
-        offsets: &[u64],
-        bytes: u32,
-        max_ns: u64,
-    ) -> Result<Vec<ProbeSample>, LoadError> {
-        self.inside.probe(target, offsets, bytes, max_ns)
-    }
+fn sharing(shared: f64) -> impl LoadGenerator {
+    Changing::new(move |_, drives| (shared / drives as f64).min(100e3))
 }
 
 /// Keeps what is told.
@@ -110,7 +79,7 @@ impl Stage {
         let mut told = Told::default();
         let mut tools = Tools {
             source: &source,
-            generator: &mut Shared { inside: SimulatedGenerator::new(7), shared },
+            generator: &mut sharing(shared),
             claims: &ClaimBook::builtin(),
             store: &mut self.store,
             watcher: &mut told,

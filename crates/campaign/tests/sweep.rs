@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
 
-use iodyno_campaign::{
-    Adapting, Early, Event, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
-};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use common::StopAfter;
+use iodyno_campaign::{Adapting, Early, Options, Plan, Point, Resumed, Study, Tools, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
@@ -91,18 +92,6 @@ impl Stage {
         let mut generator = SimulatedGenerator::new(seed);
         generator.set_drive(self.target(), drive.clone());
         generator
-    }
-}
-
-/// Says stop once so many measurements are done.
-struct StopAfter<'a>(u32, &'a AtomicBool);
-
-impl Watcher for StopAfter<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Event::Done(_) = event {
-            self.0 -= 1;
-            self.1.store(self.0 == 0, Ordering::Relaxed);
-        }
     }
 }
 

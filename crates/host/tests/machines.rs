@@ -121,17 +121,7 @@ fn a_multipath_drive_is_its_head() {
 
 #[test]
 fn a_drive_behind_vmd_has_its_link() {
-    let vmd = "/sys/devices/pci0000:80/0000:80:05.5";
-    let port = format!("{vmd}/pci10000:e0/10000:e0:02.0");
-    let drive = format!("{port}/10000:e1:00.0");
-    let source = Machine::default()
-        .link("/sys/bus/pci/devices/0000:80:05.5", vmd)
-        .folder(vmd, &[("class", "0x010400\n"), ("vendor", "0x8086\n"), ("device", "0x28c0\n")])
-        .link(&format!("{vmd}/driver"), "../../../bus/pci/drivers/vmd")
-        .pci(&port, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
-        .pci(&drive, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
-        .controller(&drive, "nvme0", "live\n")
-        .open();
+    let source = Machine::vmd().0.open();
     let host = snapshot(&source, Depth::Full);
     assert_eq!(host.drives[0].links, ["10000:e1:00.0"]);
     assert_eq!(host.drives[0].address, Fact::Read("10000:e1:00.0".into()));

@@ -57,17 +57,8 @@ fn two_drives_share_a_switchs_uplink_and_one_is_degraded() {
 
 #[test]
 fn vmd_has_its_own_domain_behind_it() {
-    let vmd = "/sys/devices/pci0000:80/0000:80:05.5";
-    let port = format!("{vmd}/pci10000:e0/10000:e0:02.0");
-    let drive = format!("{port}/10000:e1:00.0");
-    let machine = Machine::default()
-        .link("/sys/bus/pci/devices/0000:80:05.5", vmd)
-        .folder(vmd, &[("class", "0x010400\n"), ("vendor", "0x8086\n"), ("device", "0x28c0\n")])
-        .link(&format!("{vmd}/driver"), "../../../bus/pci/drivers/vmd")
-        .pci(&port, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
-        .pci(&drive, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
-        .controller(&drive, "nvme0", "live\n")
-        .block(&format!("{drive}/nvme/nvme0/nvme0n1"), "259:0", 7_501_476_528);
+    let (machine, drive) = Machine::vmd();
+    let machine = machine.block(&format!("{drive}/nvme/nvme0/nvme0n1"), "259:0", 7_501_476_528);
     assert_eq!(
         sketch(&tree(&machine)),
         "this machine

@@ -8,6 +8,7 @@
 mod assessment;
 mod built;
 mod claim;
+mod conditions;
 mod device_mapper;
 mod drive;
 mod drive_state;
@@ -39,6 +40,7 @@ mod workload;
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
 pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
+pub use conditions::{Conditions, FillOrder, Setting, WrittenShare, WrittenState};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,
@@ -61,8 +63,7 @@ pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
 pub use measurement::{
-    Account, Conditions, CpuUse, DirectionResult, EndReason, ErrorCount, FillOrder, Measurement,
-    Part, Setting, SplitLatency, WrittenShare, WrittenState,
+    Account, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part, SplitLatency,
 };
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Direction, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries, RateSeries,
-    StatedLatencies, Workload,
+    Conditions, Direction, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries,
+    RateSeries, StatedLatencies, Workload,
 };
 
 /// A title names so many targets at most.
@@ -182,105 +182,6 @@ pub struct ErrorCount {
     pub count: u64,
     /// The first offsets, bytes, at most eight.
     pub offsets: Vec<u64>,
-}
-
-/// What a measurement was taken under, as far as it was in effect or known.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Conditions {
-    /// Why this I/O engine: `io_uring`, or what made it fall back.
-    pub engine_reason: Option<String>,
-    /// Kernel worker threads ran the I/O (the target has no NOWAIT support).
-    pub punted: Option<bool>,
-    /// Buffers were registered with the kernel.
-    pub registered_buffers: Option<bool>,
-    /// Threads that submitted.
-    pub threads: Option<u32>,
-    /// CPUs that they were kept on.
-    pub cpus: Vec<u32>,
-    /// Outstanding I/Os that were asked for, over all threads and targets.
-    pub depth_asked: Option<u32>,
-    /// Outstanding I/Os on the average, by Little's law: rate x mean latency.
-    pub depth_reached: Option<f64>,
-    /// Depths tried by the search for the depth that suffices, with their IOPS.
-    pub depths_tried: Vec<(u32, f64)>,
-    /// Offsets stayed inside these (offset, length) ranges, bytes; empty: the whole target.
-    pub ranges: Vec<(u64, u64)>,
-    /// Which share of the blocks was ever written, for each target.
-    pub written: Vec<WrittenShare>,
-    /// In which order they were written, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill: Option<FillOrder>,
-    /// The block device under a target that is a file or a directory, where it is known.
-    pub device: Option<String>,
-    /// The target is a scratch file that was made for the run.
-    pub scratch: bool,
-    /// What qualifies the target: `overlay file system`, `compressing file system`, …
-    pub target_remarks: Vec<String>,
-    /// Shortfalls that degraded the load generator, each a sentence.
-    pub shortfalls: Vec<String>,
-    /// I/Os on the devices that were not ours, per second, while it ran.
-    pub other_iops: Option<f64>,
-    /// Bytes on the devices that were not ours, per second, while it ran.
-    pub other_bytes_per_s: Option<f64>,
-    /// Relative half width of the interval that was asked for.
-    pub precision_asked: Option<f64>,
-    /// Settings of the machine that the plan asked for.
-    #[serde(default)]
-    pub settings: Vec<Setting>,
-    /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
-    #[serde(default)]
-    pub p99_precision_asked: Option<f64>,
-}
-
-/// A setting of the machine while it was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Its file in sysfs.
-    pub path: String,
-    /// What it was before the plan.
-    pub before: String,
-    /// What it was set to.
-    pub value: String,
-}
-
-/// Whether blocks were ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WrittenState {
-    /// All measured blocks hold data.
-    Written,
-    /// Some were never written.
-    Partly,
-    /// None, or too few to measure, were ever written.
-    Unwritten,
-    /// It cannot be told.
-    Unknown,
-}
-
-/// In which order blocks were written. A drive reads what was written at
-/// random as many small pieces, however large the read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FillOrder {
-    /// In sequence.
-    Sequential,
-    /// At random.
-    Random,
-}
-
-/// Which share of a target's blocks was ever written, from samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WrittenShare {
-    /// Target.
-    pub target: String,
-    /// Blocks that were looked at.
-    pub samples: u32,
-    /// Share that holds data, 0..1, with its interval.
-    pub share: Estimate,
-    /// What follows from it.
-    pub state: WrittenState,
-    /// How it was told, and of what, as a sentence.
-    pub evidence: String,
 }
 
 /// CPU time that a measurement took.

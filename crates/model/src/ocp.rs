@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// SMART / Health Information Extended (log page C0h), the fields that are used.
+/// SMART / Health Information Extended (log page C0h), fields that a snapshot keeps for whoever
+/// looks at a run later; no rule reads them yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OcpHealth {
     /// Bytes written to the media, by hosts and by the drive itself.

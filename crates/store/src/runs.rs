@@ -284,8 +284,18 @@ impl Store {
     pub fn load(&self, run_id: &str) -> Result<RunRecord, StoreError> {
         let run = self.find(run_id)?;
         let snapshots = self.bodies("snapshot", "a snapshot", &run.id)?;
-        let measurements = self.bodies("measurement", "a measurement", &run.id)?;
+        let measurements = self.measurements(&run.id)?;
         Ok(RunRecord { run, snapshots, measurements })
+    }
+
+    /// What was measured of the run of this whole id; nothing if there is none. Of
+    /// a run that goes on this is read again and again: without its snapshots,
+    /// each of which is a whole host.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn measurements(&self, run_id: &str) -> Result<Vec<Measurement>, StoreError> {
+        self.bodies("measurement", "a measurement", run_id)
     }
 
     /// Removes a run with all that was recorded of it.

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::access::OpenHow;
 use crate::identity::Identity;
 use crate::in_use::{against_writing, against_writing_file};
-use crate::layout::mark;
+use crate::job_files::mark;
 use crate::target::{BlockTarget, PathTarget, Target};
 use crate::{Permission, ReadClearance, TargetError, WriteClearance, contents};
 

@@ -25,7 +25,7 @@ mod guard;
 mod guard_tests;
 mod identity;
 mod in_use;
-mod layout;
+mod job_files;
 mod lend;
 #[cfg(test)]
 mod lend_tests;
@@ -51,7 +51,7 @@ pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
-pub use layout::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
+pub use job_files::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};

@@ -22,6 +22,23 @@ impl Machine {
         Self(serde_json::from_slice(&text).unwrap())
     }
 
+    /// A drive behind a VMD controller, which has a PCI domain of its own; with
+    /// it where the drive is.
+    pub fn vmd() -> (Self, String) {
+        let vmd = "/sys/devices/pci0000:80/0000:80:05.5";
+        let port = format!("{vmd}/pci10000:e0/10000:e0:02.0");
+        let drive = format!("{port}/10000:e1:00.0");
+        let about = [("class", "0x010400\n"), ("vendor", "0x8086\n"), ("device", "0x28c0\n")];
+        let machine = Self::default()
+            .link("/sys/bus/pci/devices/0000:80:05.5", vmd)
+            .folder(vmd, &about)
+            .link(&format!("{vmd}/driver"), "../../../bus/pci/drivers/vmd")
+            .pci(&port, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
+            .pci(&drive, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
+            .controller(&drive, "nvme0", "live\n");
+        (machine, drive)
+    }
+
     pub fn file(mut self, path: &str, text: &str) -> Self {
         self.0.insert(path.into(), json!({ "text": text }));
         self

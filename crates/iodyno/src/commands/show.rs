@@ -226,8 +226,13 @@ pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<Driv
 fn in_rounds(record: &RunRecord, rounds: &Rounds, style: &Style) -> String {
     let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
     let once = |is_wanted: &dyn Fn(u32) -> bool, heading: &str| {
-        let mut part = record.clone();
-        part.measurements.retain(|of| of.round.is_none() && is_wanted(of.phase));
+        let all = record.measurements.iter();
+        let own = all.filter(|of| of.round.is_none() && is_wanted(of.phase));
+        let part = RunRecord {
+            run: record.run.clone(),
+            snapshots: Vec::new(),
+            measurements: own.cloned().collect(),
+        };
         match part.measurements.is_empty() {
             true => String::new(),
             false => format!("{heading}\n{}", results_table(&part, None, style)),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, rfc3339};
 use super::iommu::Iommu;
-use super::layout::{Array, FileSystem, Segment};
+use super::stack::{Array, FileSystem, Segment};
 
 /// The machine. A fact that is unknown is null, and `unknown` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,6 @@ mod explain;
 mod history;
 pub mod host;
 pub mod iommu;
-pub mod layout;
 mod layouts;
 pub mod link;
 pub mod measurement;
@@ -19,6 +18,7 @@ mod outlook;
 pub mod read;
 mod rounds;
 mod run;
+pub mod stack;
 mod tree;
 pub mod verdict;
 

@@ -3,10 +3,11 @@
 use iodyno_model as model;
 use iodyno_model::{BlockKind, Bytes, Fact, MappedDevice, Mount, Queue, Use};
 
-use super::{DocumentError, layout, time_ns};
+use super::{DocumentError, stack, time_ns};
 use crate::document::drive::{Drive, Health, Namespace};
 use crate::document::estimate::Unknown;
 use crate::document::host::{Block, Card, Driver, Host, NvmeFunction, Slot};
+use crate::document::iommu::Iommu;
 use crate::document::link::{Link, LinkEnd, LinkError, LinkErrorSeverity};
 use crate::document::run::RunDocument;
 
@@ -66,6 +67,11 @@ pub(super) fn known<T: Clone>(value: &Option<T>) -> Fact<T> {
     value.clone().map_or(Fact::Absent, Fact::Read)
 }
 
+/// How accesses are translated.
+fn iommu(of: &Iommu) -> model::Iommu {
+    model::Iommu { group: of.group, domain: known(&of.domain), strict: known(&of.strict) }
+}
+
 fn driver(of: &Driver) -> model::Driver {
     model::Driver {
         name: of.name.clone(),
@@ -85,7 +91,7 @@ fn card(of: &Card) -> model::StorageCard {
         links: of.links.clone(),
         blocks: of.blocks.clone(),
         numa_node: of.unknown.fact("numa_node", &of.numa_node),
-        iommu: of.unknown.fact("iommu", &of.iommu.as_ref().map(layout::iommu)),
+        iommu: of.unknown.fact("iommu", &of.iommu.as_ref().map(iommu)),
     }
 }
 
@@ -135,7 +141,7 @@ fn drive(of: &Drive) -> model::Drive {
         health: unknown.fact("health", &of.health.as_ref().and_then(health)),
         namespaces: of.namespaces.iter().map(namespace).collect(),
         vmd: of.vmd.clone(),
-        iommu: unknown.fact("iommu", &of.iommu.as_ref().map(layout::iommu)),
+        iommu: unknown.fact("iommu", &of.iommu.as_ref().map(iommu)),
         power_state: unknown.fact("power_state", &of.power_state),
         autonomous_power_states: unknown
             .fact("autonomous_power_states", &of.autonomous_power_states),
@@ -263,7 +269,7 @@ fn block(of: &Block) -> model::BlockDevice {
         },
         start: known(&of.start_bytes).map(Bytes),
         pci_function: of.pci_function.clone(),
-        file_system: of.file_system.as_ref().map(layout::file_system),
+        file_system: of.file_system.as_ref().map(stack::file_system),
     }
 }
 
@@ -277,11 +283,11 @@ fn kind(of: &Block) -> BlockKind {
         "SCSI disk" => BlockKind::Scsi,
         "zram" => BlockKind::Zram,
         words => match words.split_once(' ') {
-            Some(("md", level)) => BlockKind::Md(Box::new(layout::array(of, level))),
+            Some(("md", level)) => BlockKind::Md(Box::new(stack::array(of, level))),
             Some((owner, name)) => BlockKind::DeviceMapper(MappedDevice {
                 name: name.into(),
                 owner: (owner != "dm").then(|| owner.into()),
-                table: layout::table(of),
+                table: stack::table(of),
             }),
             None => BlockKind::Other,
         },

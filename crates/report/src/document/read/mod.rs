@@ -5,8 +5,8 @@
 //! gave: a run is judged anew wherever it is read.
 
 mod host;
-mod layout;
 mod measurement;
+mod stack;
 
 use iodyno_model as model;
 use iodyno_model::{Origin, Run, RunRecord, RunState};

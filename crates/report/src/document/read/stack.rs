@@ -4,8 +4,7 @@ use iodyno_model as model;
 
 use super::host::known;
 use crate::document::host::Block;
-use crate::document::iommu::Iommu;
-use crate::document::layout::{Array, FileSystem, Member, Segment};
+use crate::document::stack::{Array, FileSystem, Member, Segment};
 
 /// The array of a block device of this level; of an older document only that.
 pub(super) fn array(of: &Block, level: &str) -> model::MdArray {
@@ -72,9 +71,4 @@ pub(super) fn file_system(of: &FileSystem) -> model::FileSystem {
         stripe_unit_bytes: known(&of.stripe_unit_bytes),
         stripe_width_bytes: known(&of.stripe_width_bytes),
     }
-}
-
-/// How accesses are translated.
-pub(super) fn iommu(of: &Iommu) -> model::Iommu {
-    model::Iommu { group: of.group, domain: known(&of.domain), strict: known(&of.strict) }
 }

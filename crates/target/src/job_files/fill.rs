@@ -6,7 +6,7 @@ use iodyno_model::Bytes;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
 
-use crate::layout::{FilePlan, Fill};
+use crate::job_files::{FilePlan, Fill};
 use crate::random::{Random, unguessable};
 use crate::{OpenHow, TargetError, WriteClearance};
 

@@ -404,5 +404,5 @@ fn not_text(path: &Path) -> TargetError {
 }
 
 #[cfg(test)]
-#[path = "../layout_tests.rs"]
+#[path = "../job_files_tests.rs"]
 mod tests;

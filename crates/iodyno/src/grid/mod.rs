@@ -1,6 +1,8 @@
 //! A sweep's points as a table that fills while they are measured: pure, from
 //! events to lines.
 
+mod table;
+
 use std::path::Path;
 
 use iodyno_campaign::{Point, Progress};
@@ -8,9 +10,6 @@ use iodyno_model::{
     EndReason, Host, Measurement, Prediction, format_count, format_duration_ns, format_mb_per_s,
 };
 use iodyno_report::text::clean;
-
-/// Columns between two columns.
-const GAP: usize = 2;
 
 /// Lines below the table.
 const STATUS_LINES: usize = 3;
@@ -187,137 +186,11 @@ impl Grid {
         let used = marks.iter().filter(|(_, count)| *count > 0).map(|(mark, _)| *mark);
         used.collect::<Vec<_>>().join("  ")
     }
-
-    fn table(&self, current: usize, width: usize, height: usize) -> Vec<String> {
-        let of = &self.entries[current].point;
-        let axes = self.axes(of);
-        let (rows, columns) = (axes.first(), axes.get(1));
-        let is_axis = |option: &str| axes.iter().any(|axis| axis.option == option);
-        let others = |point: &Point| -> Vec<(String, String)> {
-            point.at.iter().filter(|(option, _)| !is_axis(option)).cloned().collect()
-        };
-        let fixed = others(of);
-        let here: Vec<(usize, &Entry)> = self
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| {
-                let point = &entry.point;
-                (&point.part, &point.targets) == (&of.part, &of.targets) && others(point) == fixed
-            })
-            .collect();
-        let text = |row: Option<&String>, column: Option<&String>| {
-            let fits = |axis: Option<&Axis>, value: Option<&String>, point: &Point| {
-                axis.is_none_or(|axis| value_of(point, &axis.option) == value.map(String::as_str))
-            };
-            let found = here.iter().find(|(_, entry)| {
-                fits(rows, row, &entry.point) && fits(columns, column, &entry.point)
-            });
-            found.map_or(String::new(), |(n, entry)| self.cell(*n, entry.cell))
-        };
-        let values = |axis: Option<&Axis>| -> Vec<Option<String>> {
-            axis.map_or(vec![None], |axis| axis.values.iter().cloned().map(Some).collect())
-        };
-        let (row_values, column_values) = (values(rows), values(columns));
-        let at = |axis: Option<&Axis>, values: &[Option<String>]| {
-            let own = axis.and_then(|axis| value_of(of, &axis.option));
-            values.iter().position(|value| value.as_deref() == own).unwrap_or(0)
-        };
-        let corner = [rows, columns].into_iter().flatten().map(|axis| axis.option.as_str());
-        let corner = corner.collect::<Vec<_>>().join(" \\ ");
-        let labels = row_values.iter().flatten().map(|value| clean(value));
-        let first = labels.map(|label| label.chars().count()).chain([corner.chars().count()]).max();
-        let first = first.unwrap_or(0);
-        let each = column_values.iter().flatten().map(|value| clean(value).chars().count());
-        let each = each.chain([7]).max().unwrap_or(7);
-        // The heading and the line of column names go off the height.
-        let shown_rows = window(row_values.len(), height.saturating_sub(2), at(rows, &row_values));
-        let room = width.saturating_sub(first) / (each + GAP);
-        let shown_columns = window(column_values.len(), room, at(columns, &column_values));
-        let unit = if self.by_bandwidth { "MB/s" } else { "IOPS" };
-        let words = fixed.iter().map(|(option, value)| format!("{option}={value}"));
-        let part = Some(of.part.clone()).filter(|part| !part.is_empty());
-        let words: Vec<String> = part
-            .into_iter()
-            .chain(words)
-            .chain(of.targets.iter().map(|target| last_word(target).to_owned()))
-            .collect();
-        let mut lines = vec![format!("{}: {unit}", clean(&words.join(" ")))];
-        let line = |label: &str, cells: Vec<String>| {
-            let cells = cells.iter().map(|cell| format!("{:GAP$}{cell:>each$}", ""));
-            format!("{label:>first$}{}", cells.collect::<String>())
-        };
-        let names = column_values[shown_columns.clone()].iter();
-        let names = names.map(|value| value.as_deref().map(clean).unwrap_or_default()).collect();
-        lines.push(line(&corner, names));
-        for row in &row_values[shown_rows] {
-            let columns = column_values[shown_columns.clone()].iter();
-            let cells = columns.map(|column| text(row.as_ref(), column.as_ref())).collect();
-            lines.push(line(&row.as_deref().map(clean).unwrap_or_default(), cells));
-        }
-        lines
-    }
-
-    /// The two longest axes of a point's part, the longest first.
-    fn axes(&self, of: &Point) -> Vec<Axis> {
-        let axis = |(option, _): &(String, String)| {
-            let mut values: Vec<String> = Vec::new();
-            for entry in self.entries.iter().filter(|entry| entry.point.part == of.part) {
-                if let Some(value) = value_of(&entry.point, option)
-                    && !values.iter().any(|known| known == value)
-                {
-                    values.push(value.to_owned());
-                }
-            }
-            // Points come in an order of their own.
-            let size = |value: &String| iodyno_job::parse_size(value).unwrap_or(0);
-            values.sort_by_key(size);
-            Axis { option: option.clone(), values }
-        };
-        let mut axes: Vec<Axis> = of.at.iter().map(axis).collect();
-        axes.sort_by_key(|axis| std::cmp::Reverse(axis.values.len()));
-        axes.truncate(2);
-        axes
-    }
-
-    fn cell(&self, n: usize, cell: Cell) -> String {
-        let figure = |value: f64| match self.by_bandwidth {
-            true => format_mb_per_s(value).replace(" MB/s", ""),
-            false => format_count(value),
-        };
-        let is_open = matches!(cell, Cell::Open | Cell::Predicted(_));
-        match cell {
-            _ if self.current == Some(n) && is_open => format!("[{}]", figure(self.rate)),
-            Cell::Open => ".".into(),
-            Cell::Measured { value, is_wide: false } => figure(value),
-            Cell::Measured { value, is_wide: true } => format!("{}?", figure(value)),
-            Cell::Predicted(value) => format!("~{}", figure(value)),
-            Cell::Failed => "x".into(),
-        }
-    }
-}
-
-/// An option with its values, in their order.
-struct Axis {
-    option: String,
-    values: Vec<String>,
-}
-
-fn value_of<'p>(point: &'p Point, option: &str) -> Option<&'p str> {
-    let mut at = point.at.iter();
-    at.find(|(name, _)| name == option).map(|(_, value)| value.as_str())
 }
 
 /// A device's name or a file's: what is behind the last slash.
 fn last_word(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
-}
-
-/// Up to `most` (one at least) of `count` places, with `at` among them.
-fn window(count: usize, most: usize, at: usize) -> std::ops::Range<usize> {
-    let most = most.clamp(1, count.max(1));
-    let first = at.saturating_sub(most / 2).min(count.saturating_sub(most));
-    first..(first + most).min(count)
 }
 
 fn cut(line: &str, width: usize) -> String {
@@ -392,17 +265,6 @@ mod tests {
             // The current point stays in sight where there is any room at all.
             let seen = lines.iter().any(|line| line.contains("[142k]"));
             assert!(seen || width < 40, "{width}x{height}: {lines:?}");
-        }
-    }
-
-    #[test]
-    fn a_part_of_the_places_holds_the_current_one() {
-        assert_eq!(window(7, 3, 0), 0..3);
-        assert_eq!(window(7, 3, 6), 4..7);
-        assert_eq!(window(7, 100, 3), 0..7);
-        assert_eq!(window(0, 0, 0), 0..0);
-        for (count, most, at) in [(7, 1, 6), (7, 2, 6), (2, 0, 1), (9, 4, 5)] {
-            assert!(window(count, most, at).contains(&at), "{count} {most} {at}");
         }
     }
 }
