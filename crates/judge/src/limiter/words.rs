@@ -285,7 +285,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
     }
     let of = case.of_run();
-    let queue = super::devices(case.host(), of);
+    let queue = crate::place::devices(case.host(), of);
     if let [bottom] = queue.as_slice()
         && let Some(block) = case.host().and_then(|host| host.block(bottom))
         && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())
