@@ -295,6 +295,16 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
             "each I/O is split: the queue of {bottom} takes {kib} KiB at a time (max_sectors_kb)"
         ));
     }
+    let strict = |drive: &&&iodyno_model::Drive| {
+        drive.iommu.get().is_some_and(|iommu| iommu.strict.get() == Some(&true))
+    };
+    if let Some(drive) = case.drives.iter().find(strict) {
+        notes.push(format!(
+            "the IOMMU of {} is strict, which costs CPU time for each I/O; untested: it takes a \
+             boot with iommu.strict=0",
+            drive.name
+        ));
+    }
     if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())
         && asked > slots
     {
