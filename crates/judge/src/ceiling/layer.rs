@@ -55,7 +55,7 @@ fn of_layer(layer: &str, count: usize, reads: bool, part: bool) -> Option<Gain> 
 fn is_part_of_stripe(case: &Case<'_>) -> bool {
     let of = case.of_run();
     let random = of.workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
-    random && !of.workload.bs.zip(stripe_bytes(case)).is_some_and(|(bs, stripe)| bs >= stripe)
+    random && of.workload.bs.zip(stripe_bytes(case)).is_none_or(|(bs, stripe)| bs < stripe)
 }
 
 /// Data in a full stripe of an md array with parity, bytes.
