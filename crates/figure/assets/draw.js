@@ -90,6 +90,7 @@
     for (const item of items) {
       const about = option.series[item.seriesIndex].iodyno;
       if (!about) continue;
+      if (item.data && item.data.about) return item.data.about.map((words) => line(words));
       if (about.table) {
         const place = about.table.map((axis, n) => axis.name + "\u2009=\u2009" + axis.values[item.value[n]]);
         return [line(place.join(", ")), line(text(about.z, item.value[2], 4))];
@@ -263,6 +264,8 @@
   // lying bars and the rows of a table need room each, towers are looked down on.
   function height(option, width) {
     if (option.series.some((one) => one.renderItem === "tower")) return Math.min(width, 560);
+    const tree = option.series.find((one) => one.type === "tree");
+    if (tree) return 120 + 58 * tree.iodyno.leaves;
     const rows = Math.ceil(option.grid.length / columnsIn(option, width));
     const panel = (axis, n) => {
       if (axis.type !== "category") return 0;
@@ -331,8 +334,31 @@
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
         outerBoundsMode: "none",
       });
+      for (const one of option.series) {
+        if (one.type !== "tree" || one.iodyno.tree !== n) continue;
+        const room = wide / one.iodyno.levels;
+        // The words of the last column stand behind its nodes.
+        Object.assign(one, { left: left + 5, top: above + head + 24, width: wide - room, height: Math.max(40, high - head - 56) });
+        one.data.forEach((root) => write(root, room - 22));
+      }
     });
     return option;
+  }
+
+  // Gives a node of a tree and all behind it their words, cut to `room`.
+  function write(node, room) {
+    const styled = ([style, words]) => {
+      const size = style === "name" ? 12 : 11;
+      // Braces and bars are ECharts' marks of styles.
+      let text = words.replace(/[{}|]/g, " ");
+      if (textWidth(text, size) > room) {
+        while (text && textWidth(text + "\u2026", size) > room) text = text.slice(0, -1);
+        text += "\u2026";
+      }
+      return "{" + style + "|" + text + "}";
+    };
+    node.label = { formatter: node.shown.map(styled).join("\n") };
+    node.children.forEach((child) => write(child, room));
   }
 
   const copy = (option) => JSON.parse(JSON.stringify(option));

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_model::Node;
+
 use crate::projection::Projection;
 use crate::{Kind, Quantity};
+
+/// Height of a leaf of a tree, with its words, pixels.
+const ROW: u32 = 58;
 
 /// How wide a figure is unless told otherwise, pixels.
 const WIDTH: u32 = 1200;
@@ -32,9 +37,21 @@ impl Figure {
             (Kind::Grid | Kind::Grid3d, 1) => 760,
             (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
             (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
+            (Kind::Topology, _) => return self.tree_size(),
             _ => 560,
         };
         (WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
+    }
+
+    /// Room for the words at each node of a tree.
+    fn tree_size(&self) -> (u32, u32) {
+        let trees = self.panels.iter().filter_map(|panel| match &panel.content {
+            Content::Tree(root) => Some((levels(root), leaves(root))),
+            _ => None,
+        });
+        let (levels, leaves) =
+            trees.fold((0, 0), |(a, b), (levels, leaves)| (a.max(levels), b.max(leaves)));
+        ((levels * 190).clamp(WIDTH, 2400), (120 + leaves * ROW).clamp(320, 8000))
     }
 
     /// Rows of names in the legend, roughly.
@@ -50,6 +67,16 @@ impl Figure {
         let Some(panel) = self.panels.first() else { return 0 };
         80 + panel.y.categories().len() as u32 * (14 + 20 * panel.series().len() as u32)
     }
+}
+
+/// Nodes on the longest way from a root.
+pub(crate) fn levels(node: &Node) -> u32 {
+    1 + node.children.iter().map(levels).max().unwrap_or(0)
+}
+
+/// Nodes that have nothing behind them.
+pub(crate) fn leaves(node: &Node) -> u32 {
+    node.children.iter().map(leaves).sum::<u32>().max(1)
 }
 
 /// One coordinate system.
@@ -70,7 +97,7 @@ impl Panel {
     pub fn series(&self) -> &[Series] {
         match &self.content {
             Content::Series(series) => series,
-            Content::Cells(_) | Content::Towers(_) => &[],
+            Content::Cells(_) | Content::Towers(_) | Content::Tree(_) => &[],
         }
     }
 }
@@ -84,6 +111,8 @@ pub enum Content {
     Cells(Cells),
     /// Bars in space.
     Towers(Cells),
+    /// What hangs on what; its axes mean nothing.
+    Tree(Node),
 }
 
 /// An axis.

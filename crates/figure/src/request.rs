@@ -34,11 +34,13 @@ pub enum Kind {
     Convergence,
     /// The same over the measurement window, with the line through it.
     Window,
+    /// How the machine's storage hangs together.
+    Topology,
 }
 
 impl Kind {
     /// All of them, with their names.
-    pub const ALL: [(Self, &str); 11] = [
+    pub const ALL: [(Self, &str); 12] = [
         (Self::Time, "time"),
         (Self::Latency, "latency"),
         (Self::Blocksize, "blocksize"),
@@ -50,6 +52,7 @@ impl Kind {
         (Self::Course, "course"),
         (Self::Convergence, "convergence"),
         (Self::Window, "window"),
+        (Self::Topology, "topology"),
     ];
 }
 

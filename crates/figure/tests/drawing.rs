@@ -10,7 +10,9 @@ use common::{figure, in_rounds, measurement, over_time, result, run};
 use iodyno_figure::{
     Figure, FigureError, Kind, Metric, Request, Source, Track, TrackWindow, option, png, svg,
 };
-use iodyno_model::{Direction, Measurement, RunRecord};
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Direction, Fact, Host, MdArray, Measurement, RunRecord,
+};
 use proptest::prelude::*;
 use resvg::tiny_skia::Pixmap;
 use resvg::usvg::roxmltree::{Document, Node};
@@ -30,7 +32,32 @@ fn everything() -> RunRecord {
     mixed.targets.pop();
     all.push(mixed);
     all.extend(rounds().0);
-    run(all)
+    RunRecord { snapshots: vec![machine("lab")], ..run(all) }
+}
+
+/// A machine with a disk, its partition, and a stripe of two others.
+fn machine(name: &str) -> Host {
+    let block = |name: &str, kind: BlockKind, below: &[&str]| BlockDevice {
+        name: name.into(),
+        kind,
+        stands_on: below.iter().map(|&name| name.into()).collect(),
+        model: Fact::Read(format!("model of {name}")),
+        ..BlockDevice::default()
+    };
+    let stripe = MdArray { level: "raid0".into(), degraded: Some(1), ..MdArray::default() };
+    let mut partition = block("sda1", BlockKind::Partition, &["sda"]);
+    partition.start = Fact::Read(Bytes(512));
+    Host {
+        hostname: Fact::Read(name.into()),
+        blocks: vec![
+            block("sda", BlockKind::Scsi, &[]),
+            partition,
+            block("sdb", BlockKind::Scsi, &[]),
+            block("sdc", BlockKind::Scsi, &[]),
+            block("md0", BlockKind::Md(Box::new(stripe)), &["sdb", "sdc"]),
+        ],
+        ..Host::default()
+    }
 }
 
 fn rounds() -> (Vec<Measurement>, Track) {
@@ -104,6 +131,25 @@ fn a_grids_values_are_written_in_it() {
 }
 
 #[test]
+fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
+    let record = everything();
+    let topology = drawn(Kind::Topology, &record);
+    let (width, height) = topology.size();
+    let texts = texts(&svg(&topology, width, height, true).unwrap());
+    for word in ["lab", "sda", "sda1", "in md0", "md0", "! 1 member missing", "model of sdb"] {
+        assert!(texts.iter().any(|text| text == word), "{word}: {texts:?}");
+    }
+    assert!(texts.contains(&"! starts at byte 512, off 4 KiB".to_owned()), "{texts:?}");
+    // A long name is cut, and nothing of a node is written into the next.
+    let mut long = record.clone();
+    long.snapshots[0].blocks[0].model = Fact::Read("long model ".repeat(20));
+    let cut = svg(&drawn(Kind::Topology, &long), width, height, false).unwrap();
+    assert!(self::texts(&cut).iter().any(|text| text.starts_with("long") && text.ends_with('…')));
+    let nobody = figure(&Request::new(Kind::Topology), &run(Vec::new()));
+    assert!(matches!(nobody, Err(FigureError::Nothing(_))), "{nobody:?}");
+}
+
+#[test]
 fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
     let record = everything();
     let figure = drawn(Kind::Compare, &record);
@@ -161,7 +207,7 @@ fn names_of_devices_and_files_are_text_and_nothing_else() {
     one.source = hostile.into();
     let mut other = one.clone();
     other.name = "harmless".into();
-    let record = run(vec![one, other]);
+    let record = RunRecord { snapshots: vec![machine(hostile)], ..run(vec![one, other]) };
     for (kind, _) in Kind::ALL {
         let sources = [hostile, "tooltip"].map(|label| Source { label, record: &record });
         let asked = Request { title: Some(hostile.into()), ..Request::new(kind) };

@@ -62,6 +62,15 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
         says(written, &[&format!("On {link} x4 the same reads ran at {other}")]);
         assert_ne!(written["validity"], "INVALID");
     }
+    for (rate, validity) in [(1110e6, "QUALIFIED"), (1117e6, "QUALIFIED"), (1660e6, "INVALID")] {
+        let of = at(&all, rate);
+        assert_eq!(of["validity"], validity, "{rate}");
+        let reasons = of["reasons"].as_array().unwrap();
+        let overlap = reasons.iter().find(|reason| reason["rule"] == "overlapping-jobs");
+        let why = overlap.unwrap()["why"].as_str().unwrap();
+        // Marked; a cache would have to give more than link and claim allow to invalidate.
+        assert!(why.starts_with("4 jobs went through the same blocks: offset_increment"), "{why}");
+    }
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
     says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1659 to 1801 MB/s of data"]);

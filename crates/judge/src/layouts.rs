@@ -3,6 +3,9 @@
 
 use iodyno_model::{Direction, Measurement, Metric, RunRecord};
 
+use crate::ceiling::gain;
+use crate::limiter::Case;
+
 /// From this block on people ask for the bandwidth, below it for the IOPS, bytes.
 const LARGE_BYTES: u64 = 64 << 10;
 
@@ -40,6 +43,9 @@ pub struct LayoutResult {
     pub rate: Option<f64>,
     /// Over the rate of one drive.
     pub of_one: Option<f64>,
+    /// What its layers should give, over the rate of one drive; `None` where
+    /// what they do with the I/O is not known.
+    pub expected: Option<f64>,
     /// Over the rate of all drives at once: the efficiency of what was built.
     pub of_all: Option<f64>,
     /// Mean latency, ns, weighted by I/Os where there are several directions.
@@ -56,19 +62,19 @@ impl Layouts<'_> {
     pub fn workloads(&self) -> Vec<LayoutWorkload> {
         let mut workloads: Vec<LayoutWorkload> = Vec::new();
         for (layout, record) in &self.built {
-            for of in &record.measurements {
+            for (index, of) in record.measurements.iter().enumerate() {
                 if of.name == FILL {
                     continue;
                 }
                 let known = workloads.iter_mut().find(|workload| workload.name == of.name);
                 match known {
                     Some(workload) => {
-                        let result = self.result(layout, record, of, workload.metric);
+                        let result = self.result(layout, record, index, workload.metric);
                         workload.results.push(result);
                     }
                     None => {
                         let metric = metric(of);
-                        let results = vec![self.result(layout, record, of, metric)];
+                        let results = vec![self.result(layout, record, index, metric)];
                         workloads.push(LayoutWorkload { name: of.name.clone(), metric, results });
                     }
                 }
@@ -85,9 +91,10 @@ impl Layouts<'_> {
         &self,
         layout: &str,
         record: &RunRecord,
-        of: &Measurement,
+        index: usize,
         metric: Metric,
     ) -> LayoutResult {
+        let of = &record.measurements[index];
         let beside = |record: Option<&RunRecord>| {
             let same = record?.measurements.iter().find(|other| other.name == of.name)?;
             Some((rate(same, metric), latency_ns(same)))
@@ -103,6 +110,7 @@ impl Layouts<'_> {
             run_id: record.run.id.clone(),
             rate,
             of_one: over(one),
+            expected: expected(record, index),
             of_all: over(all),
             latency_ns,
             added_ns: latency_ns.zip(one.and_then(|one| one.1)).map(|(ours, one)| ours - one),
@@ -113,6 +121,10 @@ impl Layouts<'_> {
 
 /// The name of the measurement that lays out what is read.
 pub const FILL: &str = "fill";
+
+fn expected(record: &RunRecord, measurement: usize) -> Option<f64> {
+    Some(gain(&Case::of(record, measurement)?)?.expected)
+}
 
 fn metric(of: &Measurement) -> Metric {
     match of.workload.bs.is_some_and(|bytes| bytes >= LARGE_BYTES) {
@@ -187,6 +199,7 @@ mod tests {
             assert!((first.of_one.unwrap() - 1.9).abs() < 1e-9);
             assert!((second.of_one.unwrap() - 0.5).abs() < 1e-9);
             assert_eq!((first.of_all, second.of_all), (None, None));
+            assert_eq!((first.expected, second.expected), (Some(1.0), Some(1.0)));
             assert!(first.added_ns.unwrap() < 0.0 && second.added_ns.unwrap() > 0.0);
             assert!(first.cpu_ns.unwrap() > 0.0);
         }

@@ -19,15 +19,7 @@ pub(crate) struct Place<'a> {
 pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) -> Place<'a> {
     let Some(host) = host else { return Place::default() };
     let device = device_of(of, target);
-    let bottom: Vec<&str> = match host.block(device) {
-        Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
-        // A namespace without an entry of its own is its own bottom.
-        None => host
-            .namespace(device)
-            .map(|(_, namespace)| namespace.name.as_str())
-            .into_iter()
-            .collect(),
-    };
+    let bottom = names_under(host, device);
     let [bottom] = bottom.as_slice() else { return Place::default() };
     let drive = host.namespace(bottom).map(|(drive, _)| drive);
     let kind = host.block(bottom).map(|block| &block.kind);
@@ -40,19 +32,40 @@ pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) 
     Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
 }
 
-/// The block devices at the bottom of all of a measurement's targets, each
-/// once; empty where one of them is not known.
-pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    let mut all: Vec<&BlockDevice> = Vec::new();
-    for target in &of.targets {
-        let below = host.bottom_of(device_of(of, target));
-        if below.is_empty() {
-            return Vec::new();
+/// The names of the whole devices under a device.
+fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
+    match host.block(device) {
+        Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
+        // A namespace without an entry of its own is its own bottom.
+        None => {
+            let namespace = host.namespace(device).map(|(_, namespace)| namespace.name.as_str());
+            namespace.into_iter().collect()
         }
-        all.extend(below);
     }
+}
+
+/// The names of the whole devices under all of a measurement's targets, each
+/// once, as far as the host knows them.
+pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
+    let Some(host) = host else { return Vec::new() };
+    let mut all: Vec<&str> = Vec::new();
+    for name in of.targets.iter().flat_map(|target| names_under(host, device_of(of, target))) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// The block devices at the bottom of all of a measurement's targets, each
+/// once, in name order; empty where one of them is not known.
+pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+    if of.targets.iter().any(|target| host.bottom_of(device_of(of, target)).is_empty()) {
+        return Vec::new();
+    }
+    let mut all: Vec<&BlockDevice> =
+        devices(Some(host), of).into_iter().filter_map(|name| host.block(name)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
-    all.dedup_by(|a, b| a.name == b.name);
     all
 }
 

@@ -64,6 +64,18 @@ pub struct Aspm {
     pub l1: bool,
 }
 
+impl Aspm {
+    /// The states in which the link may rest: `L0s and L1`; `None`: it does not.
+    pub const fn label(self) -> Option<&'static str> {
+        match (self.l0s, self.l1) {
+            (false, false) => None,
+            (true, false) => Some("L0s"),
+            (false, true) => Some("L1"),
+            (true, true) => Some("L0s and L1"),
+        }
+    }
+}
+
 /// What a link was trained to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkState {

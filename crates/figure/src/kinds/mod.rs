@@ -8,6 +8,7 @@ mod rounds;
 mod scaling;
 mod sweep;
 mod time;
+mod topology;
 
 use std::collections::BTreeSet;
 
@@ -31,8 +32,12 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Course => course::figure(request, sources),
         Kind::Convergence => rounds::convergence(request, sources),
         Kind::Window => rounds::window(request, sources),
+        Kind::Topology => topology::figure(request, sources),
     }?;
-    figure.notes.extend(reservations(&observations(request, sources)?, request));
+    // A machine is no measurement, and has none of its reservations.
+    if request.kind != Kind::Topology {
+        figure.notes.extend(reservations(&observations(request, sources)?, request));
+    }
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)
 }
@@ -51,6 +56,7 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
         Kind::Course => "Rates over the whole run".to_owned(),
         Kind::Convergence => "Convergence to steady state".to_owned(),
         Kind::Window => "Measurement window".to_owned(),
+        Kind::Topology => "Storage topology".to_owned(),
     };
     match sources {
         [only] if !only.label.is_empty() => format!("{}: {what}", only.label),

@@ -8,6 +8,7 @@ mod axes;
 mod cells;
 mod series;
 mod theme;
+mod tree;
 
 use serde_json::{Value, json};
 
@@ -29,6 +30,12 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
             all.extend(cells::towers(cells, &panel.x, &panel.y, index, theme));
             continue;
         }
+        if let Content::Tree(root) = &panel.content {
+            x.push(cells::unit_axis(index));
+            y.push(cells::unit_axis(index));
+            all.push(tree::tree(root, index, theme));
+            continue;
+        }
         let (widest, highest) = extent(panel);
         x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
         y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
@@ -43,7 +50,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
                 colors.push(cells::color_scale(cells, all.len()));
                 all.push(cells::heat_map(cells, &panel.x, &panel.y, index));
             }
-            Content::Towers(_) => {}
+            Content::Towers(_) | Content::Tree(_) => {}
         }
     }
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
@@ -99,7 +106,7 @@ fn names(figure: &Figure) -> Vec<&str> {
 /// Panels side by side where there is room.
 const fn columns(figure: &Figure) -> usize {
     match figure.kind {
-        Kind::Time | Kind::Course => 1,
+        Kind::Time | Kind::Course | Kind::Topology => 1,
         Kind::Grid
         | Kind::Grid3d
         | Kind::Latency

@@ -1,8 +1,10 @@
 //! Upper bounds that follow from physics or configuration.
 
+mod layer;
 mod lowest;
 mod table;
 
+pub(crate) use layer::gain;
 pub(crate) use lowest::ceiling;
 pub use table::{Bound, Ceiling};
 pub(crate) use table::{ceilings, queue_slots, sheet_rate};

@@ -223,7 +223,7 @@ fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
 
 /// Requests that the queues of its one device hold.
 pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
-    let bottoms = crate::limiter::devices(case.host(), case.of_run());
+    let bottoms = crate::place::devices(case.host(), case.of_run());
     let [bottom] = bottoms.as_slice() else { return None };
     let queue = &case.host()?.block(bottom)?.queue;
     Some(queue.nr_requests.value()?.saturating_mul(queue.hardware_queues.value()?.max(1)))
@@ -252,28 +252,17 @@ fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
             && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
     });
     let slowest = alone.map(|other| other.rate.value).reduce(f64::min)?;
-    let times = members_that_count(layer, case.drive_count, case.reads())?;
+    let gain = super::gain(case)?;
     let what = format!(
-        "{layer} of {}: {times} times {}, what one gives alone",
+        "{layer} of {}: {} times {}, what one gives alone",
         case.drive_count,
+        format_count(gain.most),
         crate::limiter::figure(case.metric, slowest)
     );
     let formula = "members that work at the same time x slowest member alone";
-    Some(Ceiling::exact(Bound::Layer, slowest * times, what, formula))
-}
-
-/// How many times its slowest member a layer of `count` gives at best.
-fn members_that_count(layer: &str, count: usize, reads: bool) -> Option<f64> {
-    let count = count as f64;
-    Some(match (layer, reads) {
-        ("raid0" | "stripe" | "striped", _) => count,
-        ("raid1" | "raid10", true) => count,
-        ("raid1", false) => 1.0,
-        ("raid10", false) => count / 2.0,
-        ("raid5" | "raid6", true) => count,
-        // Full stripes; smaller writes also read, and give a quarter or less.
-        ("raid5", false) => count - 1.0,
-        ("raid6", false) => count - 2.0,
-        _ => return None,
+    let most = slowest * gain.most;
+    Some(Ceiling {
+        low: slowest * gain.expected,
+        ..Ceiling::exact(Bound::Layer, most, what, formula)
     })
 }

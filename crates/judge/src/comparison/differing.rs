@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    BlockDevice, Drive, Fact, Host, Measurement, RunRecord, Use, WrittenState, format_duration_ns,
+    BlockDevice, Drive, Fact, Host, Link, Measurement, RunRecord, WrittenState, format_duration_ns,
 };
 
 use super::pairing::Group;
 use super::point::manner;
 use super::sample::Sample;
-use crate::place::{own_link, place};
+use crate::place::{device_of, own_link, place};
 
 /// A condition that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,7 +199,10 @@ fn of_host(host: &Host) -> Vec<Condition> {
         None => driver.name.clone(),
     });
     let drivers = drivers.collect::<Vec<_>>().join(", ");
-    vec![
+    // What a kernel does not have is no difference of its settings.
+    let parameters = host.kernel.parameters.iter();
+    let parameters = parameters.map(|(name, value)| silent(name, Some(value.clone())));
+    let mut all = vec![
         text("host", &host.hostname),
         text("system", &host.system.product),
         text("BIOS", &host.system.bios_version),
@@ -211,7 +214,9 @@ fn of_host(host: &Host) -> Vec<Condition> {
         text("kernel command line", &host.kernel.command_line),
         text("distribution", &host.kernel.distribution),
         silent("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
-    ]
+    ];
+    all.extend(parameters);
+    all
 }
 
 /// Of the drives and block devices under its targets.
@@ -228,19 +233,45 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
     };
     // As it was under load: an idle link may save power.
     let loaded = of.under_load.and_then(|at| record.snapshots.get(at)).unwrap_or(host);
+    let of_links = |what: &str, value: &dyn Fn(&Link) -> Option<String>| {
+        let links = drives.iter().flat_map(|drive| &drive.links);
+        let links = links.filter_map(|name| loaded.link(name));
+        silent(what, joined(links.map(value)))
+    };
     vec![
         of_drives("model", &|drive| drive.model.value()),
         of_drives("serial", &|drive| drive.serial.value()),
         of_drives("firmware", &|drive| drive.firmware.value()),
         of_drives("link", &|drive| Some(own_link(loaded, drive)?.label())),
+        of_links("maximum payload", &|link| {
+            let ends = [link.port.max_payload_bytes.get(), link.device.max_payload_bytes.get()];
+            ends.into_iter().flatten().min().map(u32::to_string)
+        }),
+        of_links("ASPM", &|link| link.aspm.get().map(|aspm| aspm.label().unwrap_or("off").into())),
         of_drives("NUMA node", &|drive| drive.numa_node.get().map(u32::to_string)),
+        silent("IOMMU domain", joined(drives.iter().map(|drive| iommu_domain(drive)))),
+        silent(
+            "power state",
+            joined(
+                drives
+                    .iter()
+                    .map(|drive| Some(loaded.drive(&drive.name)?.power_state.get()?.to_string())),
+            ),
+        ),
         of_blocks("scheduler", &|block| block.queue.scheduler.value()),
         of_blocks("nr_requests", &|block| block.queue.nr_requests.get().map(u32::to_string)),
+        silent(
+            "wbt_lat_usec",
+            joined(blocks.iter().map(|block| block.queue.wbt_lat_us.get().map(u64::to_string))),
+        ),
         of_blocks("write cache", &|block| block.queue.write_cache.value()),
         of_blocks("logical block", &|block| {
             block.queue.logical_block_bytes.get().map(u32::to_string)
         }),
-        silent("file system", file_system(host, of)),
+        silent(
+            "layers",
+            joined(of.targets.iter().map(|target| layers(host, device_of(of, target)))),
+        ),
     ]
 }
 
@@ -252,12 +283,18 @@ fn joined(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// Type and options of the file system that a path is on.
-fn file_system(host: &Host, of: &Measurement) -> Option<String> {
-    let device = of.conditions.device.as_deref()?;
-    let block = host.block(device.strip_prefix("/dev/").unwrap_or(device))?;
-    block.used_by.iter().find_map(|used| match used {
-        Use::Mounted(mount) => Some(format!("{} ({})", mount.file_system, mount.options)),
-        _ => None,
-    })
+/// `DMA`; where nothing is translated, `none`.
+fn iommu_domain(drive: &Drive) -> Option<String> {
+    match &drive.iommu {
+        Fact::Absent => Some("none".into()),
+        iommu => iommu.get()?.domain.value(),
+    }
+}
+
+/// File system, arrays and volumes, the uppermost first, without what they
+/// stand on in the end: drives have conditions of their own.
+fn layers(host: &Host, device: &str) -> Option<String> {
+    let mut layers = host.stack_under(device);
+    layers.pop();
+    (!layers.is_empty()).then(|| layers.join(" on "))
 }

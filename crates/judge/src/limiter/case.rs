@@ -6,10 +6,12 @@ use iodyno_model::{
 };
 
 use crate::facts::written;
-use crate::place::own_link;
+use crate::place::{devices, own_link};
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
+/// More layers than this no machine has: a circle.
+const MOST_LAYERS: usize = 32;
 
 /// A measurement with what is known of where it was taken.
 #[derive(Debug, Clone)]
@@ -72,7 +74,7 @@ impl<'a> Case<'a> {
                 drives.push(drive);
             }
         }
-        let kind = |name: &String| host.and_then(|host| host.block(name)).map(|block| &block.kind);
+        let kind = |name: &&str| host.and_then(|host| host.block(name)).map(|block| &block.kind);
         let virtual_disk = match bottoms.iter().map(kind).next() {
             Some(Some(BlockKind::Virtual)) => Some("a hypervisor".to_owned()),
             _ => drives.iter().find_map(|drive| drive.virtual_disk.clone()),
@@ -82,9 +84,8 @@ impl<'a> Case<'a> {
         };
         let device = of.conditions.device.as_deref().unwrap_or(first);
         let device = device.strip_prefix("/dev/").unwrap_or(device);
-        let layer = (bottoms.len() > of.targets.len())
-            .then(|| host.and_then(|host| host.block(device)).map(|block| layer_name(&block.kind)))
-            .flatten();
+        let layer = host.filter(|_| bottoms.len() > of.targets.len());
+        let layer = layer.and_then(|host| layer_name(host, device));
         let states: Vec<WrittenState> =
             of.targets.iter().map(|target| written(of, target)).collect();
         let alike = states.windows(2).all(|pair| pair[0] == pair[1]);
@@ -178,21 +179,22 @@ impl<'a> Case<'a> {
         let blocks = devices(Some(host), self.of_run());
         host.cards
             .iter()
-            .filter(|card| card.blocks.iter().any(|block| blocks.contains(block)))
+            .filter(|card| card.blocks.iter().any(|block| blocks.contains(&block.as_str())))
             .collect()
     }
 
     /// The links from the root port down to each device under its targets.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
-        let links = |block: &String| {
+        let links = |block: &str| {
             let drive = host.namespace(block).map(|(drive, _)| drive.links.as_slice());
             drive.or_else(|| {
-                let card = host.cards.iter().find(|card| card.blocks.contains(block))?;
+                let card =
+                    host.cards.iter().find(|card| card.blocks.iter().any(|one| one == block))?;
                 Some(card.links.as_slice())
             })
         };
-        devices(Some(host), self.of_run()).iter().filter_map(links).collect()
+        devices(Some(host), self.of_run()).into_iter().filter_map(links).collect()
     }
 
     pub(crate) fn is_of_card(&self, link: &str) -> bool {
@@ -242,45 +244,26 @@ pub fn range(metric: Metric, low: f64, high: f64) -> String {
     format!("{number} to {}", figure(metric, high))
 }
 
-/// The whole devices under all targets of a measurement, each once, as far as
-/// the host knows them.
-pub(crate) fn devices(host: Option<&Host>, of: &Measurement) -> Vec<String> {
-    let Some(host) = host else { return Vec::new() };
-    let mut all: Vec<String> = Vec::new();
-    for target in &of.targets {
-        let name = match (&of.conditions.device, of.targets.as_slice()) {
-            (Some(device), [_]) => device.as_str(),
-            _ => target,
-        };
-        let device = name.strip_prefix("/dev/").unwrap_or(name);
-        let found: Vec<&str> = match host.block(device) {
-            Some(_) => host.bottom_of(device).into_iter().map(|b| b.name.as_str()).collect(),
-            // A namespace without an entry of its own is its own bottom.
-            None => host.namespace(device).map(|(_, n)| n.name.as_str()).into_iter().collect(),
-        };
-        for name in found {
-            if !all.iter().any(|known| known == name) {
-                all.push(name.to_owned());
-            }
-        }
-    }
-    all
-}
-
 /// The host before a measurement; the run's first where that is not recorded.
 fn host_of<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Host> {
     of.before.and_then(|before| record.snapshots.get(before)).or_else(|| record.host())
 }
 
-fn layer_name(kind: &BlockKind) -> String {
-    match kind {
+/// What makes one of several devices, whatever stands on it.
+fn layer_name(host: &Host, device: &str) -> Option<String> {
+    let mut block = host.block(device)?;
+    for _ in 0..MOST_LAYERS {
+        let [only] = block.stands_on.as_slice() else { break };
+        block = host.block(only)?;
+    }
+    Some(match &block.kind {
         BlockKind::Md(array) => array.level.clone(),
         BlockKind::DeviceMapper(mapped) => {
             let owner = mapped.owner.clone().unwrap_or_else(|| "device mapper".into());
             if mapped.stripes().is_some() { "striped".into() } else { owner }
         }
         _ => "a layer".into(),
-    }
+    })
 }
 
 /// Two rates at the same time; their bounds add up at worst.

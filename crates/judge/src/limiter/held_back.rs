@@ -3,6 +3,8 @@
 
 use iodyno_model::{HealthLog, Measurement, RunRecord, format_count, format_mb_per_s};
 
+use crate::facts::is_paced;
+
 /// A submitting thread with this share of a CPU has no time left.
 pub(crate) const SATURATED: f64 = 0.95;
 /// Depth is reached from this share on: Little's law with a mean latency that
@@ -34,8 +36,7 @@ pub(crate) fn busiest_share(of: &Measurement) -> Option<f64> {
 /// greatest depth: a sentence. `Ok(None)`: it sufficed, or the job was paced
 /// and its depth is only a bound. `Err`: what is missing.
 pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
-    if ["rate", "rate_iops", "thinktime"].iter().any(|pace| of.workload.options.contains_key(*pace))
-    {
+    if is_paced(of) {
         return Ok(None);
     }
     if let [.., (_, before), (depth, last)] = of.conditions.depths_tried.as_slice()

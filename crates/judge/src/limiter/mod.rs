@@ -23,7 +23,6 @@ mod words;
 mod tests;
 
 pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
-pub(crate) use case::devices;
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;

@@ -249,7 +249,7 @@ impl<'a> Scene<'a, '_> {
             return None;
         }
         Some(match self.ceiling(Bound::Layer) {
-            Some(ceiling) if self.case.rate.value >= LAYER_FINE * ceiling.value => {
+            Some(ceiling) if self.case.rate.value >= LAYER_FINE * ceiling.low => {
                 Suspect::cleared(Limiter::Layer, self.against(ceiling))
             }
             _ => Suspect::open(Limiter::Layer, Experiment::MembersAtOnce),

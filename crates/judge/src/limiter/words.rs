@@ -285,7 +285,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
     }
     let of = case.of_run();
-    let queue = super::devices(case.host(), of);
+    let queue = crate::place::devices(case.host(), of);
     if let [bottom] = queue.as_slice()
         && let Some(block) = case.host().and_then(|host| host.block(bottom))
         && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())
@@ -293,6 +293,16 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
     {
         notes.push(format!(
             "each I/O is split: the queue of {bottom} takes {kib} KiB at a time (max_sectors_kb)"
+        ));
+    }
+    let strict = |drive: &&&iodyno_model::Drive| {
+        drive.iommu.get().is_some_and(|iommu| iommu.strict.get() == Some(&true))
+    };
+    if let Some(drive) = case.drives.iter().find(strict) {
+        notes.push(format!(
+            "the IOMMU of {} is strict, which costs CPU time for each I/O; untested: it takes a \
+             boot with iommu.strict=0",
+            drive.name
         ));
     }
     if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())

@@ -1,9 +1,11 @@
 //! Rates that changed while they were measured.
 
-use iodyno_model::{DirectionResult, Metric, RuleReport, Severity, Window, format_duration_ns};
+use iodyno_model::{
+    DirectionResult, Measurement, Metric, RuleReport, Severity, Window, format_duration_ns,
+};
 use iodyno_stats::shift::shift;
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Affected, Reservation, Rule, Tally, rate_cliff};
 use crate::facts::Facts;
 use crate::figures;
 
@@ -33,7 +35,7 @@ impl Rule for NotSteady {
                 continue;
             };
             tally.looked();
-            if !steady {
+            if !steady && !is_cliff(facts, of) {
                 let rate = figures::estimate(Metric::Iops, &iops);
                 let levels = levels(result, of.warmup_ns)
                     .map_or_else(String::new, |text| format!(": {text}"));
@@ -53,9 +55,14 @@ impl Rule for NotSteady {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let unsteady = of.total.first()?.steady == Some(false);
+        let unsteady = of.total.first()?.steady == Some(false) && !is_cliff(facts, of);
         unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
     }
+}
+
+/// It is told already, and with its cause.
+fn is_cliff(facts: &Facts<'_>, of: &Measurement) -> bool {
+    matches!(rate_cliff::look(facts, of), Ok(Some(_)))
 }
 
 /// The two levels of a rate that changed from one to the other.

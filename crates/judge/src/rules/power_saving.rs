@@ -57,12 +57,7 @@ fn resting_link(host: &Host, drive: &Drive) -> Seen {
             let why = link.aspm.why_unknown().unwrap_or_default();
             return Err(format!("power saving of link {} (ASPM): {why}", link.name()));
         };
-        let states = match (aspm.l0s, aspm.l1) {
-            (false, false) => continue,
-            (true, false) => "L0s",
-            (false, true) => "L1",
-            (true, true) => "L0s and L1",
-        };
+        let Some(states) = aspm.label() else { continue };
         return Ok(Some(format!("ASPM lets link {} rest in {states}", link.name())));
     }
     Ok(None)

@@ -3,6 +3,7 @@
 use iodyno_model::{
     Bytes, Direction, DirectionResult, Measurement, Window, format_duration_ns, format_mb_per_s,
 };
+use iodyno_stats::shift::{Shift, shift};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, is_paced};
@@ -30,7 +31,8 @@ pub(super) static RULE: Qualifies = Qualifies {
            ramp_time); for the fast one, measure less than the cache holds, and say so.",
 };
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+/// Its two levels in words. What has them is no rate that merely changed.
+pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     if is_paced(of) {
         return Ok(None);
     }
@@ -81,41 +83,28 @@ struct Cliff {
     moved_bytes: u64,
 }
 
-/// The one point that parts the windows best into two levels (least squares),
-/// if the second is lower, both last, and they hardly overlap.
+/// Two levels of which the second is lower, that both last and hardly overlap.
 fn cliff(windows: &[&Window]) -> Option<Cliff> {
     let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
-    let sum: f64 = rates.iter().sum();
-    let count = rates.len();
-    let mut left = 0.0;
-    let mut best = (0.0, 0);
-    for at in 1..count {
-        left += rates[at - 1];
-        let (n, rest) = (at as f64, (count - at) as f64);
-        // What the squares become less by where each side has a mean of its own.
-        let gain = left * left / n + (sum - left) * (sum - left) / rest;
-        if at >= WINDOWS && count - at >= WINDOWS && gain > best.0 {
-            best = (gain, at);
-        }
-    }
-    let (before, after) = rates.split_at(best.1);
-    let lasts = |part: &[&Window]| sum_of(part, |window| window.duration_ns) >= LASTS_NS;
-    if before.is_empty() || !lasts(&windows[..best.1]) || !lasts(&windows[best.1..]) {
-        return None;
-    }
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let Shift { at, before, after } = shift(&rates)?;
+    let (upper, lower) = windows.split_at_checked(at)?;
+    let lasts = |part: &[&Window]| {
+        part.len() >= WINDOWS && sum_of(part, |window| window.duration_ns) >= LASTS_NS
+    };
     let quantile = |part: &[f64], share: f64| {
         let mut sorted = part.to_vec();
         sorted.sort_by(f64::total_cmp);
         sorted[((part.len() - 1) as f64 * share).round() as usize]
     };
-    let levels = (mean(before), mean(after));
-    let apart = quantile(after, APART) < quantile(before, 1.0 - APART);
-    (levels.1 <= FALL * levels.0 && apart).then(|| Cliff {
-        before_bytes_per_s: levels.0,
-        after_bytes_per_s: levels.1,
-        at_ns: windows[best.1].start_ns,
-        moved_bytes: sum_of(&windows[..best.1], |window| window.bytes.unwrap_or(0)),
+    if after > FALL * before || !lasts(upper) || !lasts(lower) {
+        return None;
+    }
+    let apart = quantile(&rates[at..], APART) < quantile(&rates[..at], 1.0 - APART);
+    apart.then(|| Cliff {
+        before_bytes_per_s: before,
+        after_bytes_per_s: after,
+        at_ns: lower[0].start_ns,
+        moved_bytes: sum_of(upper, |window| window.bytes.unwrap_or(0)),
     })
 }
 
@@ -152,6 +141,9 @@ mod tests {
     fn two_levels_are_a_cliff_and_nothing_else_is() {
         let cliff = with(|n| if n < 40 { 230 + n % 7 } else { 60 + n % 11 });
         look(&RULE, &cliff).only(Severity::Info);
+        let mut told = cliff.clone();
+        told.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
+        assert_eq!(reserves(&super::super::not_steady::NotSteady, &told, 0), None, "told once");
         let why = reserves(&RULE, &cliff, 0).unwrap().why;
         assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
         let clear: [fn(u64) -> u64; 6] = [

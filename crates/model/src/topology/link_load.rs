@@ -70,14 +70,8 @@ impl LinkLoad {
         if let Some(slot) = &link.slot {
             facts.push(format!("slot {slot}"));
         }
-        if let Some(aspm) = link.aspm.get() {
-            match (aspm.l0s, aspm.l1) {
-                (false, false) => {}
-                (true, false) => facts.push("ASPM L0s".into()),
-                (false, true) => facts.push("ASPM L1".into()),
-                (true, true) => facts.push("ASPM L0s and L1".into()),
-            }
-        }
+        let aspm = link.aspm.get().and_then(|aspm| aspm.label());
+        facts.extend(aspm.map(|states| format!("ASPM {states}")));
         if let Some(able) = self
             .able
             .filter(|able| in_use.generation < able.generation || in_use.width < able.width)

@@ -39,6 +39,9 @@ pub struct LayoutResult {
     pub rate: Option<f64>,
     /// Over the rate of one drive as it is.
     pub of_one: Option<f64>,
+    /// What its layers should give, over the rate of one drive; null: what they
+    /// do with the I/O is not known.
+    pub expected: Option<f64>,
     /// Over the rate of all drives as they are at the same time.
     pub of_all: Option<f64>,
     /// Mean latency, ns.
@@ -56,6 +59,7 @@ pub fn layouts_document(workloads: &[judged::LayoutWorkload]) -> LayoutsDocument
         run: of.run_id.clone(),
         rate: of.rate.and_then(finite),
         of_one: of.of_one.and_then(finite),
+        expected: of.expected.and_then(finite),
         of_all: of.of_all.and_then(finite),
         latency_ns: of.latency_ns.and_then(finite),
         added_ns: of.added_ns.and_then(finite),

@@ -1,6 +1,6 @@
 //! A run: what it was, what was found, and every measurement.
 
-use iodyno_figure::{Figure, figures_of_run};
+use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
 use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord};
 
 use super::PageRun;
@@ -44,6 +44,8 @@ pub(super) struct RunView {
     pub(super) host: Vec<(&'static str, String)>,
     /// Block devices and their settings.
     pub(super) blocks: Option<Table>,
+    /// How the machine's storage hangs together.
+    pub(super) topology: Option<FigureView>,
     /// What came of a plan in rounds.
     pub(super) rounds: Option<RoundsView>,
     /// All measurements in a line each.
@@ -134,6 +136,7 @@ impl RunView {
                 .collect(),
             host: host.map_or_else(Vec::new, of_host),
             blocks: host.and_then(blocks),
+            topology: topology(record),
             summary: (!record.measurements.is_empty())
                 .then(|| summary::measurements(record, assessment, element)),
             figures: several.iter().map(together).collect(),
@@ -193,6 +196,13 @@ fn of_host(host: &Host) -> Vec<(&'static str, String)> {
     ];
     lines.extend(settings.into_iter().filter_map(|(what, value)| Some((what, value?))));
     lines.into_iter().map(|(what, value)| (what, clean(&value))).collect()
+}
+
+fn topology(record: &RunRecord) -> Option<FigureView> {
+    let known = record.host().is_some_and(|host| !host.blocks.is_empty());
+    let asked = Request::new(Kind::Topology);
+    let made = known.then(|| figure(&asked, &[Source { label: "", record }]))?.ok()?;
+    Some(FigureView::new(&made, Vec::new()))
 }
 
 /// Block devices with the settings that a measurement depends on.

@@ -18,6 +18,7 @@ pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) 
         column("LAYOUT", 0, false),
         column("RATE", 0, true),
         column("OF ONE", 1, true),
+        column("EXPECTED", 2, true),
         column(&of_all, 1, true),
         column("LATENCY", 2, true),
         column("ADDED", 3, true),
@@ -39,7 +40,7 @@ fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
 }
 
-fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 6] {
+fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 7] {
     let unknown = || plain("-".into());
     let shown = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
         value.map_or_else(unknown, |value| plain(show(value)))
@@ -53,6 +54,7 @@ fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 6] {
             None => GridCell { text: "FAILED".into(), ink: Ink::Bad },
         },
         shown(of.of_one, &|ratio| format!("{ratio:.2} x")),
+        shown(of.expected, &|ratio| format!("{ratio:.2} x")),
         shown(of.of_all, &|ratio| format!("{:.0} %", ratio * 100.0)),
         shown(of.latency_ns, &time),
         shown(of.added_ns, &added),
@@ -71,6 +73,7 @@ mod tests {
             run_id: String::new(),
             rate,
             of_one: rate.map(|rate| rate / 400e3),
+            expected: rate.map(|_| 2.0),
             of_all: rate.map(|rate| rate / 800e3),
             latency_ns: rate.map(|_| 80_500.0),
             added_ns: rate.map(|_| 2_500.0),
@@ -85,11 +88,14 @@ mod tests {
         let text = layouts_text(&[workload], 2, &style);
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words(lines[0]), "WORKLOAD LAYOUT RATE OF ONE OF 2 LATENCY ADDED CPU/IO");
+        assert_eq!(
+            words(lines[0]),
+            "WORKLOAD LAYOUT RATE OF ONE EXPECTED OF 2 LATENCY ADDED CPU/IO"
+        );
         assert_eq!(
             words(lines[1]),
-            "rand-read md0:512k 784k IOPS 1.96 x 98 % 80.5 us +2.50 us 1.85 us"
+            "rand-read md0:512k 784k IOPS 1.96 x 2.00 x 98 % 80.5 us +2.50 us 1.85 us"
         );
-        assert_eq!(words(lines[2]), "ext4 FAILED - - - - -");
+        assert_eq!(words(lines[2]), "ext4 FAILED - - - - - -");
     }
 }

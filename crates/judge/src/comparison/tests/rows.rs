@@ -373,3 +373,59 @@ fn a_sweep_is_in_the_order_of_its_sizes() {
     let expected = [("read", 1), ("read", 2), ("read", 16), ("randread", 1)];
     assert_eq!(rows, expected.map(|(rw, depth)| (rw.to_owned(), depth)));
 }
+
+#[test]
+fn what_drives_and_layers_are_set_to_is_compared() {
+    use iodyno_model::{Aspm, BlockDevice, BlockKind, Iommu};
+    let with = |policy: &str, domain: Fact<Iommu>, l1: bool, wbt_us: u64, chunk: Option<u64>| {
+        let bench = Bench::new(1).measured().drive(0, |drive| {
+            drive.iommu = domain.clone();
+            drive.power_state = known(u8::from(l1));
+        });
+        let bench = bench.link(0, |link| {
+            link.aspm = known(Aspm { l0s: false, l1 });
+            link.device.max_payload_bytes = known(if l1 { 128 } else { 256 });
+        });
+        let mut record = bench.record();
+        for host in &mut record.snapshots {
+            host.kernel.parameters.insert("pcie_aspm.policy".into(), policy.into());
+            host.blocks[0].queue.wbt_lat_us = known(wbt_us);
+            if let Some(chunk_bytes) = chunk {
+                let array = iodyno_model::MdArray {
+                    level: "raid0".into(),
+                    chunk_bytes: Some(chunk_bytes),
+                    ..Default::default()
+                };
+                host.blocks.push(BlockDevice {
+                    name: "md0".into(),
+                    kind: BlockKind::Md(Box::new(array)),
+                    stands_on: vec!["nvme0n1".into()],
+                    ..BlockDevice::default()
+                });
+            }
+        }
+        if chunk.is_some() {
+            for of in &mut record.measurements {
+                of.conditions.device = Some("/dev/md0".into());
+            }
+        }
+        record
+    };
+    let translated = Iommu { group: 1, domain: known("DMA".into()), strict: known(true) };
+    let a = with("default", Fact::Absent, false, 2000, Some(64 << 10));
+    let b = with("powersave", known(translated), true, 0, Some(512 << 10));
+    let comparison = compared(&[&a, &b]);
+    for (what, values) in [
+        ("pcie_aspm.policy", ["default", "powersave"]),
+        ("IOMMU domain", ["none", "DMA"]),
+        ("ASPM", ["off", "L1"]),
+        ("maximum payload", ["256", "128"]),
+        ("power state", ["0", "1"]),
+        ("wbt_lat_usec", ["2000", "0"]),
+        ("layers", ["md raid0, chunk 64 KiB", "md raid0, chunk 512 KiB"]),
+    ] {
+        assert_eq!(differs(&comparison, what).unwrap(), values, "{what}");
+    }
+    let alike = compared(&[&a, &a.clone()]);
+    assert!(alike.differing.iter().all(|one| one.what != "layers" && one.what != "ASPM"));
+}

@@ -1,0 +1,27 @@
+//! How a machine's storage hangs together, as a tree from left to right.
+
+use iodyno_model::topology;
+
+use crate::figure::{Axis, Content, Figure, Panel, Scale};
+use crate::{FigureError, Quantity, Request, Source};
+
+/// The machine of the first run; others are said to be left out.
+pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let hosts = sources.iter().filter_map(|source| source.record.host());
+    let trees: Vec<_> = hosts.map(topology).collect();
+    let Some(first) = trees.first() else {
+        return Err(FigureError::Nothing("no run says what machine it was made on".into()));
+    };
+    let others = trees.iter().filter(|tree| *tree != first).count();
+    let notes = match others {
+        0 => Vec::new(),
+        _ => vec![format!("It is the machine of the first of {} runs.", sources.len())],
+    };
+    let axis =
+        || Axis { name: String::new(), quantity: Quantity::Count, scale: Scale::Linear, end: None };
+    let panel =
+        Panel { title: String::new(), x: axis(), y: axis(), content: Content::Tree(first.clone()) };
+    let subtitle = "Orange: what is not as it could be".to_owned();
+    let (kind, title) = (request.kind, String::new());
+    Ok(Figure { kind, title, subtitle, panels: vec![panel], notes })
+}
