@@ -282,11 +282,13 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
+    /// From now on what is on them is what was measured before, which may be
+    /// lost: a drive may show it even after its blocks are discarded.
     fn of(&self, drives: &[String]) -> Permission {
         let mut all = Permission::default();
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
-            all.discard_data.extend(own.discard_data.iter().cloned());
+            all.discard_data.extend(own.allow_write.iter().cloned());
         }
         all
     }
