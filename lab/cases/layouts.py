@@ -32,11 +32,11 @@ class LayoutCase(JobCase):
         """The drives, and that they may be written."""
         return " ".join([*self.devices, *(f"--allow-write {word}" for word in self.words)])
 
-    def command(self, *layouts, named=None, more="", time="200ms"):
+    def command(self, *layouts, named=None, time="200ms"):
         """The command that measures layouts."""
         self.file(PLAN_PATH, PLAN.format(time=time))
         asked = " ".join(f"--layout '{layout}'" for layout in layouts)
-        return f"iodyno layouts --store {STORE} --json --plan {PLAN_PATH} {asked} {more} {self.named if named is None else named}"
+        return f"iodyno layouts --store {STORE} --json --plan {PLAN_PATH} --size 8m {asked} {self.named if named is None else named}"
 
     def built(self, *layouts, **more):
         """The Result of a command on layouts."""
