@@ -1,5 +1,6 @@
 """`iodyno layouts` on a spare drive: each layout is built with the system's own tools, measured and taken down, and nothing is left of it."""
 
+import itertools
 import json
 
 import topology
@@ -26,6 +27,7 @@ class LayoutCase(JobCase):
     """A test that builds on `devices`, named for writing by `words`."""
 
     devices, words = (), ()
+    names = itertools.count(1)
 
     @property
     def named(self):
@@ -36,7 +38,7 @@ class LayoutCase(JobCase):
         """The command that measures layouts."""
         self.file(PLAN_PATH, PLAN.format(time=time))
         asked = " ".join(f"--layout '{layout}'" for layout in layouts)
-        return f"iodyno layouts --store {STORE} --json --plan {PLAN_PATH} --size 8m {asked} {self.named if named is None else named}"
+        return f"iodyno layouts --store {STORE} --json --name try{next(self.names)} --plan {PLAN_PATH} --size 8m {asked} {self.named if named is None else named}"
 
     def built(self, *layouts, **more):
         """The Result of a command on layouts."""

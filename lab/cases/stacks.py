@@ -5,7 +5,7 @@ import random
 import results
 import topology
 from cases import FREE
-from cases.layouts import STORE, LayoutCase
+from cases.layouts import LayoutCase
 from cases.study import seed
 
 MACHINE = topology.HEALTHY_MACHINE
@@ -35,7 +35,9 @@ class Stacks(LayoutCase):
         # Under other names after a power cut.
         self.lab.load("layouts")
         self.devices = [f"/dev/{self.lab.namespace(drive)}" for drive in DRIVES]
-        self.words = [self.lab.topology.named(drive).serial for drive in DRIVES]
+        serials = [self.lab.topology.named(drive).serial for drive in DRIVES]
+        # What a kill left, clean-up does not empty.
+        self.words = [f"{serial} --discard-data {serial}" for serial in serials]
         self.say("rm -rf /tmp/first; mkdir /tmp/first")
 
     def in_front(self, program, script):
@@ -107,8 +109,8 @@ class Stacks(LayoutCase):
                     result = self.lab.run(f"{FIRST} {self.command(layout, time='3s')}", 120)
                     self.no_panic(result)
                     self.assertEqual(result.status, 3, result.stderr)
-                    print(result.stderr, self.lab.run(f"iodyno clean-up --store {STORE}"))
-                    print(self.say("dmsetup ls 2>&1; cat /proc/mdstat /proc/mounts; ls /dev/nvme*"))
+                    self.keep(f"taken-out-{layout}.txt", result.stderr)
+                    self.cleaned()
                     self.devices = self.devices[:2]
                     self.assert_clean()
                 finally:
