@@ -18,7 +18,19 @@ GUEST = Path(__file__).with_name("guest")
 OWN_PROGRAMS = ["aer_inject", "without_io_uring"]
 MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey"]
 # Sets that are loaded by the cases that want them: they bring devices of their own.
-LATER_MODULES = {"layers": ["loop", "raid0", "raid1", "dm_mod"], "disk": ["virtio_blk"], "aer": ["aer_inject"]}
+LATER_MODULES = {
+    "layers": ["loop", "raid0", "raid1", "dm_mod"],
+    # No program loads modules here: what dm-crypt and xfs would ask the kernel for comes along.
+    "layouts": ["raid0", "raid1", "raid456", "dm_crypt", "xts", "ecb", "crc32c_intel", "xfs"],
+    "disk": ["virtio_blk"],
+    "aer": ["aer_inject"],
+}
+TOOLS = [
+    *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm", "sbin/mkfs.ext4", "sbin/mkfs.xfs"),
+    *("sbin/blkdiscard", "sbin/wipefs", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"),
+]
+# Names by which lvm is called.
+LVM = ["lvcreate", "pvcreate", "pvremove", "pvs", "vgcreate", "vgremove", "vgs"]
 DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
 
 
@@ -132,10 +144,14 @@ def base(tree):
     busybox = tree / "bin/busybox"
     archive.program(busybox)
     for applet in subprocess.run([str(busybox), "--list"], capture_output=True, text=True, check=True).stdout.split():
-        if applet not in ("busybox", "lspci"):
+        # The tools themselves can do more than their applets.
+        if applet not in {"busybox", *(Path(tool).name for tool in TOOLS)}:
             archive.symlink(f"bin/{applet}", "busybox")
-    for tool in ("sbin/dmsetup", "sbin/lvm", "sbin/mdadm", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"):
+    for tool in TOOLS:
         archive.program(tree / tool, tree=tree)
+    for name in LVM:
+        archive.symlink(f"bin/{name}", "lvm")
+    archive.file("etc/mke2fs.conf", (tree / "etc/mke2fs.conf").read_bytes())
     for name in OWN_PROGRAMS:
         with _compiled(name) as helper:
             archive.program(helper)

@@ -64,6 +64,12 @@ fn layouts_are_built_measured_and_taken_down() {
     assert_eq!(text(&cleaned.stdout), "Nothing was left behind.\n");
     // Each is a run that others can be compared with.
     status(&world.run(&["compare", "try raw", "try ext4"]), 0);
+    // Their names are theirs: nothing is begun that could not be kept.
+    let again = command.output().unwrap();
+    assert_ne!(again.status.code(), Some(0));
+    assert_eq!(text(&again.stdout), "");
+    assert!(text(&again.stderr).contains("named `try raw` already"), "{}", text(&again.stderr));
+    assert_eq!(left_behind(&world), Vec::<String>::new());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use iodyno_judge::layouts::Layouts as Held;
 use iodyno_layout::{Layout, Top, advice, build, expand, parse, script, take_down};
 use iodyno_model::{Bytes, Host, RunRecord, RunState};
 use iodyno_report::text::layouts_text;
+use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
 use crate::arguments::Layouts;
@@ -90,6 +91,12 @@ struct Trial {
     drives: Vec<String>,
     /// The drives as they are, at the same time.
     together: bool,
+}
+
+impl Trial {
+    fn run_name(&self, arguments: &Layouts) -> String {
+        format!("{} {}", arguments.name, self.label)
+    }
 }
 
 fn trials(layouts: &[Layout], drives: &[String]) -> Vec<Trial> {
@@ -189,6 +196,11 @@ fn on_drives(
         terminal::print(&text)?;
         return Ok(0);
     }
+    let runs = setup.store.runs()?;
+    let taken = |trial: &&Trial| runs.iter().any(|run| run.name == trial.run_name(arguments));
+    if let Some(trial) = trials.iter().find(taken) {
+        return Err(StoreError::NameTaken(trial.run_name(arguments)).into());
+    }
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
     let mut measured: Vec<(usize, RunRecord)> = Vec::new();
     let mut status = 0;
@@ -208,7 +220,7 @@ fn on_drives(
             drives: trial.drives.clone(),
             names: names.clone(),
         };
-        let name = format!("{} {}", arguments.name, trial.label);
+        let name = trial.run_name(arguments);
         let permission = allowed.of(&trial.drives);
         match measured_on(context, arguments, setup, workload, plan, &name, permission) {
             Ok(record) => {
@@ -282,11 +294,13 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
+    /// From now on what is on them is what was measured before, which may be
+    /// lost: a drive may show it even after its blocks are discarded.
     fn of(&self, drives: &[String]) -> Permission {
         let mut all = Permission::default();
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
-            all.discard_data.extend(own.discard_data.iter().cloned());
+            all.discard_data.extend(own.allow_write.iter().cloned());
         }
         all
     }
@@ -334,7 +348,7 @@ fn print(
         text.push_str("INVALID for drives: this was measured on loop devices over files.\n");
     }
     if let Some((n, _)) = measured.last() {
-        let name = format!("{} {}", arguments.name, trials[*n].label);
+        let name = trials[*n].run_name(arguments);
         let _ = writeln!(text, "Kept as runs of their own: iodyno show '{name}', iodyno runs");
     }
     terminal::print(&text)
