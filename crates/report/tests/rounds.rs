@@ -5,8 +5,8 @@ mod common;
 use iodyno_figure::Kind;
 use iodyno_judge::{ClaimBook, PlanPreparation, RoundsPlan};
 use iodyno_model::{
-    DriveState, EndReason, Estimate, Fact, FillState, Measurement, Metric, PreparationState,
-    PurgeMethod, Rounds, RunRecord, RunState, Tracked,
+    Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
+    Metric, PreparationState, PurgeMethod, Rounds, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -199,17 +199,28 @@ proptest! {
 #[test]
 fn a_run_that_prepared_its_drives_itself_says_so() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
+    let mut fill = record.measurements[0].clone();
+    fill.name = "fill".into();
+    fill.round = None;
+    fill.total = vec![DirectionResult {
+        whole_bytes: Some(8_000_000),
+        ..DirectionResult::unknown(Direction::Write)
+    }];
+    record.measurements.insert(0, fill);
     let own = PlanPreparation { purge: Some(PurgeMethod::Format), fill: Some(2.0) };
     let before = "purge it and fill it".to_owned();
     let plan = RoundsPlan { rounds, about: String::new(), before, preparation: Some(own) };
     let text = pts_text(&record, &plan, &[], &style(400));
     for words in [
         "Purge         format · by this run, right before its rounds",
-        "written 2 times its capacity in sequence, in 128 KiB blocks · by this run",
+        "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
         "the plan asks to purge it",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    record.measurements.remove(0);
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains("Conditioning  not written"), "{text}");
     // As it stands in the plan that the store keeps.
     record.run.plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
                        [preparation]\npurge = \"discard\"\nround = \"30m\"\n"

@@ -28,8 +28,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let carrying = &arguments.carrying;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
-    let (points, left_out) = match arguments.dry_run && study.preparation.is_some() {
-        // What is prepared has to be allowed anyway.
+    let all_or_none = study.preparation.is_some() || study.rounds.is_some();
+    let (points, left_out) = match arguments.dry_run && all_or_none {
+        // What is prepared, and what a round writes, has to be allowed anyway.
         true => (all, 0),
         false => allowed(all, carrying),
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use iodyno_judge::{PlanPreparation, RoundsPlan};
 use iodyno_model::{
-    BlockDevice, Bytes, Drive, DriveState, EndReason, Host, LinkState, Measurement,
+    BlockDevice, Bytes, Direction, Drive, DriveState, EndReason, Host, LinkState, Measurement,
     PreparationState, PurgeMethod, Rounds, RunRecord, Workload,
 };
 
@@ -69,7 +69,7 @@ pub(crate) fn pts_lines(
     }
     for target in &run.targets {
         let before = match &plan.preparation {
-            Some(own) => Before::Here(own),
+            Some(own) => Before::Here { own, filled_bytes: filled_bytes(record, target) },
             None => Before::of(record, target, prepared),
         };
         let named = |mut items: Vec<String>| {
@@ -81,7 +81,10 @@ pub(crate) fn pts_lines(
         lines.push(("Purge", named(before.purge())));
         lines.push(("Conditioning", named(before.conditioning(&plan.before))));
     }
-    lines.push(("Settings", settings(&record.measurements)));
+    // What prepared the drive is not the test.
+    let is_before = |of: &&Measurement| of.round.is_none();
+    let test: Vec<&Measurement> = record.measurements.iter().skip_while(is_before).collect();
+    lines.push(("Settings", settings(&test)));
     let Rounds { most, window, excursion_percent, slope_percent, written_times, .. } = &plan.rounds;
     let mut steady = vec![
         "PTS 2.0.2, 2.1.24".into(),
@@ -108,7 +111,11 @@ pub(crate) fn pts_lines(
 /// What a drive was put through before its rounds.
 enum Before<'a> {
     /// By the run itself, which goes no further where that fails.
-    Here(&'a PlanPreparation),
+    Here {
+        own: &'a PlanPreparation,
+        /// What was measured of its fill.
+        filled_bytes: u64,
+    },
     /// By an earlier one, as the store has it.
     Earlier {
         state: Option<&'a DriveState>,
@@ -135,7 +142,7 @@ impl<'a> Before<'a> {
 
     fn purge(&self) -> Vec<String> {
         let state = match self {
-            Self::Here(own) => {
+            Self::Here { own, .. } => {
                 let method = own.purge.map_or("none", PurgeMethod::name);
                 return vec![method.into(), BY_THE_RUN.into()];
             }
@@ -156,13 +163,14 @@ impl<'a> Before<'a> {
             asked => format!("the plan asks to {asked}"),
         };
         let (state, written_since) = match self {
-            Self::Here(own) => {
-                let fill = own.fill.map_or_else(
-                    || "not written".into(),
-                    |times| {
-                        format!("written {times} times its capacity in sequence, in 128 KiB blocks")
-                    },
-                );
+            Self::Here { own, filled_bytes } => {
+                let fill = match (own.fill, *filled_bytes) {
+                    (Some(times), bytes) if bytes > 0 => format!(
+                        "written {times} times its capacity in sequence ({}), in 128 KiB blocks",
+                        Bytes(bytes).decimal()
+                    ),
+                    _ => "not written".into(),
+                };
                 return vec![fill, BY_THE_RUN.into(), asked];
             }
             Self::Earlier { state, written_since } => (*state, *written_since),
@@ -191,6 +199,18 @@ impl<'a> Before<'a> {
         items.push(asked);
         items
     }
+}
+
+/// What the run filled a target with before its rounds, bytes.
+fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
+    let is_fill = |of: &&Measurement| {
+        of.round.is_none() && of.name.starts_with("fill") && of.targets == [target]
+    };
+    let fills = record.measurements.iter().filter(is_fill);
+    let written = |of: &Measurement| {
+        of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes))
+    };
+    fills.filter_map(written).sum()
 }
 
 /// When a drive was prepared, and whether that came to its end.
@@ -241,7 +261,7 @@ fn write_cache(block: &BlockDevice) -> Option<String> {
 }
 
 /// What was the same in all measurements, and which threads and depths there were.
-fn settings(measurements: &[Measurement]) -> Vec<String> {
+fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let workloads = || measurements.iter().map(|of| &of.workload);
     let numbers = |of: &mut dyn Iterator<Item = Option<u32>>| {
         let known: BTreeSet<u32> = of.flatten().collect();
@@ -268,7 +288,7 @@ fn settings(measurements: &[Measurement]) -> Vec<String> {
         true => "time of a point not known".into(),
         false => format!("time of a point {}", times.join(", ")),
     });
-    let is_random = |of: &Measurement| of.workload.options.contains_key("refill_buffers");
+    let is_random = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
     items.push(match measurements.iter().all(is_random) {
         true => "data: random, new for each write".into(),
         false => "data: as the options say".into(),
