@@ -238,7 +238,7 @@ mod tests {
         writes.iops = Some(Estimate::confident(120e3, 110e3, 130e3, 0.95));
         of.total.push(writes);
         let held = |record: &RunRecord| {
-            let question = crate::facts::Question::new(record, &book);
+            let question = crate::Question { record, claims: &book, baseline: None, expect: None };
             let all = crate::compare::compare(&question);
             let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
             (found.estimate, found.claim)

@@ -84,9 +84,7 @@ pub fn stopped(
     let runs = store.runs()?.into_iter();
     let own = runs.filter(|run| run.plan_name == study.name && run.targets == names);
     let last = own.max_by_key(|run| run.started_ns);
-    // Of one that was killed nobody knows how far it came.
-    let was_stopped = |run: &Run| run.state == RunState::Interrupted && run.ended_ns.is_some();
-    Ok(last.filter(|run| was_stopped(run) && run.plan == plan))
+    Ok(last.filter(|run| run.state == RunState::Interrupted && run.plan == plan))
 }
 
 impl Preparation {
