@@ -99,11 +99,13 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     })
 }
 
-/// What is not as it was when the run was left, in sentences.
+/// What is not as it was when the run was left, in sentences; `prepares`: its
+/// plan prepares the drives.
 ///
 /// # Errors
-/// A drive that the run was measured on is gone, or is another one.
-pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, String> {
+/// A drive that the run was measured on is gone, is another one, or is not any
+/// more what the run made of it.
+pub fn differences(record: &RunRecord, now: &Host, prepares: bool) -> Result<Vec<String>, String> {
     let (Some(first), Some(last)) = (record.host(), record.host_after()) else {
         return Ok(Vec::new());
     };
@@ -139,6 +141,13 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, String
         let since = written(now).zip(written(last)).map(|(now, then)| now.saturating_sub(then));
         if let Some(bytes) = since.filter(|bytes| *bytes > FOREIGN_BYTES) {
             let bytes = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).binary();
+            // Of a run that was killed nobody counted what it wrote itself.
+            if prepares && record.run.ended_ns.is_some() {
+                return Err(format!(
+                    "{target}: {bytes} were written by others since the run was left, so its \
+                     preparation has to be repeated, by a run of its own"
+                ));
+            }
             said.push(format!(
                 "{target}: {bytes} were written since the run was left; where its state matters, \
                  prepare it again"

@@ -182,3 +182,37 @@ fn a_soak_lasts_as_often_as_it_fits() {
     status(&output, 2);
     assert!(text(&output.stderr).contains("--for"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 32 * MIB);
+    let sweep = ["sweep", "snia-throughput", "--target", &disk.device, "--scale", "0.001"];
+    let shown = |more: &[&str]| {
+        let output = world.run(&[&sweep[..], &["--dry-run"], more].concat());
+        text(&output.stdout)
+    };
+    let taken_as_it_is = shown(&[]);
+    assert!(taken_as_it_is.contains("to be done before"), "{taken_as_it_is}");
+    assert!(!taken_as_it_is.contains("Destroys"), "{taken_as_it_is}");
+    let purged = shown(&["--purge", "discard"]);
+    for words in ["Destroys all data of loop", "0.002x its size", "done here as said below"] {
+        assert!(purged.contains(words), "{words}: {purged}");
+    }
+    let filled = shown(&["--purge", "none"]);
+    assert!(!filled.contains("Destroys") && filled.contains("0.002x its size"), "{filled}");
+    let before = disk.bytes();
+    status(&world.run(&[&sweep[..], &["--purge", "discard"]].concat()), 2);
+    assert!(disk.bytes() == before, "it was not allowed");
+    let found =
+        document(&disk.allowed(&sweep, &["--purge", "discard", "--set", "size=8m", "--json"]));
+    let all = found["measurements"].as_array().unwrap();
+    let before: Vec<&str> = all
+        .iter()
+        .take_while(|of| of["round"].is_null())
+        .map(|of| of["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(before, ["discard"], "the share of a fill is less than one of its blocks");
+    let said = text(&world.run(&["show", "last"]).stdout);
+    assert!(said.contains("discard · by this run"), "{said}");
+}

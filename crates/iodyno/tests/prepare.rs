@@ -150,6 +150,16 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     assert!((1..6400 * MIB).contains(&bytes), "{bytes}");
     // Without leave nothing goes on.
     status(&world.run(&["resume"]), 2);
+    // The same words do not begin again what can go on, unless that is meant.
+    let again = prepare(&disk, &["--fill", "100x"]);
+    status(&again, 2);
+    let said = text(&again.stderr);
+    let id = document["id"].as_str().unwrap();
+    assert!(said.contains(&format!("iodyno resume {id}")) && said.contains("--anew"), "{said}");
+    let shown = prepare(&disk, &["--fill", "100x", "--dry-run"]);
+    assert!(text(&shown.stdout).contains(id), "{}", text(&shown.stdout));
+    status(&prepare(&disk, &["--fill", "0.5x"]), 0);
+    status(&prepare(&disk, &["--fill", "0.5x"]), 0);
 }
 
 #[test]

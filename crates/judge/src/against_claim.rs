@@ -14,13 +14,14 @@ use crate::place::Place;
 const HOST_LATENCY_NS: f64 = 10_000.0;
 
 /// What a data sheet states of this metric under conditions that include the
-/// measurement's: reads alone or writes alone, sequential or random as measured,
-/// 4 KiB for IOPS unless the sheet says otherwise, depth 1 for latencies, which
-/// are those of reads.
+/// measurement's: reads alone, writes alone or 70/30, sequential or random as
+/// measured, 4 KiB for IOPS unless the sheet says otherwise, depth 1 for
+/// latencies, which are those of reads.
 pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option<ClaimFigure> {
     let workload = &of.workload;
     let per_s = |mbs: Option<f64>| mbs.map(|mbs| mbs * 1e6);
     let (rw, value, conditions) = match (metric, of.total.first()?.direction) {
+        (Metric::Iops, _) if is_70_30(of) => ("randrw", sheet.mix7030_iops, &sheet.rand_cond),
         (Metric::Bandwidth, Direction::Read) => {
             ("read", per_s(sheet.seq_read_mbs), &sheet.seq_cond)
         }
@@ -57,6 +58,13 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
         scope: sheet.scope,
         source: sheet.source.clone(),
     })
+}
+
+/// Seven random reads for each three writes, which data sheets state the sum of.
+pub(crate) fn is_70_30(of: &Measurement) -> bool {
+    of.workload.rw.as_deref() == Some("randrw")
+        && of.total.len() == 2
+        && of.workload.options.get("rwmixread").is_some_and(|percent| percent == "70")
 }
 
 /// Outstanding I/Os that were asked for.
@@ -99,7 +107,7 @@ pub(crate) fn against_claim(
     if !limiters.is_empty() {
         return held(Verdict::Warn, format!("{words}; {}", limiters.join("; ")));
     }
-    if of.total.first().is_some_and(|result| result.direction == Direction::Write) {
+    if of.total.iter().any(|result| result.direction == Direction::Write) {
         let why = "what was written before decides how fast it writes";
         return held(Verdict::Warn, format!("{words}; {why}"));
     }
@@ -213,5 +221,40 @@ mod tests {
         assert!(claimed(&sheet, &of, Metric::Iops).is_none(), "it was sequential");
         of.workload.rw = Some("rw".into());
         assert!(claimed(&sheet, &of, Metric::Bandwidth).is_none(), "a mix is neither");
+    }
+
+    #[test]
+    fn a_mix_of_70_30_is_held_against_its_claim_by_its_sum() {
+        let mut record = Bench::new(1).measured().record();
+        let sheet = crate::testing::SHEET.replace("scope =", "mix7030_iops = 400000\nscope =");
+        let mut book = crate::ClaimBook::default();
+        book.add_toml(&sheet, "sheet.toml").unwrap();
+        let of = &mut record.measurements[1];
+        of.workload.rw = Some("randrw".into());
+        of.workload.options.insert("rwmixread".into(), "70".into());
+        of.total[0].iops = Some(Estimate::confident(280e3, 270e3, 290e3, 0.95));
+        let mut writes = of.total[0].clone();
+        writes.direction = Direction::Write;
+        writes.iops = Some(Estimate::confident(120e3, 110e3, 130e3, 0.95));
+        of.total.push(writes);
+        let held = |record: &RunRecord| {
+            let question = crate::Question { record, claims: &book, baseline: None, expect: None };
+            let all = crate::compare::compare(&question);
+            let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
+            (found.estimate, found.claim)
+        };
+        let (estimate, claim) = held(&record);
+        assert_eq!((estimate.value, estimate.bounds()), (400e3, Some((380e3, 420e3))));
+        let (figure, verdict) = claim.unwrap();
+        assert_eq!((figure.value, verdict.verdict), (400e3, Verdict::Pass));
+        for result in &mut record.measurements[1].total {
+            result.iops = Some(Estimate::bare(100e3));
+        }
+        let (_, verdict) = held(&record).1.unwrap();
+        // It writes, too: what was written before decides.
+        assert_eq!((verdict.ratio, verdict.verdict), (0.5, Verdict::Warn));
+        // Another mix has no claim.
+        record.measurements[1].workload.options.insert("rwmixread".into(), "50".into());
+        assert!(held(&record).1.is_none());
     }
 }

@@ -7,7 +7,9 @@ use iodyno_model::{
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
-use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters, link_limiter};
+use crate::against_claim::{
+    against_claim, claimed, depth_limiter, found_limiters, is_70_30, link_limiter,
+};
 use crate::ceiling::ceiling;
 use crate::facts::{Question, claim_of, metric, unwritten, written};
 use crate::limiter;
@@ -77,7 +79,8 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
         let mut claim = None;
         let mut peers = None;
         let mut unjudged = "no claim, peers or baseline".to_owned();
-        let ceiling = ceiling(record, of, metric);
+        // Reads and writes go over a link in opposite directions, so their sum has no such bound.
+        let ceiling = if is_70_30(of) { None } else { ceiling(record, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
             limiters = found_limiters(record, of, &place);
@@ -131,7 +134,13 @@ fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
         return None;
     }
     let metric = metric(of);
-    let estimate = figure_of(of.total.first()?, metric)?;
+    let estimate = match metric {
+        Metric::Iops if is_70_30(of) => {
+            let rates: Option<Vec<Estimate>> = of.total.iter().map(|one| one.iops).collect();
+            rates?.into_iter().reduce(Estimate::plus)?
+        }
+        _ => figure_of(of.total.first()?, metric)?,
+    };
     (estimate.value.is_finite() && estimate.value > 0.0).then_some((metric, estimate))
 }
 

@@ -1,7 +1,7 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
 use iodyno_model::{
-    Direction, EndReason, Host, Measurement, Metric, Rounds, Run, RunRecord, Tracked,
+    Direction, EndReason, Host, Measurement, Metric, PurgeMethod, Rounds, Run, RunRecord, Tracked,
 };
 use iodyno_stats::{PtsLimits, PtsWindow};
 use serde::Deserialize;
@@ -15,8 +15,19 @@ pub struct RoundsPlan {
     /// What it wants to be done to a drive before; empty: nothing.
     #[serde(default)]
     pub before: String,
+    /// What the run itself did to its drives before; `None`: nothing.
+    pub preparation: Option<PlanPreparation>,
     /// When its rounds are over.
     pub rounds: Rounds,
+}
+
+/// What a plan does to its drives before its rounds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PlanPreparation {
+    /// How they are emptied; `None`: not at all.
+    pub purge: Option<PurgeMethod>,
+    /// How often they are filled; `None`: not at all.
+    pub fill: Option<f64>,
 }
 
 impl RoundsPlan {

@@ -37,7 +37,7 @@ pub use assess::{RULESET, assess};
 pub use ceiling::{Bound, Ceiling};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};
-pub use convergence::{Convergence, RoundsPlan, Track, figure, is_whole, limits};
+pub use convergence::{Convergence, PlanPreparation, RoundsPlan, Track, figure, is_whole, limits};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
 pub use facts::{Facts, Question, claim_of};

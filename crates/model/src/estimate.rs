@@ -72,6 +72,24 @@ impl Estimate {
         (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
     }
 
+    /// Both together. Their intervals add up, which is wide for errors that are
+    /// each its own; where one has none, the sum has none.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let value = self.value + other.value;
+        let level = |of: Self| match of.spread {
+            Spread::Confidence { level, .. } => Some(level),
+            Spread::Rounding { .. } | Spread::Unknown => None,
+        };
+        match (self.bounds(), other.bounds(), level(self).or_else(|| level(other))) {
+            (Some(a), Some(b), Some(level)) => Self::confident(value, a.0 + b.0, a.1 + b.1, level),
+            (Some(a), Some(b), None) => {
+                Self { value, spread: Spread::Rounding { low: a.0 + b.0, high: a.1 + b.1 } }
+            }
+            _ => Self::bare(value),
+        }
+    }
+
     /// The estimate in another unit: value and bounds times `factor` (positive).
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {

@@ -3,10 +3,10 @@
 mod common;
 
 use iodyno_figure::Kind;
-use iodyno_judge::{ClaimBook, RoundsPlan};
+use iodyno_judge::{ClaimBook, PlanPreparation, RoundsPlan};
 use iodyno_model::{
-    DriveState, EndReason, Estimate, Fact, FillState, Measurement, Metric, PreparationState,
-    PurgeMethod, Rounds, RunRecord, RunState, Tracked,
+    Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
+    Metric, PreparationState, PurgeMethod, Rounds, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -78,7 +78,12 @@ fn what_is_not_steady_is_said_plainly() {
 #[test]
 fn what_nobody_recorded_is_said_to_be_unknown() {
     let (record, rounds) = record("p", &[100.0; 5]);
-    let plan = RoundsPlan { rounds, about: "IOPS\u{1b}[2J".into(), before: "purge it".into() };
+    let plan = RoundsPlan {
+        rounds,
+        about: "IOPS\u{1b}[2J".into(),
+        before: "purge it".into(),
+        preparation: None,
+    };
     let text = pts_text(&record, &plan, &[], &style(80));
     for words in ["Purge         not known", "the plan asks to purge it", "operator", "serial"] {
         assert!(text.contains(words), "{words}: {text}");
@@ -94,7 +99,8 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let Fact::Read(health) = &mut drive.health else { panic!("{drive:?}") };
     health.host_written_bytes = 3_000_000_000_000;
     let serial = drive.serial.get().unwrap().clone();
-    let plan = RoundsPlan { rounds, about: String::new(), before: String::new() };
+    let plan =
+        RoundsPlan { rounds, about: String::new(), before: String::new(), preparation: None };
     let state = DriveState {
         serial,
         nsid: 1,
@@ -187,5 +193,90 @@ proptest! {
         let document = serde_json::to_string(&TargetRounds::of(&rounds, &record)).unwrap();
         let read: Vec<TargetRounds> = serde_json::from_str(&document).unwrap();
         prop_assert_eq!(read.len(), usize::from(!iops.is_empty()));
+    }
+}
+
+#[test]
+fn a_run_that_prepared_its_drives_itself_says_so() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    let mut fill = record.measurements[0].clone();
+    fill.name = "fill".into();
+    fill.round = None;
+    fill.total = vec![DirectionResult {
+        whole_bytes: Some(8_000_000),
+        ..DirectionResult::unknown(Direction::Write)
+    }];
+    record.measurements.insert(0, fill);
+    let own = PlanPreparation { purge: Some(PurgeMethod::Format), fill: Some(2.0) };
+    let before = "purge it and fill it".to_owned();
+    let plan = RoundsPlan { rounds, about: String::new(), before, preparation: Some(own) };
+    let text = pts_text(&record, &plan, &[], &style(400));
+    for words in [
+        "Purge         format · by this run, right before its rounds",
+        "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
+        "the plan asks to purge it",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    record.measurements.remove(0);
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains("Conditioning  not written"), "{text}");
+    // As it stands in the plan that the store keeps.
+    record.run.plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
+                       [preparation]\npurge = \"discard\"\nround = \"30m\"\n"
+        .into();
+    let own = RoundsPlan::of(&record.run).unwrap().preparation.unwrap();
+    assert_eq!((own.purge, own.fill), (Some(PurgeMethod::Discard), None));
+}
+
+#[test]
+fn points_of_two_dimensions_make_a_table() {
+    let (mut record, rounds) = record("0/100 bs=4k", &[100.0; 5]);
+    let own = record.measurements.clone();
+    for (n, name) in ["100/0 bs=64k", "100/0 bs=4k", "0/100 bs=64k", "before"].iter().enumerate() {
+        let more = own.iter().cloned().map(|mut of| {
+            of.name = (*name).into();
+            of.total[0].iops = Some(Estimate::bare(200.0 + n as f64));
+            of
+        });
+        record.measurements.extend(more.collect::<Vec<_>>());
+    }
+    // A cell of which a round is missing is not known.
+    record.measurements.retain(|of| of.name != "0/100 bs=64k" || of.round != Some(2));
+    let text = rounds_text(&record, &rounds, &style(100));
+    let words = "Average IOPS over rounds 1 to 5\n\
+                 \x20bs  0/100  100/0\n\
+                 \x204k    100    201\n\
+                 64k      -    200\n";
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn recovery_is_told_while_it_writes_and_against_the_steady_state() {
+    let (mut record, rounds) = record("check", &[1000.0; 5]);
+    let mut pauses = record.measurements[0].clone();
+    pauses.name = "pauses of 15 s".into();
+    pauses.round = None;
+    pauses.total[0].iops = Some(Estimate::bare(300.0));
+    let mut baseline = pauses.clone();
+    baseline.name = "baseline after 15 s".into();
+    assert!(!rounds_text(&record, &rounds, &style(100)).contains("Recovery"));
+    pauses.workload.options.insert("thinktime".into(), "15s".into());
+    pauses.workload.options.insert("thinktime_iotime".into(), "5000000".into());
+    let mut untold = pauses.clone();
+    untold.name = "untold".into();
+    untold.workload.options.remove("thinktime_iotime");
+    record.measurements.extend([pauses, baseline, untold]);
+    let text = rounds_text(&record, &rounds, &style(100));
+    let line = |name: &str| text.lines().rev().find(|line| line.starts_with(name)).unwrap_or("");
+    for (name, rate, share) in [
+        ("check", "1000", "100 %"),
+        ("pauses of 15 s", "1200", "120 %"),
+        ("baseline after 15 s", "300", "30 %"),
+        ("untold", "-", "-"),
+    ] {
+        let cells: Vec<&str> = line(name)[20..].split("  ").map(str::trim).collect();
+        let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells[..2], [rate, share], "{text}");
     }
 }

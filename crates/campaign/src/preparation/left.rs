@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_judge::is_whole;
-use iodyno_model::{Direction, FillState, Measurement, RunRecord};
+use iodyno_model::{Direction, FillState, Measurement, Run, RunRecord, RunState};
 
 use iodyno_job::script::Script;
+use iodyno_store::Store;
 use iodyno_target::Target;
 
 use super::{DISCARD, FILL, FILL_BYTES, Preparation, Preparing, filled_bytes, whole_bytes};
 use crate::error::CampaignError;
+use crate::study::Study;
 
 /// How far a fill came, by block device name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,6 +67,24 @@ impl Filled {
         };
         (state.written_bytes / FILL_BYTES * FILL_BYTES).min(most_bytes)
     }
+}
+
+/// The last preparation of `targets`, where it was the same `study` and was
+/// stopped, so that it can go on.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn stopped(
+    study: &Study,
+    targets: &[Target],
+    store: &Store,
+) -> Result<Option<Run>, CampaignError> {
+    let plan = study.to_toml()?;
+    let names: Vec<&str> = targets.iter().map(Target::name).collect();
+    let runs = store.runs()?.into_iter();
+    let own = runs.filter(|run| run.plan_name == study.name && run.targets == names);
+    let last = own.max_by_key(|run| run.started_ns);
+    Ok(last.filter(|run| run.state == RunState::Interrupted && run.plan == plan))
 }
 
 impl Preparation {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CampaignError;
 
 pub use conditioning::Conditioning;
-pub use left::Filled;
+pub use left::{Filled, stopped};
 
 /// A fill is written in blocks of this size (SNIA SSS PTS: workload
 /// independent preconditioning), bytes.
@@ -46,6 +46,26 @@ pub struct Preparation {
     /// How long a round of that takes.
     #[serde(default = "half_an_hour")]
     pub round: String,
+    /// Whether it has to be asked for.
+    #[serde(default, skip_serializing_if = "When::is_always")]
+    pub when: When,
+}
+
+/// When drives are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Whenever the plan is carried out.
+    #[default]
+    Always,
+    /// Where a purge is asked for (`--purge`); else the plan takes drives as they are.
+    Asked,
+}
+
+impl When {
+    const fn is_always(&self) -> bool {
+        matches!(self, Self::Always)
+    }
 }
 
 /// As SNIA's PTS has it for conditioning.
@@ -55,7 +75,7 @@ fn half_an_hour() -> String {
 
 impl Default for Preparation {
     fn default() -> Self {
-        Self { purge: None, fill: None, condition: None, round: half_an_hour() }
+        Self { purge: None, fill: None, condition: None, round: half_an_hour(), when: When::Always }
     }
 }
 
@@ -76,6 +96,14 @@ impl Preparation {
     /// It asks for nothing.
     pub const fn is_empty(&self) -> bool {
         self.purge.is_none() && self.fill.is_none() && self.condition.is_none()
+    }
+
+    /// What is done of `written`, as a plan has it. A `purge` that was asked for
+    /// (`Some(None)`: none) goes before the plan's.
+    pub fn asked(written: Option<Self>, purge: Option<Option<PurgeMethod>>) -> Option<Self> {
+        let Some(purge) = purge else { return written.filter(|how| how.when.is_always()) };
+        let how = Self { purge, when: When::Always, ..written.unwrap_or_default() };
+        (!how.is_empty()).then_some(how)
     }
 
     /// What contradicts it, as a sentence.

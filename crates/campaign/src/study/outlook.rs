@@ -20,23 +20,13 @@ impl Known {
         }
         let rates: Option<Vec<Estimate>> =
             measurement.total.iter().map(|result| result.iops).collect();
-        let iops = rates?.into_iter().reduce(sum)?;
+        let iops = rates?.into_iter().reduce(Estimate::plus)?;
         let p99 = |result: &iodyno_model::DirectionResult| {
             let found = tail(result.known_bins()?.1, Q, LEVEL)?;
             Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
         };
         let slowest = measurement.total.iter().filter_map(p99);
         Some(Self { iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
-    }
-}
-
-/// Both together. Their intervals add up, which is wide for noise that is each its own.
-fn sum(a: Estimate, b: Estimate) -> Estimate {
-    match (a.bounds(), b.bounds()) {
-        (Some(a_ends), Some(b_ends)) => {
-            Estimate::confident(a.value + b.value, a_ends.0 + b_ends.0, a_ends.1 + b_ends.1, LEVEL)
-        }
-        _ => Estimate::bare(a.value + b.value),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) use export::{Export, ExportFormat, Format};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
-pub(crate) use prepare::Prepare;
+pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
 pub(crate) use sweep::{Resume, Sweep, SweepOrder};
 

@@ -36,6 +36,9 @@ pub(crate) struct Prepare {
     /// How long a round of it takes
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub(crate) round: String,
+    /// Begin again, though the same was stopped and could go on with iodyno resume
+    #[arg(long)]
+    pub(crate) anew: bool,
     /// Say what would be destroyed and written, and how long that takes, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

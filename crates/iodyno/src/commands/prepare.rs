@@ -1,7 +1,7 @@
 //! `iodyno prepare`: drives emptied and filled.
 
 use anyhow::Result;
-use iodyno_campaign::{Preparation, Preparing, Study};
+use iodyno_campaign::{Preparation, Preparing, Study, When, stopped};
 use iodyno_judge::Convergence;
 use iodyno_model::RunState;
 use iodyno_native::NativeGenerator;
@@ -23,6 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         fill: arguments.fill,
         condition: arguments.condition.clone(),
         round: arguments.round.clone(),
+        when: When::Always,
     };
     if how.is_empty() {
         let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
@@ -33,16 +34,31 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     let preparing = how.of(&targets)?;
-    if arguments.dry_run {
-        let lines = outlook(&setup, &preparing, &targets)?;
-        terminal::print(&format!("{}\n", lines.join("\n")))?;
-        return Ok(0);
-    }
     let mut study = Study::named("prepare");
     study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
     study.preparation = Some(how);
     // Checked as if it had been written.
     let study = Study::parse(&study.to_toml()?, "prepare")?;
+    let begun = match arguments.anew {
+        true => None,
+        false => stopped(&study, &targets, &setup.store)?,
+    };
+    let goes_on = begun.map(|run| {
+        format!(
+            "the same was begun in run {} and stopped: `iodyno resume {}` goes on with it, --anew \
+             begins again",
+            run.id, run.id
+        )
+    });
+    if arguments.dry_run {
+        let mut lines = outlook(&setup, &preparing, &targets)?;
+        lines.extend(goes_on);
+        terminal::print(&format!("{}\n", lines.join("\n")))?;
+        return Ok(0);
+    }
+    if let Some(what) = goes_on {
+        return Err(Usage(what).into());
+    }
     let start = Start {
         study: &study,
         points: &[],

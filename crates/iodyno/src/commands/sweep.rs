@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Adapting, Order, Plan, Point, Resumed, Study, cost, differences};
+use iodyno_campaign::{
+    Adapting, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
+};
 
-use crate::arguments::{Resume, RunGenerator, Sweep, SweepOrder};
+use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder};
 use crate::commands::check::load;
 use crate::commands::setup::Setup;
 use crate::commands::study::{
@@ -26,8 +28,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let carrying = &arguments.carrying;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
-    let (points, left_out) = match arguments.dry_run && study.preparation.is_some() {
-        // What is prepared has to be allowed anyway.
+    let all_or_none = study.preparation.is_some() || study.rounds.is_some();
+    let (points, left_out) = match arguments.dry_run && all_or_none {
+        // What is prepared, and what a round writes, has to be allowed anyway.
         true => (all, 0),
         false => allowed(all, carrying),
     };
@@ -108,7 +111,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     }
     let carrying = &arguments.carrying;
     let mut setup = Setup::new(context, &carrying.datasheet)?;
-    let told = differences(&record, &setup.host)
+    let told = differences(&record, &setup.host, study.preparation.is_some())
         .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     let (all, left_out) = allowed(study.points(0), carrying);
@@ -191,9 +194,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         };
     }
     study.targets_together |= arguments.together;
-    if let Some(purge) = arguments.purge {
-        study.preparation.get_or_insert_default().purge = purge.method();
-    }
+    study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;
     study.adaptive |= arguments.adaptive;

@@ -1,6 +1,6 @@
 //! Runs in rounds whose drive did not come to its steady state.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{RuleReport, Severity, format_duration_ns};
 
 use super::{Affected, Reservation, Rule, Tally};
 use crate::facts::Facts;
@@ -17,24 +17,38 @@ impl Rule for SteadyStateNotReached {
     }
 
     fn summary(&self) -> &'static str {
-        "rounds that ended before the drive was steady"
+        "rounds, and jobs with steadystate, that ended before the drive was steady"
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
-        let Some((asked, targets)) = &facts.rounds else { return tally.report() };
         let mut affected = Affected::default();
-        for (targets, found) in targets {
+        if let Some((asked, targets)) = &facts.rounds {
+            for (targets, found) in targets {
+                tally.looked();
+                if found.steady_in.is_none() {
+                    let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
+                    affected.add(targets.join(" "), rounds, targets.to_vec());
+                }
+            }
+        }
+        for (_, of) in facts.finished() {
+            let Some(attained) = of.account.as_ref().and_then(|of| of.steadystate_attained) else {
+                continue;
+            };
             tally.looked();
-            if found.steady_in.is_none() {
-                let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
-                affected.add(targets.join(" "), rounds, targets.to_vec());
+            if !attained {
+                let time = of.duration_ns.map_or_else(
+                    || "not attained".into(),
+                    |ns| format!("not attained in {}", format_duration_ns(ns as f64)),
+                );
+                affected.add(of.title(), time, facts.subjects(of));
             }
         }
         affected.tell(
             &mut tally,
             self,
-            "the rounds ended before the drive was steady",
+            "it ended before the drive was steady",
             "What a drive does before its steady state depends on what it went through before, and does not last.",
             "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it.",
         );
@@ -43,6 +57,9 @@ impl Rule for SteadyStateNotReached {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
+        if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
+            return Some(Reservation::qualified("its steadystate was not attained"));
+        }
         let (asked, targets) = facts.rounds.as_ref()?;
         let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
         let window = found.window(asked)?;
@@ -55,6 +72,8 @@ impl Rule for SteadyStateNotReached {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iodyno_model::Account;
+
     use crate::testing::{Bench, Outcome, in_rounds, look, reserves};
 
     #[test]
@@ -67,6 +86,16 @@ mod tests {
         let unsteady = in_rounds(&[900.0, 100.0, 100.0, 200.0, 100.0, 100.0]);
         look(&rule, &unsteady).only(Severity::Info);
         assert!(reserves(&rule, &unsteady, 5).is_some());
+        let attained = |attained| {
+            let job = Bench::new(1).measured().measurement(0, |of| {
+                of.account = Some(Account { steadystate_attained: attained, ..Account::default() });
+            });
+            job.record()
+        };
+        assert_eq!(look(&rule, &attained(Some(true))), Outcome::Clear);
+        assert_eq!(look(&rule, &attained(None)), Outcome::NotApplicable);
+        look(&rule, &attained(Some(false))).only(Severity::Info);
+        assert!(reserves(&rule, &attained(Some(false)), 0).is_some());
         // The first round is not in the window.
         assert_eq!(reserves(&rule, &unsteady, 0), None);
         look(&rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);

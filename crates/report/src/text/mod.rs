@@ -23,6 +23,8 @@ mod page;
 pub(crate) mod pts;
 mod results;
 pub(crate) mod rounds;
+mod rounds_matrix;
+mod rounds_recovery;
 mod rules;
 pub(crate) mod runs;
 mod scaling;

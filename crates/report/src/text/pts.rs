@@ -3,16 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_judge::RoundsPlan;
+use iodyno_judge::{PlanPreparation, RoundsPlan};
 use iodyno_model::{
-    BlockDevice, Bytes, Drive, DriveState, EndReason, Host, LinkState, Measurement,
-    PreparationState, Rounds, RunRecord, Workload,
+    BlockDevice, Bytes, Direction, Drive, DriveState, EndReason, Host, LinkState, Measurement,
+    PreparationState, PurgeMethod, Rounds, RunRecord, Workload,
 };
 
 use super::Style;
 use super::ink::Ink;
 use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
+
+/// When a run prepared its drives itself.
+const BY_THE_RUN: &str = "by this run, right before its rounds";
 
 /// The test, the device, what was done before and how it was set, in a line or
 /// a few each. It stands in front of [`super::rounds_text`]. `prepared` are the
@@ -65,7 +68,10 @@ pub(crate) fn pts_lines(
         ));
     }
     for target in &run.targets {
-        let before = Before::of(record, target, prepared);
+        let before = match &plan.preparation {
+            Some(own) => Before::Here { own, filled_bytes: filled_bytes(record, target) },
+            None => Before::of(record, target, prepared),
+        };
         let named = |mut items: Vec<String>| {
             if run.targets.len() > 1 {
                 items.insert(0, target.clone());
@@ -75,7 +81,10 @@ pub(crate) fn pts_lines(
         lines.push(("Purge", named(before.purge())));
         lines.push(("Conditioning", named(before.conditioning(&plan.before))));
     }
-    lines.push(("Settings", settings(&record.measurements)));
+    // What prepared the drive is not the test.
+    let is_before = |of: &&Measurement| of.round.is_none();
+    let test: Vec<&Measurement> = record.measurements.iter().skip_while(is_before).collect();
+    lines.push(("Settings", settings(&test)));
     let Rounds { most, window, excursion_percent, slope_percent, written_times, .. } = &plan.rounds;
     let mut steady = vec![
         "PTS 2.0.2, 2.1.24".into(),
@@ -99,11 +108,20 @@ pub(crate) fn pts_lines(
     lines
 }
 
-/// What a drive was put through before a run.
-struct Before<'a> {
-    state: Option<&'a DriveState>,
-    /// Bytes that hosts wrote to it from then to the run's start.
-    written_since: Option<u128>,
+/// What a drive was put through before its rounds.
+enum Before<'a> {
+    /// By the run itself, which goes no further where that fails.
+    Here {
+        own: &'a PlanPreparation,
+        /// What was measured of its fill.
+        filled_bytes: u64,
+    },
+    /// By an earlier one, as the store has it.
+    Earlier {
+        state: Option<&'a DriveState>,
+        /// Bytes that hosts wrote to it from then to the run's start.
+        written_since: Option<u128>,
+    },
 }
 
 impl<'a> Before<'a> {
@@ -118,16 +136,24 @@ impl<'a> Before<'a> {
         let state = prepared.iter().find(is_of);
         let now = namespace.and_then(|(drive, _)| Some(drive.health.get()?.host_written_bytes));
         let then = state.and_then(|state| state.host_written_bytes);
-        Self { state, written_since: now.zip(then).and_then(|(now, then)| now.checked_sub(then)) }
+        let written_since = now.zip(then).and_then(|(now, then)| now.checked_sub(then));
+        Self::Earlier { state, written_since }
     }
 
     fn purge(&self) -> Vec<String> {
-        let Some(state) = self.state else {
+        let state = match self {
+            Self::Here { own, .. } => {
+                let method = own.purge.map_or("none", PurgeMethod::name);
+                return vec![method.into(), BY_THE_RUN.into()];
+            }
+            Self::Earlier { state, .. } => *state,
+        };
+        let Some(state) = state else {
             return vec!["not known: nothing is recorded of one".into()];
         };
         match state.purge {
-            Some(method) => vec![method.name().into(), self.when(state)],
-            None => vec!["none in the last preparation".into(), self.when(state)],
+            Some(method) => vec![method.name().into(), when(state)],
+            None => vec!["none in the last preparation".into(), when(state)],
         }
     }
 
@@ -136,7 +162,20 @@ impl<'a> Before<'a> {
             "" => "the plan asks for nothing".to_owned(),
             asked => format!("the plan asks to {asked}"),
         };
-        let Some(state) = self.state else { return vec!["not known".into(), asked] };
+        let (state, written_since) = match self {
+            Self::Here { own, filled_bytes } => {
+                let fill = match (own.fill, *filled_bytes) {
+                    (Some(times), bytes) if bytes > 0 => format!(
+                        "written {times} times its capacity in sequence ({}), in 128 KiB blocks",
+                        Bytes(bytes).decimal()
+                    ),
+                    _ => "not written".into(),
+                };
+                return vec![fill, BY_THE_RUN.into(), asked];
+            }
+            Self::Earlier { state, written_since } => (*state, *written_since),
+        };
+        let Some(state) = state else { return vec!["not known".into(), asked] };
         let mut items = vec![match (state.fill, state.capacity_bytes) {
             (Some(fill), Some(capacity)) if capacity > 0 => format!(
                 "written {:.2} times its capacity in sequence ({})",
@@ -148,8 +187,8 @@ impl<'a> Before<'a> {
             }
             (None, _) => "not written in the last preparation".into(),
         }];
-        items.push(self.when(state));
-        items.push(match self.written_since {
+        items.push(when(state));
+        items.push(match written_since {
             Some(0) => "nothing written between that and the test, by the drive's own count".into(),
             Some(bytes) => format!(
                 "{} written between that and the test, by the drive's own count",
@@ -160,16 +199,28 @@ impl<'a> Before<'a> {
         items.push(asked);
         items
     }
+}
 
-    /// When, and whether it came to its end.
-    fn when(&self, state: &DriveState) -> String {
-        let at = format!("{} UTC", utc(state.at_ns));
-        match state.state {
-            PreparationState::Done => at,
-            PreparationState::Begun => format!("begun {at}, and no end of it is recorded"),
-            PreparationState::Interrupted => format!("stopped {at}, before its end"),
-            PreparationState::Failed => format!("FAILED {at}"),
-        }
+/// What the run filled a target with before its rounds, bytes.
+fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
+    let is_fill = |of: &&Measurement| {
+        of.round.is_none() && of.name.starts_with("fill") && of.targets == [target]
+    };
+    let fills = record.measurements.iter().filter(is_fill);
+    let written = |of: &Measurement| {
+        of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes))
+    };
+    fills.filter_map(written).sum()
+}
+
+/// When a drive was prepared, and whether that came to its end.
+fn when(state: &DriveState) -> String {
+    let at = format!("{} UTC", utc(state.at_ns));
+    match state.state {
+        PreparationState::Done => at,
+        PreparationState::Begun => format!("begun {at}, and no end of it is recorded"),
+        PreparationState::Interrupted => format!("stopped {at}, before its end"),
+        PreparationState::Failed => format!("FAILED {at}"),
     }
 }
 
@@ -210,7 +261,7 @@ fn write_cache(block: &BlockDevice) -> Option<String> {
 }
 
 /// What was the same in all measurements, and which threads and depths there were.
-fn settings(measurements: &[Measurement]) -> Vec<String> {
+fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let workloads = || measurements.iter().map(|of| &of.workload);
     let numbers = |of: &mut dyn Iterator<Item = Option<u32>>| {
         let known: BTreeSet<u32> = of.flatten().collect();
@@ -237,7 +288,7 @@ fn settings(measurements: &[Measurement]) -> Vec<String> {
         true => "time of a point not known".into(),
         false => format!("time of a point {}", times.join(", ")),
     });
-    let is_random = |of: &Measurement| of.workload.options.contains_key("refill_buffers");
+    let is_random = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
     items.push(match measurements.iter().all(is_random) {
         true => "data: random, new for each write".into(),
         false => "data: as the options say".into(),

@@ -6,7 +6,7 @@ use super::Style;
 use super::figure::{estimated, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::words::{clean, cut};
+use super::words::{Hanging, clean, cut};
 use crate::percentiles;
 
 const UNKNOWN: &str = "-";
@@ -80,7 +80,19 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
     let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at]).collect();
     let rows: Vec<Vec<GridCell>> =
         rows.iter().map(|row| known.iter().map(|at| row[*at].clone()).collect()).collect();
-    grid(&columns, &rows, style, style.wide).text
+    grid(&columns, &rows, style, style.wide).text + &unsteady(record, style)
+}
+
+/// A line for each job whose `steadystate` was not attained.
+fn unsteady(record: &RunRecord, style: &Style) -> String {
+    let is_unsteady = |of: &&Measurement| {
+        of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false)
+    };
+    let line = |of: &Measurement| {
+        let words = format!("{}: STEADY STATE NOT REACHED in its time", clean(&of.name));
+        Hanging { ink: Ink::Bad, ..Hanging::of(style) }.lines(&[words])
+    };
+    record.measurements.iter().filter(is_unsteady).map(line).collect()
 }
 
 /// What is no reservation takes no room.

@@ -1,5 +1,7 @@
 //! Rounds: how what was tracked converged, the window, and the averages over it.
 
+use std::ops::RangeInclusive;
+
 use iodyno_judge::{Convergence, Track, figure, is_whole, limits};
 use iodyno_model::{Histogram, Measurement, Metric, Rounds, RunRecord, RunState};
 
@@ -8,6 +10,8 @@ use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
+use super::rounds_matrix::matrices;
+use super::rounds_recovery::recovery;
 use super::words::{Hanging, clean, display_width};
 use crate::percentiles::percentiles;
 
@@ -26,8 +30,13 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
             verdict(&targets.join(" "), asked, &found, over, style),
             convergence(asked, &found, style),
             found.tracks.iter().map(|track| window(asked, &found, track, style)).collect(),
+            matrices(asked, &found, &all, style),
             averages(asked, &found, &all, style),
+            recovery(asked, &found, &all, style),
         ]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
         .join("\n")
     });
     sections.collect::<Vec<_>>().join("\n")
@@ -194,38 +203,53 @@ pub(crate) fn average_cells(
         .map(|name| {
             let of: Vec<&Measurement> =
                 within.iter().filter(|of| of.name == *name).map(|of| **of).collect();
-            let mean = |metric| {
-                let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
-                let values = values.filter(|values| values.len() == window.clone().count());
-                let mean = values.map(|values| values.iter().sum::<f64>() / values.len() as f64);
-                mean.map_or("-".into(), |mean| stated(metric, mean))
-            };
-            let mut latency = Histogram::default();
-            for result in of.iter().flat_map(|of| &of.total) {
-                latency.merge(&result.latency);
-            }
-            let ns = |ns: Option<u64>| {
-                ns.map_or("-".into(), |ns| stated(Metric::LatencyMean, ns as f64))
-            };
-            let five_nines = percentiles(&latency, &[FIVE_NINES]).first().map(|one| one.value_ns);
+            let mean = |metric| mean(metric, &of).filter(|_| of.len() == window.clone().count());
+            let [five_nines, longest] = slowest(&of);
             [
                 clean(name),
-                mean(Metric::Iops).replace(" IOPS", ""),
-                mean(Metric::Bandwidth),
-                mean(Metric::LatencyMean),
-                ns(five_nines),
-                ns(latency.max_ns()),
+                cell(Metric::Iops, mean(Metric::Iops)),
+                mean(Metric::Bandwidth).map_or("-".into(), |mean| stated(Metric::Bandwidth, mean)),
+                cell(Metric::LatencyMean, mean(Metric::LatencyMean)),
+                five_nines,
+                longest,
             ]
             .map(plain)
             .into()
         })
         .collect();
-    let (first, last) = (window.start(), window.end());
-    let doubt = if found.steady_in.is_some() { "" } else { ", NOT IN STEADY STATE" };
-    Some((format!("Averages over rounds {first} to {last}{doubt}"), rows))
+    Some((format!("Averages over {}", of_window(found, &window)), rows))
 }
 
-fn plain(text: String) -> GridCell {
+/// Which rounds the window is, and what is wrong with it.
+pub(super) fn of_window(found: &Convergence, window: &RangeInclusive<u32>) -> String {
+    let doubt = if found.steady_in.is_some() { "" } else { ", NOT IN STEADY STATE" };
+    format!("rounds {} to {}{doubt}", window.start(), window.end())
+}
+
+/// The mean of a figure over measurements; `None` where one of them has none.
+pub(super) fn mean(metric: Metric, of: &[&Measurement]) -> Option<f64> {
+    let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The percentile that the specification asks for and the longest time of
+/// all I/Os of measurements, in words.
+pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
+    let mut latency = Histogram::default();
+    for result in of.iter().flat_map(|of| &of.total) {
+        latency.merge(&result.latency);
+    }
+    let five_nines = percentiles(&latency, &[FIVE_NINES]).first().map(|one| one.value_ns);
+    [five_nines, latency.max_ns()].map(|ns| cell(Metric::LatencyMean, ns.map(|ns| ns as f64)))
+}
+
+/// A figure in a table whose heading says of what.
+pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
+    value.map_or("-".into(), |value| stated(metric, value).replace(" IOPS", ""))
+}
+
+pub(super) fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
 }
 

@@ -10,9 +10,13 @@ use crate::context::Usage;
 
 /// How many points, how long at most, what is left out.
 pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
-    let before = match study.before.as_str() {
-        "" => String::new(),
-        before => format!("to be done before, since nothing here does it: {before}\n"),
+    let before = match (study.before.as_str(), &study.preparation) {
+        ("", _) => String::new(),
+        (before, None) => format!(
+            "to be done before, since nothing here does it: {before} (of drives --purge METHOD \
+             does it)\n"
+        ),
+        (before, Some(_)) => format!("asked for before, and done here as said below: {before}\n"),
     };
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);

@@ -1,0 +1,84 @@
+//! Host idle recovery: what pauses bring back of the rate, and what I/Os take
+//! between and after them.
+
+use iodyno_judge::{Convergence, figure};
+use iodyno_model::{Measurement, Metric, Rounds};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::rounds::{cell, mean, of_window, plain, slowest};
+use super::words::clean;
+
+/// A line for the steady state, and for each point after the rounds, where some
+/// of them pause; else empty.
+pub(super) fn recovery(
+    asked: &Rounds,
+    found: &Convergence,
+    all: &[&Measurement],
+    style: &Style,
+) -> String {
+    let after: Vec<&Measurement> = all.iter().filter(|of| of.round.is_none()).copied().collect();
+    let (Some(window), Some(tracked)) = (found.window(asked), asked.track.first()) else {
+        return String::new();
+    };
+    if !after.iter().any(|of| active_share(of).is_some_and(|share| share < 1.0)) {
+        return String::new();
+    }
+    let in_window = |of: &&&Measurement| {
+        of.name == tracked.point && of.round.is_some_and(|round| window.contains(&round))
+    };
+    let steady: Vec<&Measurement> = all.iter().filter(in_window).copied().collect();
+    let baseline = mean(Metric::Iops, &steady);
+    let row = |title: String, of: &[&Measurement], iops: Option<f64>| -> Vec<GridCell> {
+        let share = iops.zip(baseline).filter(|(_, baseline)| *baseline > 0.0);
+        let share = share.map(|(iops, baseline)| format!("{:.0} %", iops / baseline * 100.0));
+        let [five_nines, longest] = slowest(of);
+        let cells = [
+            title,
+            cell(Metric::Iops, iops),
+            share.unwrap_or_else(|| "-".into()),
+            cell(Metric::LatencyMean, mean(Metric::LatencyMean, of)),
+            five_nines,
+            longest,
+        ];
+        cells.map(plain).into()
+    };
+    let mut rows = vec![row(clean(&tracked.point), &steady, baseline)];
+    rows.extend(after.iter().map(|of| {
+        let iops = figure(Metric::Iops, of).zip(active_share(of));
+        row(clean(&of.name), &[*of], iops.map(|(iops, share)| iops / share))
+    }));
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("POINT", 0, false),
+        column("IOPS WHILE ACTIVE", 0, true),
+        column("OF STEADY", 1, true),
+        column("MEAN LATENCY", 2, true),
+        column("99.999 %", 4, true),
+        column("LONGEST", 3, true),
+    ];
+    let heading = format!("Recovery: while I/O is made, against {}", of_window(found, &window));
+    format!("{heading}\n{}", grid(&columns, &rows, style, style.wide).text)
+}
+
+/// Which share of its time a point makes I/O, by its options, 0..1; `None`:
+/// it pauses, and they do not tell.
+fn active_share(of: &Measurement) -> Option<f64> {
+    let us = |option: &str| of.workload.options.get(option).map(|text| microseconds(text));
+    let Some(pause) = us("thinktime") else { return Some(1.0) };
+    let (pause, active) = (pause?, us("thinktime_iotime")??);
+    (pause + active > 0.0).then(|| active / (pause + active))
+}
+
+/// A time as options have it: in microseconds unless it says otherwise.
+fn microseconds(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit {
+        "" | "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
+}
