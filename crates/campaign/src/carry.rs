@@ -71,6 +71,8 @@ pub fn carry_out(
     run.state = match &result {
         _ if tools.interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
+        // It was not let go on, and is as it was.
+        Err(_) if options.resumed.is_some() && !touched => RunState::Interrupted,
         _ => RunState::Failed,
     };
     end(tools, &mut run, &plan, result.is_ok() || touched)?;

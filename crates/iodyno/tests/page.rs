@@ -78,24 +78,23 @@ fn figures_are_drawn_and_answer_the_pointer() {
     let page = report(&world, &["last"]);
     let browser = Browser::new();
     browser.open(&page, "");
-    assert!(draw_all(&browser) >= 4, "each measurement over time, and its latencies");
-    let words = browser.run("return document.querySelector('.chart').textContent");
-    assert!(words.as_str().unwrap().contains("B/s)"), "{words}");
+    assert!(draw_all(&browser) >= 5, "the topology, each measurement over time, its latencies");
+    // The first one of measurements: it has a line each for reads and writes.
+    let chart = "[...document.querySelectorAll('.chart')]\
+                 .find(one => one.textContent.includes('B/s)'))";
+    browser.wait_for(chart);
 
-    // The first figure has a line each for reads and writes.
-    browser.run("document.querySelector('.chart').scrollIntoView({block: 'center'})");
-    let (x, y) = middle(&browser, "document.querySelector('.chart')");
+    browser.run(&format!("{chart}.scrollIntoView({{block: 'center'}})"));
+    let (x, y) = middle(&browser, chart);
     browser.point(x, y - 40.0, false);
     let tooltip = "[...document.querySelectorAll('.chart > div')].find(one => \
                    one.style.visibility !== 'hidden' && /write.*IOPS|write.*B.s/.test(one.textContent))";
     browser.wait_for(tooltip);
 
-    let option = "echarts.getInstanceByDom(document.querySelector('.chart')).getOption()";
+    let option = format!("echarts.getInstanceByDom({chart}).getOption()");
     let name = browser.run(&format!("return {option}.legend[0].data[1].name"));
-    let entry = format!(
-        "[...document.querySelectorAll('.chart')[0].querySelectorAll('text')]\
-         .find(one => one.textContent === {name})"
-    );
+    let entry =
+        format!("[...{chart}.querySelectorAll('text')].find(one => one.textContent === {name})");
     let (x, y) = middle(&browser, &entry);
     browser.point(x, y, true);
     browser.wait_for(&format!("{option}.legend[0].selected[{name}] === false"));
