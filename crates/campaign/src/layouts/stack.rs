@@ -52,6 +52,8 @@ pub fn new_names(host: &Host) -> Names {
 pub(crate) struct Stack<'p> {
     plan: &'p LayoutPlan,
     permission: &'p Permission,
+    /// Where I/O goes.
+    top: Top,
     run_id: String,
     built: Vec<(i64, Built)>,
 }
@@ -68,8 +70,8 @@ impl<'p> Stack<'p> {
         permission: &'p Permission,
     ) -> Result<Self, CampaignError> {
         let paths: Vec<String> = plan.drives.iter().map(|name| path_of(name)).collect();
-        let (steps, _) = build(&plan.layout, &paths, &plan.names)?;
-        let mut stack = Self { plan, permission, run_id: run_id.into(), built: Vec::new() };
+        let (steps, top) = build(&plan.layout, &paths, &plan.names)?;
+        let mut stack = Self { plan, permission, top, run_id: run_id.into(), built: Vec::new() };
         match stack.take_all(tools, &steps) {
             Ok(()) => Ok(stack),
             Err(error) => {
@@ -134,15 +136,12 @@ impl<'p> Stack<'p> {
     /// What names the top for writing, now that it stands on `host`; the files
     /// of a mounted file system are the run's own.
     pub(crate) fn top_permission(&self, host: &Host) -> Result<Permission, CampaignError> {
-        let mounted = self.plan.layout.file_system().is_some();
-        if mounted || self.built.is_empty() {
-            let raw = if mounted { Permission::default() } else { self.permission.clone() };
-            return Ok(raw);
-        }
-        let paths: Vec<String> = self.plan.drives.iter().map(|name| path_of(name)).collect();
-        let (_, top) = build(&self.plan.layout, &paths, &self.plan.names)?;
-        let Top::Device(path) = top else { return Ok(Permission::default()) };
-        let target = resolve(host, &path)?;
+        let path = match &self.top {
+            Top::Directory(_) => return Ok(Permission::default()),
+            Top::Device(_) if self.built.is_empty() => return Ok(self.permission.clone()),
+            Top::Device(path) => path,
+        };
+        let target = resolve(host, path)?;
         let words = target.iter().filter_map(|target| target.word_for_writing(host));
         Ok(Permission { allow_write: words.collect(), discard_data: Vec::new() })
     }
