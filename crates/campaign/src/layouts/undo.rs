@@ -2,12 +2,18 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use iodyno_host::{Depth, Live, snapshot};
 use iodyno_layout::{Command, take_down};
 use iodyno_model::{Built, Host, Use};
 
 use super::program;
+
+/// What is still busy after this long is in use.
+const MOST_BUSY: Duration = Duration::from_secs(10);
+/// So often it is tried again.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What is found of something that was built.
 enum Found {
@@ -29,7 +35,7 @@ pub(crate) fn undo(built: &Built) -> Result<String, String> {
         Found::Another => "left alone: something else has its place now",
         Found::Ours => {
             for command in take_down(built) {
-                asked(&command, &[0])?;
+                once_let_go(&command)?;
             }
             "taken down"
         }
@@ -53,6 +59,21 @@ fn loops_over(path: &str) -> Result<Vec<String>, String> {
     let words = ["--associated", path, "--output", "NAME", "--noheadings"];
     let said = asked(&command("losetup", &words), &[0])?;
     Ok(said.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Runs a command that takes something down. The kernel lets go of the files of
+/// a ring some time after its process has ended, and tells nobody when; udev
+/// looks at what was just closed.
+fn once_let_go(command: &Command) -> Result<String, String> {
+    let start = Instant::now();
+    loop {
+        match asked(command, &[0]) {
+            Err(why) if why.contains("busy") && start.elapsed() < MOST_BUSY => {
+                std::thread::sleep(LOOK);
+            }
+            done => return done,
+        }
+    }
 }
 
 /// What a program says; undoing is not interrupted.
