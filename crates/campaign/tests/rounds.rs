@@ -239,3 +239,17 @@ fn what_contradicts_rounds_is_named() {
         assert!(said.contains(word), "{from} -> {to}: {said}");
     }
 }
+
+#[test]
+fn other_depths_go_to_the_parts_that_vary_them() {
+    let mut study = Study::preset("snia-dirth").unwrap();
+    study.vary("iodepth", &["32".into(), "4".into()]);
+    let steps = |name: &str| study.steps.iter().find(|step| step.name == name).unwrap();
+    assert_eq!(study.grid["iodepth"].len(), 2);
+    assert_eq!(steps("histogram of the least demand").job["iodepth"].as_integer(), Some(1));
+
+    // What nothing varies is varied everywhere.
+    study.vary("bs", &["4k".into(), "8k".into()]);
+    assert_eq!(study.grid["bs"].len(), 2);
+    assert!(!study.job.contains_key("bs"));
+}

@@ -248,14 +248,26 @@ impl Study {
         }
     }
 
-    /// An option's values, in all grids.
+    /// An option's values: in the grids that vary it, so that a part which fixes it stays as it
+    /// is; in all grids where none does.
     pub fn vary(&mut self, option: &str, values: &[String]) {
-        self.set(option, "");
-        self.job.remove(option);
+        let known = self
+            .steps
+            .iter()
+            .map(|step| &step.grid)
+            .chain([&self.grid])
+            .any(|grid| grid.contains_key(option));
+        if !known {
+            self.set(option, "");
+            self.job.remove(option);
+        }
         let values: Vec<toml::Value> = values.iter().map(|value| value.as_str().into()).collect();
-        let steps = self.steps.iter_mut().filter(|step| !step.grid.is_empty());
-        for grid in steps.map(|step| &mut step.grid).chain([&mut self.grid]) {
-            grid.insert(option.into(), values.clone());
+        let steps =
+            self.steps.iter_mut().map(|step| &mut step.grid).filter(|grid| !grid.is_empty());
+        for grid in steps.chain([&mut self.grid]) {
+            if !known || grid.contains_key(option) {
+                grid.insert(option.into(), values.clone());
+            }
         }
     }
 
