@@ -78,6 +78,9 @@ impl LinkLoad {
         {
             concerns.push(format!("both ends can do {}", able.label()));
         }
+        let [port, device] = link.able_beyond();
+        facts.extend(port.map(|able| format!("port able to {}", able.label())));
+        concerns.extend(device.map(|able| format!("what is behind it can do {}", able.label())));
         if let Some(able) =
             link.able_payload_bytes().filter(|able| link.max_payload_bytes() < *able)
         {
