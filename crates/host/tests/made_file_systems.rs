@@ -10,10 +10,10 @@ use iodyno_host::{Depth, snapshot};
 use iodyno_model::{Fact, FileSystem};
 use support::Machine;
 
-/// The beginning of a file of 512 MiB that `program` made a file system in.
+/// The beginning of a sparse file of 1 GiB that `program` made a file system in.
 fn made(program: &str, arguments: &[&str]) -> Vec<u8> {
     let image = tempfile::NamedTempFile::new().unwrap();
-    image.as_file().set_len(512 << 20).unwrap();
+    image.as_file().set_len(1 << 30).unwrap();
     let output = Command::new(program)
         .args(arguments)
         .arg(image.path())
