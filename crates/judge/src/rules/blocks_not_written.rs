@@ -58,6 +58,11 @@ impl Rule for BlocksNotWritten {
                 let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
                     format!(" ({} to {})", percent(low), percent(high))
                 });
+                // Of a file the file system knows, and nothing was sampled.
+                let of_samples = match share.samples {
+                    0 => String::new(),
+                    samples => format!(" of {samples} samples"),
+                };
                 tally.found(finding(
                     self,
                     severity,
@@ -66,11 +71,7 @@ impl Rule for BlocksNotWritten {
                     vec![
                         Evidence::new(
                             "written",
-                            format!(
-                                "{}{interval} of {} samples",
-                                percent(share.share.value),
-                                share.samples
-                            ),
+                            format!("{}{interval}{of_samples}", percent(share.share.value)),
                         ),
                         Evidence::new("told by", share.evidence.clone()),
                     ],
