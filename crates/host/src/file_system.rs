@@ -63,6 +63,8 @@ pub(crate) fn complete(source: &dyn Source, depth: Depth, blocks: &mut [Block]) 
         let Some(mount) = mounted else { continue };
         let from_mount = by_options(mount);
         let by_itself = match (depth, mount.file_system.as_str()) {
+            // sysfs has it, for everybody.
+            (_, "btrfs") => btrfs(source, &device.name),
             (Depth::Quick, _) => Fact::NotAsked,
             (Depth::Full, "ext2" | "ext3" | "ext4" | "xfs") => superblock(source, device, mount),
             _ => Fact::Absent,
@@ -90,7 +92,33 @@ fn by_options(mount: &Mount) -> FileSystem {
         block_bytes: Fact::Absent,
         stripe_unit_bytes: fact("sunit="),
         stripe_width_bytes: fact("swidth="),
+        ..FileSystem::default()
     }
+}
+
+/// The btrfs that this device is a member of (kernel documentation,
+/// btrfs(5), "SYSFS INTERFACE").
+fn btrfs(source: &dyn Source, device: &str) -> Fact<FileSystem> {
+    const ROOT: &str = "/sys/fs/btrfs";
+    let members = |system: &String| source.list(&format!("{ROOT}/{system}/devices")).ok();
+    let systems = source.list(ROOT).unwrap_or_default();
+    let mut found = systems.iter().filter_map(|system| Some((system, members(system)?)));
+    let own = found.find(|(_, members)| members.iter().any(|name| name == device));
+    let Some((system, members)) = own else { return Fact::Absent };
+    let folder = format!("{ROOT}/{system}/allocation/data");
+    let mut profiles = source.list(&folder).unwrap_or_default();
+    profiles.retain(|name| name == "single" || name == "dup" || name.starts_with("raid"));
+    profiles.sort();
+    Fact::Read(FileSystem {
+        kind: "btrfs".into(),
+        block_bytes: read::number(source, &format!("{ROOT}/{system}/sectorsize")),
+        data_profile: match profiles.is_empty() {
+            true => Fact::Absent,
+            false => Fact::Read(profiles.join(" and ")),
+        },
+        devices: u32::try_from(members.len()).map_or(Fact::Absent, Fact::Read),
+        ..FileSystem::default()
+    })
 }
 
 fn superblock(source: &dyn Source, device: &BlockDevice, mount: &Mount) -> Fact<FileSystem> {
@@ -120,6 +148,7 @@ fn superblock(source: &dyn Source, device: &BlockDevice, mount: &Mount) -> Fact<
                 block_bytes: Fact::Read(block_bytes),
                 stripe_unit_bytes: stripe(unit),
                 stripe_width_bytes: stripe(width),
+                ..FileSystem::default()
             })
         }
         None => Fact::Unreadable("no superblock at its beginning".into()),

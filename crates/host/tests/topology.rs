@@ -258,3 +258,29 @@ fn circles_and_garbage_are_survived() {
         tree(&machine);
     }
 }
+
+#[test]
+fn ends_that_differ_and_drives_of_two_nodes_say_so() {
+    let ends = |at: u32, port: &str, drive: &str, node: &str| {
+        let root = format!("/sys/devices/pci0000:00/0000:00:0{at}.0");
+        let function = format!("{root}/0000:0{at}:00.0");
+        Machine::default()
+            .pci(&root, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
+            .pci(&function, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
+            .file(&format!("{root}/max_link_speed"), port)
+            .file(&format!("{function}/max_link_speed"), drive)
+            .file(&format!("{function}/numa_node"), node)
+            .controller(&function, &format!("nvme{at}"), "live\n")
+    };
+    let mut machine = ends(1, "32.0 GT/s PCIe\n", "16.0 GT/s PCIe\n", "0\n");
+    machine.0.extend(ends(2, "16.0 GT/s PCIe\n", "32.0 GT/s PCIe\n", "1\n").0);
+    let sketched = sketch(&tree(&machine));
+    for line in [
+        "  root complex 0000:00: NUMA node 0 and 1\n",
+        "    port 0000:00:01.0: Gen4 x4 (port: Gen5 x4), carries about 7094 MB/s\n",
+        "    port 0000:00:02.0: Gen4 x4, carries about 7094 MB/s ! what is behind it can do Gen5 x4\n",
+        ", NUMA node 1\n",
+    ] {
+        assert!(sketched.contains(line), "{line}{sketched}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Where a target is: on which drive, and whether anything lies between.
 
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, Measurement, RunRecord};
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, MdArray, Measurement, RunRecord,
+};
 
 /// A target's place in the host.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +69,35 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
         devices(Some(host), of).into_iter().filter_map(|name| host.block(name)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+/// The block devices that a measurement's targets are or lie on, those of all
+/// layers down to the whole devices, each once.
+pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+    let tops = of.targets.iter().filter_map(|target| host.block(device_of(of, target)));
+    let mut todo: Vec<&BlockDevice> = tops.collect();
+    let mut all: Vec<&BlockDevice> = Vec::new();
+    while let Some(device) = todo.pop() {
+        if !all.iter().any(|known| known.name == device.name) {
+            all.push(device);
+            todo.extend(device.stands_on.iter().filter_map(|below| host.block(below)));
+        }
+    }
+    all
+}
+
+/// The md arrays among those, by name.
+pub(crate) fn arrays_under<'h>(host: &'h Host, of: &Measurement) -> Vec<(&'h str, &'h MdArray)> {
+    let devices = stacked(host, of).into_iter();
+    devices.filter_map(|device| Some((device.name.as_str(), array(device)?))).collect()
+}
+
+/// The md array that a block device is.
+pub(crate) fn array(device: &BlockDevice) -> Option<&MdArray> {
+    match &device.kind {
+        BlockKind::Md(array) => Some(array),
+        _ => None,
+    }
 }
 
 /// The name of the block device that a target is or lies on, without `/dev/`.

@@ -16,4 +16,11 @@ pub struct FileSystem {
     /// Stripe width: the unit on each data disk once (xfs `sw`, ext4
     /// `stripe_width`), bytes; absent: made without.
     pub stripe_width_bytes: Fact<u64>,
+    /// How btrfs spreads its data over its devices: `single`, `raid1`, …;
+    /// several while it is converted.
+    #[serde(default)]
+    pub data_profile: Fact<String>,
+    /// Devices that it is made of, where it may be several (btrfs).
+    #[serde(default)]
+    pub devices: Fact<u32>,
 }

@@ -199,6 +199,13 @@ pub struct DiskStats {
     pub busy_ms: u64,
 }
 
+impl StorageCard {
+    /// A VMD controller: it has the class of a RAID card, and hides no drives.
+    pub fn is_vmd(&self) -> bool {
+        self.driver.get().is_some_and(|driver| driver == "vmd")
+    }
+}
+
 impl Host {
     /// The drive of this controller name.
     pub fn drive(&self, name: &str) -> Option<&Drive> {

@@ -169,6 +169,16 @@ impl Link {
         Some(LinkState { generation: *generation, width: *width })
     }
 
+    /// What the port is able to, and what is behind it, each where that is more
+    /// than both are.
+    pub fn able_beyond(&self) -> [Option<LinkState>; 2] {
+        [&self.port, &self.device].map(|end| {
+            let (generation, width) = (*end.max_generation.get()?, *end.max_width.get()?);
+            let state = LinkState { generation, width };
+            Some(state).filter(|state| self.able().is_some_and(|both| both != *state))
+        })
+    }
+
     /// The maximum payload size that both ends are able to, bytes.
     pub fn able_payload_bytes(&self) -> Option<u32> {
         let (port, device) =

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// SMART / Health Information Extended (log page C0h), fields that a snapshot keeps for whoever
-/// looks at a run later; no rule reads them yet.
+/// SMART / Health Information Extended (log page C0h), the fields that are used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OcpHealth {
     /// Bytes written to the media, by hosts and by the drive itself.
@@ -25,7 +24,7 @@ pub struct OcpHealth {
     pub pcie_retrainings: u64,
     /// Times that it changed its power state.
     pub power_state_changes: u64,
-    /// Accesses that did not lie on its indirection unit.
+    /// Writes that did not lie on its indirection unit.
     pub unaligned_ios: u64,
     /// Free blocks, %.
     pub free_blocks_percent: u8,

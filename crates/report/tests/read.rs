@@ -153,8 +153,8 @@ proptest! {
 #[test]
 fn how_links_and_layers_lie_is_read_back() {
     use iodyno_model::{
-        Aspm, BlockKind, Bytes, FileSystem, Iommu, MappedPlace, MappedSegment, MdMember, PcieError,
-        PcieSeverity,
+        Aspm, BlockKind, Bytes, FileSystem, Iommu, LatencyMonitor, MappedPlace, MappedSegment,
+        MdMember, NamespacePath, OcpHealth, PcieError, PcieSeverity, Subsystem,
     };
     let mut host = common::host();
     let link = &mut host.links[0];
@@ -167,6 +167,24 @@ fn how_links_and_layers_lie_is_read_back() {
     host.drives[0].autonomous_power_states = Fact::NeedsRoot;
     host.drives[0].iommu =
         Fact::Read(Iommu { group: 14, domain: Fact::Read("DMA".into()), strict: Fact::Read(true) });
+    host.drives[0].ocp_health = Fact::Read(OcpHealth {
+        media_written_bytes: 5 << 40,
+        unaligned_ios: 7,
+        ..OcpHealth::default()
+    });
+    host.drives[0].latency_monitor = Fact::Read(LatencyMonitor {
+        enabled: true,
+        thresholds_ms: [5, 10, 50, 100],
+        counts: [[1, 2, 3]; 4],
+    });
+    host.drives[0].namespaces[0].path =
+        Some(NamespacePath { name: "nvme0c0n1".into(), ana_state: Fact::Read("optimized".into()) });
+    host.subsystems = vec![Subsystem {
+        name: "nvme-subsys0".into(),
+        nqn: Fact::Absent,
+        io_policy: Fact::Read("numa".into()),
+        controllers: vec!["nvme0".into()],
+    }];
     host.kernel.parameters.insert("nvme.poll_queues".into(), "2".into());
     for block in &mut host.blocks {
         block.queue.wbt_lat_us = Fact::Read(2000);
@@ -174,6 +192,9 @@ fn how_links_and_layers_lie_is_read_back() {
             BlockKind::Partition => block.start = Fact::Read(Bytes::mib(1)),
             BlockKind::Md(array) => {
                 array.raid_disks = Fact::Read(2);
+                array.state = Fact::Read("clean".into());
+                array.stripe_cache_pages = Fact::Read(256);
+                array.stripe_threads = Fact::Read(0);
                 array.members = vec![MdMember {
                     device: "nvme0n1p2".into(),
                     slot: Some(0),
@@ -196,6 +217,8 @@ fn how_links_and_layers_lie_is_read_back() {
                     block_bytes: Fact::Read(4096),
                     stripe_unit_bytes: Fact::Read(64 << 10),
                     stripe_width_bytes: Fact::Absent,
+                    data_profile: Fact::Read("raid1".into()),
+                    devices: Fact::Read(2),
                 });
             }
             _ => {}
@@ -209,6 +232,10 @@ fn how_links_and_layers_lie_is_read_back() {
     assert_eq!(again.drives[0].iommu, host.drives[0].iommu);
     assert_eq!(again.drives[0].power_state, Fact::Read(1));
     assert_eq!(again.drives[0].autonomous_power_states, Fact::NeedsRoot);
+    assert_eq!(again.drives[0].ocp_health, host.drives[0].ocp_health);
+    assert_eq!(again.drives[0].latency_monitor, host.drives[0].latency_monitor);
+    assert_eq!(again.drives[0].namespaces[0].path, host.drives[0].namespaces[0].path);
+    assert_eq!(again.subsystems, host.subsystems);
     for (there, here) in again.blocks.iter().zip(&host.blocks) {
         assert_eq!((&there.kind, &there.start), (&here.kind, &here.start));
         assert_eq!(there.file_system, here.file_system);

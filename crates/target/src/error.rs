@@ -2,7 +2,7 @@
 
 use std::io;
 
-use iodyno_model::{Bytes, PurgeMethod};
+use iodyno_model::{Bytes, PurgeMethod, shell_word};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -293,7 +293,7 @@ impl TargetError {
                                    another target; what is in use cannot be allowed"
                 .into(),
             Self::NotAllowed { word: Some(word), lost, .. } => {
-                let word = quoted(word);
+                let word = shell_word(word);
                 let discard =
                     if lost.is_empty() { String::new() } else { format!(" --discard-data {word}") };
                 format!("if all data on it may be lost: --allow-write {word}{discard}")
@@ -304,7 +304,7 @@ impl TargetError {
                     .into()
             }
             Self::HoldsData { word, .. } => {
-                format!("if it may be lost: --discard-data {}", quoted(word))
+                format!("if it may be lost: --discard-data {}", shell_word(word))
             }
             Self::ReadOnly { .. } => "name another target, or only read it".into(),
             Self::NotToBeMade { .. } => "make it, or let the job: allow_file_create=1".into(),
@@ -360,22 +360,12 @@ fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
     } else {
         std::env::current_exe().map_or(typed, |path| path.display().to_string())
     };
-    let mut line = format!("sudo {}", quoted(&program));
+    let mut line = format!("sudo {}", shell_word(&program));
     for argument in arguments {
         line.push(' ');
-        line.push_str(&quoted(&argument));
+        line.push_str(&shell_word(&argument));
     }
     line
-}
-
-/// An argument as a POSIX shell takes it.
-fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod layer;
 mod lowest;
 mod table;
 
-pub(crate) use layer::gain;
+pub(crate) use layer::{gain, small_writes};
 pub(crate) use lowest::ceiling;
 pub use table::{Bound, Ceiling};
 pub(crate) use table::{ceilings, queue_slots, sheet_rate};

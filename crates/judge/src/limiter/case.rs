@@ -1,12 +1,13 @@
 //! A measurement as the limiter looks at it.
 
 use iodyno_model::{
-    BlockKind, Drive, Estimate, FillOrder, Host, LinkState, Measurement, Metric, RunRecord, Spread,
-    StorageCard, WrittenState, format_count, format_duration_ns, format_mb_per_s,
+    BlockDevice, BlockKind, Drive, Estimate, FillOrder, Host, LinkState, Measurement, Metric,
+    RunRecord, Spread, StorageCard, WrittenState, format_count, format_duration_ns,
+    format_mb_per_s,
 };
 
 use crate::facts::written;
-use crate::place::{devices, own_link};
+use crate::place::{device_of, devices, own_link};
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
@@ -82,17 +83,15 @@ impl<'a> Case<'a> {
         let [first, ..] = of.targets.as_slice() else {
             return Some(Self::plain(record, measurement, metric, rate, sum(Metric::Iops)));
         };
-        let device = of.conditions.device.as_deref().unwrap_or(first);
-        let device = device.strip_prefix("/dev/").unwrap_or(device);
         let layer = host.filter(|_| bottoms.len() > of.targets.len());
-        let layer = layer.and_then(|host| layer_name(host, device));
+        let layer = layer.and_then(|host| layer_block(host, device_of(of, first)));
         let states: Vec<WrittenState> =
             of.targets.iter().map(|target| written(of, target)).collect();
         let alike = states.windows(2).all(|pair| pair[0] == pair[1]);
         Some(Self {
             drive_count: bottoms.len().max(of.targets.len()),
             drives,
-            layer,
+            layer: layer.map(layer_name),
             virtual_disk,
             blocks: states.first().copied().filter(|_| alike).unwrap_or(WrittenState::Unknown),
             ..Self::plain(record, measurement, metric, rate, sum(Metric::Iops))
@@ -140,6 +139,13 @@ impl<'a> Case<'a> {
         host_of(self.record, self.of_run())
     }
 
+    /// What makes one target of several devices: an array or a volume.
+    pub(crate) fn layer_block(&self) -> Option<&'a BlockDevice> {
+        self.layer.as_ref()?;
+        let of = self.of_run();
+        layer_block(self.host()?, device_of(of, of.targets.first()?))
+    }
+
     /// Outstanding I/Os over all jobs and targets.
     pub(crate) fn outstanding(&self) -> Option<u32> {
         let targets = u32::try_from(self.of_run().targets.len().max(1)).ok()?;
@@ -179,6 +185,7 @@ impl<'a> Case<'a> {
         let blocks = devices(Some(host), self.of_run());
         host.cards
             .iter()
+            .filter(|card| !card.is_vmd())
             .filter(|card| card.blocks.iter().any(|block| blocks.contains(&block.as_str())))
             .collect()
     }
@@ -250,20 +257,25 @@ fn host_of<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Host> {
 }
 
 /// What makes one of several devices, whatever stands on it.
-fn layer_name(host: &Host, device: &str) -> Option<String> {
+fn layer_block<'h>(host: &'h Host, device: &str) -> Option<&'h BlockDevice> {
     let mut block = host.block(device)?;
     for _ in 0..MOST_LAYERS {
         let [only] = block.stands_on.as_slice() else { break };
         block = host.block(only)?;
     }
-    Some(match &block.kind {
+    Some(block)
+}
+
+/// What it is called: `raid0`, `striped`.
+fn layer_name(block: &BlockDevice) -> String {
+    match &block.kind {
         BlockKind::Md(array) => array.level.clone(),
         BlockKind::DeviceMapper(mapped) => {
             let owner = mapped.owner.clone().unwrap_or_else(|| "device mapper".into());
             if mapped.stripes().is_some() { "striped".into() } else { owner }
         }
         _ => "a layer".into(),
-    })
+    }
 }
 
 /// Two rates at the same time; their bounds add up at worst.

@@ -1,7 +1,7 @@
 //! What besides the drive may have held a measurement back. Predicates on one
 //! measurement; `None` or an error text where it cannot be told.
 
-use iodyno_model::{HealthLog, Measurement, RunRecord, format_count, format_mb_per_s};
+use iodyno_model::{Drive, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
 
 use crate::facts::is_paced;
 
@@ -70,19 +70,43 @@ pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
     }))
 }
 
-/// The SMART logs of a drive before and after a measurement.
-fn health_around<'a>(
+/// A drive before and after a measurement.
+fn around<'a>(
     record: &'a RunRecord,
     of: &Measurement,
     drive: &str,
-) -> Option<(&'a HealthLog, &'a HealthLog)> {
-    let log = |index: usize| record.snapshots.get(index)?.drive(drive)?.health.get();
-    let before = log(of.before?)?;
-    let after = log(of.after?)?;
-    Some((before, after))
+) -> Option<(&'a Drive, &'a Drive)> {
+    let at = |index: Option<usize>| record.snapshots.get(index?)?.drive(drive);
+    Some((at(of.before)?, at(of.after)?))
+}
+
+/// By how much a count of OCP's extended health log grew meanwhile; `None`:
+/// the drive has no such log, or it was not read.
+pub(crate) fn ocp_grown(
+    record: &RunRecord,
+    of: &Measurement,
+    drive: &str,
+    count: fn(&OcpHealth) -> u64,
+) -> Option<u64> {
+    let (before, after) = around(record, of, drive)?;
+    count(after.ocp_health.get()?).checked_sub(count(before.ocp_health.get()?))
 }
 
 /// The drive throttled for heat during the measurement; `None`: not known.
 pub(crate) fn throttled(record: &RunRecord, of: &Measurement, drive: &str) -> Option<bool> {
-    health_around(record, of, drive).map(|(before, after)| after.throttled_since(before))
+    let (before, after) = around(record, of, drive)?;
+    throttled_between(before, after)
+}
+
+/// The same between two looks at a drive, by whichever of its logs were read.
+pub(crate) fn throttled_between(before: &Drive, after: &Drive) -> Option<bool> {
+    let health = before.health.get().zip(after.health.get());
+    let by_health = health.map(|(before, after)| after.throttled_since(before));
+    let ocp = before.ocp_health.get().zip(after.ocp_health.get());
+    // The count is of one byte and begins again at 0.
+    let by_ocp = ocp.map(|(was, is)| is.thermal_throttling_count != was.thermal_throttling_count);
+    match (by_health, by_ocp) {
+        (None, by_ocp) => by_ocp,
+        (Some(by_health), by_ocp) => Some(by_health || by_ocp == Some(true)),
+    }
 }

@@ -28,4 +28,6 @@ pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;
 pub use suspect::{Limiter, Standing, Suspect};
 
-pub(crate) use held_back::{busiest_share, depth_short, other_io, saturated, throttled};
+pub(crate) use held_back::{
+    busiest_share, depth_short, ocp_grown, other_io, saturated, throttled, throttled_between,
+};

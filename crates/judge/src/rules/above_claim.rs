@@ -2,7 +2,7 @@
 
 use iodyno_model::{Evidence, Metric, RuleReport, Severity, WrittenState};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Reservation, Rule, Tally, advice, finding};
 use crate::compare::{Compared, DOUBTED, percent};
 use crate::facts::{Facts, written};
 use crate::figures;
@@ -42,7 +42,7 @@ impl Rule for AboveClaim {
                     Evidence::new("of", claim.model.clone()),
                 ],
                 "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
-                "Where the drive may be overwritten, fill it once and repeat.",
+                advice::fill_unknown(facts, of),
             ));
         }
         tally.report()

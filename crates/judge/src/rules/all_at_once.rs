@@ -96,29 +96,46 @@ pub(super) fn is_cpu_busy(facts: &Facts<'_>, of: &Measurement) -> bool {
 
 /// What is to be suspected first, and what to do: CPU, then memory and socket,
 /// and a link only where it is full.
-fn suspect(
-    facts: &Facts<'_>,
-    of: &Measurement,
-    link_is_full: bool,
-) -> (&'static str, &'static str) {
+fn suspect(facts: &Facts<'_>, of: &Measurement, link_is_full: bool) -> (&'static str, String) {
     if is_cpu_busy(facts, of) {
         return (
             "this machine's CPUs",
             "Look at their load meanwhile (mpstat -P ALL 1) and at the governor; the drives' own rates are those \
-             of each alone.",
+             of each alone."
+                .into(),
         );
     }
     if link_is_full {
         return (
             "the links that they share",
-            "See the finding on oversubscribed links; the tree: lspci -tv",
+            "See the finding on oversubscribed links; the tree: iodyno list --tree".into(),
         );
     }
     (
         "memory bandwidth or the way between sockets, then a link that is not visible here",
-        "Repeat with the drives of one NUMA node (iodyno check nvme0 nvme1 …), then with those of the other; \
-         less than the sum within one node points to memory or an uplink.",
+        match first_node(facts, of) {
+            Some(targets) => format!(
+                "Repeat with the drives of one NUMA node (sudo iodyno check {targets}), then with the others; less \
+                 than the sum within one node points to memory or an uplink."
+            ),
+            None => format!(
+                "Repeat with half of them (sudo iodyno check {}), then with the others: what goes with a half is \
+                 shared by it.",
+                of.targets[..of.targets.len() / 2].join(" ")
+            ),
+        },
     )
+}
+
+/// The targets on one NUMA node, where there are several nodes and it is known
+/// of all of them.
+fn first_node(facts: &Facts<'_>, of: &Measurement) -> Option<String> {
+    let node = |target: &String| facts.place(of, target).drive?.numa_node.value();
+    let nodes: Vec<u32> = of.targets.iter().map(node).collect::<Option<_>>()?;
+    let first = nodes.iter().min().copied()?;
+    let targets = of.targets.iter().zip(&nodes).filter(|(_, node)| **node == first);
+    let targets: Vec<&str> = targets.map(|(target, _)| target.as_str()).collect();
+    (targets.len() < nodes.len()).then(|| targets.join(" "))
 }
 
 #[cfg(test)]
@@ -135,6 +152,7 @@ mod tests {
         let slow = bench.clone().measurement(6, |of| scale(of, 0.6));
         let outcome = look(&AllAtOnce, &slow.record());
         assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
+        assert!(outcome.only(Severity::Warn).next.contains("iodyno check nvme0n1)"));
         let busy = slow.measurement(6, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;

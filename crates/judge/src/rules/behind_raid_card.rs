@@ -13,8 +13,8 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "a RAID card stands before the drives",
     why: "The card's processor, its cache and its own link limit what its drives give together, and \
           the drives' links, health and wear cannot be seen through it.",
-    next: "Ask the card by its vendor's tool (storcli, perccli) for drives and cache; to measure \
-           drives, pass them through (JBOD, HBA mode).",
+    next: "Ask the card by its vendor's tool (storcli, perccli, ssacli, arcconf) for drives and \
+           cache; to measure drives, pass them through (JBOD, HBA mode).",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -23,7 +23,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
-    let raid = || host.cards.iter().filter(|card| card.kind == "RAID");
+    let raid = || host.cards.iter().filter(|card| card.kind == "RAID" && !card.is_vmd());
     let found = devices.iter().find_map(|device| {
         let card = raid().find(|card| card.blocks.contains(&device.name))?;
         let name = card.name.get().or(card.driver.get()).map_or("", String::as_str);
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn what_a_card_hides_is_qualified() {
-        let card = |kind: &str| {
+        let by = |kind: &str, driver: &str| {
             let card = StorageCard {
                 address: "0000:50:00.0".into(),
                 kind: kind.into(),
                 pci_id: "1000:00a5".into(),
                 name: Fact::Absent,
-                driver: known("mpi3mr".into()),
+                driver: known(driver.into()),
                 firmware: Fact::Absent,
                 links: Vec::new(),
                 blocks: vec!["nvme0n1".into()],
@@ -55,8 +55,11 @@ mod tests {
             };
             Bench::new(2).measured().host(|host| host.cards.push(card)).record()
         };
+        let card = |kind: &str| by(kind, "mpi3mr");
         assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         assert_eq!(look(&RULE, &card("SAS")), Outcome::Clear);
+        // Its class is that of a RAID card, and its drives are in sight.
+        assert_eq!(look(&RULE, &by("RAID", "vmd")), Outcome::Clear);
         let hidden = card("RAID");
         look(&RULE, &hidden).only(Severity::Info);
         let why = reserves(&RULE, &hidden, 0).unwrap().why;

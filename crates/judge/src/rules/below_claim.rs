@@ -2,7 +2,7 @@
 
 use iodyno_model::{Evidence, RuleReport, Severity};
 
-use super::{Rule, Tally, finding, severity_of};
+use super::{Rule, Tally, advice, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
@@ -51,14 +51,15 @@ impl Rule for BelowClaim {
                 let figure = figures::value(compared.metric, *ceiling);
                 evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
             }
-            let next = if severity == Severity::Fail {
+            let next: String = if severity == Severity::Fail {
                 "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
                  then it is a case for the vendor."
+                    .into()
             } else if compared.limiters.is_empty() {
-                "How the drive was filled decides how fast it is: where it may be overwritten, prepare it, \
-                 and repeat."
+                let fill = advice::fill_unknown(facts, of);
+                format!("How the drive was filled decides how fast it is. {fill}")
             } else {
-                "Remove what held it back, named above, and repeat."
+                "Remove what held it back, named above, and repeat.".into()
             };
             tally.found(finding(
                 self,

@@ -2,7 +2,7 @@
 
 use iodyno_model::{Evidence, RuleReport, Severity, WrittenState};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Reservation, Rule, Tally, advice, finding};
 use crate::compare::percent;
 use crate::facts::{Facts, unwritten};
 
@@ -58,6 +58,11 @@ impl Rule for BlocksNotWritten {
                 let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
                     format!(" ({} to {})", percent(low), percent(high))
                 });
+                // Of a file the file system knows, and nothing was sampled.
+                let of_samples = match share.samples {
+                    0 => String::new(),
+                    samples => format!(" of {samples} samples"),
+                };
                 tally.found(finding(
                     self,
                     severity,
@@ -66,13 +71,12 @@ impl Rule for BlocksNotWritten {
                     vec![
                         Evidence::new(
                             "written",
-                            format!("{}{interval} of {} samples", percent(share.share.value), share.samples),
+                            format!("{}{interval}{of_samples}", percent(share.share.value)),
                         ),
                         Evidence::new("told by", share.evidence.clone()),
                     ],
-                    "A drive answers reads of blocks that hold nothing without reading flash: such rates are not its own.",
-                    "Where the drive may be overwritten, fill it once and repeat; this erases everything on it: \
-                     fio --name=fill --rw=write --bs=1m --iodepth=32 --direct=1 --ioengine=libaio --filename=…",
+                    why(target),
+                    advice::fill(facts.host(), of, target),
                 ));
             }
         }
@@ -110,6 +114,18 @@ impl Rule for BlocksNotWritten {
     }
 }
 
+/// What makes them fast instead: a file's holes never reach a drive.
+fn why(target: &str) -> &'static str {
+    match target.starts_with('/') && !target.starts_with("/dev/") {
+        true => {
+            "What a file does not hold the file system answers with zeros, without a drive: such rates are no drive's."
+        }
+        false => {
+            "A drive answers reads of blocks that hold nothing without reading flash: such rates are not its own."
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +142,9 @@ mod tests {
         let rule = BlocksNotWritten;
         assert_eq!(look(&rule, &with(WrittenState::Written)), Outcome::Clear);
         assert_eq!(reserves(&rule, &with(WrittenState::Written), 0), None);
-        look(&rule, &with(WrittenState::Unwritten)).only(Severity::Warn);
+        let outcome = look(&rule, &with(WrittenState::Unwritten));
+        let next = &outcome.only(Severity::Warn).next;
+        assert!(next.contains("sudo iodyno prepare nvme0n1 --fill 1x --dry-run"), "{next}");
         let invalid = reserves(&rule, &with(WrittenState::Unwritten), 0).unwrap();
         assert_eq!(invalid.validity, Validity::Invalid);
         look(&rule, &with(WrittenState::Partly)).only(Severity::Info);

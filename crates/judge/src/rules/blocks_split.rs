@@ -13,8 +13,8 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "its blocks were cut into several requests",
     why: "The drive got more and smaller commands than the job made, and a block is done when the \
           last of its parts is.",
-    next: "Raise /sys/block/DEVICE/queue/max_sectors_kb towards max_hw_sectors_kb, or measure with \
-           blocks of that size.",
+    next: "Allow what the hardware takes: cat /sys/block/DEVICE/queue/max_hw_sectors_kb | sudo tee \
+           /sys/block/DEVICE/queue/max_sectors_kb; or measure with blocks of that size.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {

@@ -191,7 +191,8 @@ impl CountersDiffer {
                 ],
                 "Somebody else used the drive: another host at its second port, or a program that goes past the kernel \
                  (SPDK, passthrough).",
-                "Find out who it is, and repeat when it is quiet.",
+                "Find out who it is: sudo lsof /dev/nvme* /dev/ng*; another host's path: sudo nvme list-subsys. Repeat when it \
+                 is quiet.",
             ));
         }
     }

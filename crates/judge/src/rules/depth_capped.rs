@@ -17,8 +17,9 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "the queue does not hold the depth that was asked for",
     why: "What finds no place in the queue waits outside: the drive never saw so many I/Os at once, \
           and the latencies hold the wait.",
-    next: "Raise /sys/block/DEVICE/queue/nr_requests as far as the device takes it, spread the jobs \
-           over more CPUs (each has a queue of its own), or ask for less depth.",
+    next: "Spread the jobs over more CPUs (each has a queue of its own), or ask for less depth. Where \
+           nr_requests was set below what the hardware holds: cat /sys/block/DEVICE/mq/0/nr_tags | \
+           sudo tee /sys/block/DEVICE/queue/nr_requests.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {

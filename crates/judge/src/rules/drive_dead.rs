@@ -59,7 +59,7 @@ impl Rule for DriveDead {
                     format!("The NVMe function {address} has no controller."),
                     evidence,
                     WHY,
-                    format!("See what the kernel says of it: dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
+                    format!("See what the kernel says of it: sudo dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
                 )
             });
         }
@@ -81,7 +81,7 @@ impl Rule for DriveDead {
                     format!("The controller {name} is {state}, not live."),
                     evidence("state", state.clone()),
                     WHY,
-                    format!("See why: dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
+                    format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
                 ));
             } else if drive.namespaces.is_empty() && is_pcie(drive.transport.get()) {
                 tally.found(finding(
@@ -91,7 +91,7 @@ impl Rule for DriveDead {
                     format!("The controller {name} has no namespace that is a block device."),
                     evidence("namespaces", "0".into()),
                     WHY,
-                    format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: nvme attach-ns"),
+                    format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: sudo nvme attach-ns /dev/{name} --namespace-id=ID --controllers=CNTLID"),
                 ));
             }
         }

@@ -12,7 +12,7 @@ pub(super) struct DriveMissing;
 const WHY: &str =
     "A drive that is not there serves nobody, and an array may be without redundancy.";
 const NEXT: &str = "Look for the drive in its bay and for its PCI function: lspci -nn | grep -i 'non-volatile'; \
-                    then: dmesg | grep -i -e nvme -e pcie";
+                    then: sudo dmesg | grep -i -e nvme -e pcie";
 
 impl Rule for DriveMissing {
     fn id(&self) -> &'static str {

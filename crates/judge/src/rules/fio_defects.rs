@@ -24,7 +24,7 @@ pub(super) static RULE: Qualifies = Qualifies {
 type Defect = fn(&Measurement) -> Result<bool, String>;
 
 /// Each with its place in fio's issues or sources.
-const DEFECTS: [(Defect, &str); 5] = [
+const DEFECTS: [(Defect, &str); 6] = [
     (lost_carry, "fio 2.20 to 3.25 lose a carry where they round: 11.98 is printed as 11.0"),
     (
         poisson,
@@ -36,6 +36,11 @@ const DEFECTS: [(Defect, &str); 5] = [
         "latencies of trims with an asynchronous engine are those of handing them over (issue 764)",
     ),
     (verified, "verify reads back what was written, and the figures hold those reads (issue 1492)"),
+    (
+        false_alarms,
+        "verify may find errors where there are none, since blocks were written over each other: \
+         norandommap, blocks of several sizes, several jobs (issues 303, 334 and 1092)",
+    ),
     (
         without_submission,
         "clat begins behind the system call that submits: at depth 1 much of an I/O has passed by \
@@ -96,6 +101,19 @@ fn verified(of: &Measurement) -> Result<bool, String> {
     Ok(writes(of) && verify.is_some_and(|method| !["", "0", "none"].contains(&method)))
 }
 
+/// It verified, I/Os failed, and its writes may have overlapped.
+fn false_alarms(of: &Measurement) -> Result<bool, String> {
+    let failed = of.total.iter().any(|result| result.errors > Some(0));
+    if !failed || !verified(of)? {
+        return Ok(false);
+    }
+    let mut overlap = of.workload.numjobs > Some(1) && option(of, "offset_increment")?.is_none();
+    for name in ["norandommap", "bsrange", "bssplit"] {
+        overlap |= option(of, name)?.is_some_and(|value| value != "0");
+    }
+    Ok(overlap)
+}
+
 fn without_submission(of: &Measurement) -> Result<bool, String> {
     let completion_alone = |one: &iodyno_model::DirectionResult| {
         one.mean_latency().is_some_and(|(kind, _)| kind == LatencyKind::Completion)
@@ -142,6 +160,17 @@ mod tests {
         assert!(said(&by_fio("3.36", put("rate_process", "poisson"))).contains("issues 333"));
         assert!(said(&by_fio("3.36", put("verify", "crc32c"))).contains("issue 1492"));
         assert_eq!(look(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
+        let alarm = |option: Option<&'static str>| {
+            by_fio("3.36", move |of| {
+                put("verify", "crc32c")(of);
+                of.total[0].errors = Some(3);
+                of.workload.numjobs = Some(1);
+                let option = option.map(|name| (name.to_owned(), "1".to_owned()));
+                of.workload.options.extend(option);
+            })
+        };
+        assert!(said(&alarm(Some("norandommap"))).contains("written over each other"));
+        assert!(!said(&alarm(None)).contains("written over each other"));
         let trims = by_fio("3.36", |of| of.total[0].direction = Direction::Trim);
         assert!(said(&trims).contains("issue 764"));
         // Nobody says with which options it ran.

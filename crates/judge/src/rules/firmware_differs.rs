@@ -55,6 +55,11 @@ impl Rule for FirmwareDiffers {
                 .iter()
                 .map(|(firmware, drives)| Evidence::new(*firmware, names(drives).join(", ")))
                 .collect();
+            let next = format!(
+                "Bring all to the version that the vendor recommends; what its slots hold: \
+                 sudo nvme fw-log /dev/{}",
+                subjects.first().map_or("nvme0", String::as_str)
+            );
             tally.found(finding(
                 self,
                 Severity::Warn,
@@ -62,8 +67,7 @@ impl Rule for FirmwareDiffers {
                 format!("Drives of the model {model} have {} versions of firmware.", versions.len()),
                 evidence,
                 "Equal drives with different firmware may differ in speed and in faults that were mended.",
-                "Bring all to the version that the vendor recommends; the slots of one: \
-                 sudo nvme fw-log /dev/nvme0",
+                next,
             ));
         }
         tally.report()

@@ -21,9 +21,9 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "one CPU took the interrupts of all queues",
     why: "It handles the completions of all others: once it is busy the rate grows no more, and \
           latencies contain the way between the CPUs.",
-    next: "See where they go: grep nvme /proc/interrupts, and /proc/irq/N/effective_affinity_list; \
-           look for what bound them (irqbalance, isolcpus, a script), or restart the driver, which \
-           spreads its queues by itself.",
+    next: "See where they go: grep INTERRUPT /proc/interrupts; \
+           sudo grep . /proc/irq/*/INTERRUPT*/../effective_affinity_list. Then look for what bound \
+           them: isolcpus or nr_cpus on the kernel's command line, irqbalance, a script.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {

@@ -39,7 +39,7 @@ impl Rule for IntervalTooWide {
         let words = [
             "the interval is wider than asked for",
             "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
-            "Measure longer: iodyno check --max-time 60",
+            "Measure longer: check has --max-time 60, jobs have runtime=60",
         ];
         qualify(self, facts, look, words)
     }

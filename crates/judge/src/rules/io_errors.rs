@@ -2,7 +2,7 @@
 
 use iodyno_model::{Direction, Evidence, RuleReport, Severity};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Reservation, Rule, Tally, advice, finding};
 use crate::facts::Facts;
 
 pub(super) struct IoErrors;
@@ -54,12 +54,15 @@ impl Rule for IoErrors {
                 Evidence::new(which, format!("{count} x {what}, first at offset {offsets}"))
             }));
             let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
-                super::DISK_FULL
+                (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
             } else {
                 (
                     "Blocks that cannot be read are lost data, and the rate leaves them out.",
-                    "See which blocks: dmesg | grep -i 'error, dev'; the drive's own log: sudo nvme error-log; \
-                     restore the data and replace the drive if they grow",
+                    format!(
+                        "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
+                         replace the drive if they grow",
+                        advice::drive_logs(facts, of, "error-log")
+                    ),
                 )
             };
             let title = format!("{errors} I/Os of {} failed.", of.title());

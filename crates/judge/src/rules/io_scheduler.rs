@@ -13,8 +13,8 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "an I/O scheduler sorted the I/O",
     why: "A scheduler takes a lock and CPU time for every I/O, and holds some back; NVMe drives have \
           queues enough to do without, and do so unless somebody set it otherwise.",
-    next: "echo none > /sys/block/DEVICE/queue/scheduler, and look for the udev rule or tuned \
-           profile that set it; where it is wanted, keep it and compare with such runs alone.",
+    next: "echo none | sudo tee /sys/block/DEVICE/queue/scheduler, and look for the udev rule or \
+           tuned profile that set it; where it is wanted, keep it and compare with such runs alone.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {

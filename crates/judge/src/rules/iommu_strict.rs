@@ -24,6 +24,7 @@ impl Rule for IommuStrict {
         let Some(host) = facts.host() else { return Tally::no_host(self) };
         let mut tally = Tally::new(self);
         let mut affected = Affected::default();
+        let mut address: Option<&String> = None;
         for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {
             let name = &drive.name;
             // Absent: nothing is translated.
@@ -43,6 +44,7 @@ impl Rule for IommuStrict {
             tally.looked();
             if *strict {
                 let domain = iommu.domain.get().map_or("", String::as_str);
+                address = address.or(drive.address.get());
                 affected.add(name.clone(), format!("domain {domain}"), vec![name.clone()]);
             }
         }
@@ -52,9 +54,12 @@ impl Rule for IommuStrict {
             "the IOMMU forgets every mapping at once (strict mode)",
             "Each I/O waits until the IOMMU's caches are emptied of its buffer: at many IOPS that is CPU time, and a \
              lock that all CPUs share.",
-            "Compare with iommu.strict=0 (or iommu=pt) on the kernel's command line, unless protection from a drive's \
-             stray accesses matters more; the drives' domains: \
-             cat /sys/bus/pci/devices/ADDRESS/iommu_group/type",
+            &format!(
+                "Compare with iommu.strict=0 (or iommu=pt) on the kernel's command line, unless protection from a \
+                 drive's stray accesses matters more. Whether it took: \
+                 cat /sys/bus/pci/devices/{}/iommu_group/type",
+                address.map_or("ADDRESS", String::as_str)
+            ),
         );
         tally.report()
     }

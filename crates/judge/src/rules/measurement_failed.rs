@@ -2,7 +2,7 @@
 
 use iodyno_model::{EndReason, Evidence, RuleReport, Severity};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Reservation, Rule, Tally, advice, finding};
 use crate::facts::Facts;
 
 pub(super) struct MeasurementFailed;
@@ -26,14 +26,16 @@ impl Rule for MeasurementFailed {
             tally.looked();
             let Some(how) = of.failure() else { continue };
             let (why, next) = if how.contains("ENOSPC") {
-                super::DISK_FULL
+                (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
             } else if how.contains("does not fit") {
-                ("The job was never begun.", "Change what it says does not fit, and repeat")
+                ("The job was never begun.", "Change what it says does not fit, and repeat".into())
             } else {
                 (
                     "What cannot be read to the end of a measurement cannot be relied on.",
-                    "See what the kernel says: dmesg | tail; then look at the drive's own logs: sudo nvme smart-log \
-                     and sudo nvme error-log",
+                    format!(
+                        "See what the kernel says: sudo dmesg | tail{}",
+                        advice::drive_logs(facts, of, "error-log")
+                    ),
                 )
             };
             let evidence = vec![Evidence::new("failure", how)];

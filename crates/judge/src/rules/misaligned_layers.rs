@@ -4,7 +4,7 @@ use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
-use crate::place::device_of;
+use crate::place::stacked;
 
 /// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
 const MAPPED_BYTES: u64 = 4096;
@@ -22,18 +22,10 @@ pub(super) static RULE: Qualifies = Qualifies {
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
-    let mut todo: Vec<&str> = of.targets.iter().map(|target| device_of(of, target)).collect();
-    let mut seen: Vec<&str> = Vec::new();
-    while let Some(name) = todo.pop() {
-        if seen.contains(&name) {
-            continue;
-        }
-        seen.push(name);
-        let Some(device) = host.block(name) else { continue };
+    for device in stacked(host, of) {
         if let Some(what) = misaligned(host, device)? {
             return Ok(Some(what));
         }
-        todo.extend(device.stands_on.iter().map(String::as_str));
     }
     Ok(None)
 }

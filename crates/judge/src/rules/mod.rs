@@ -5,9 +5,12 @@ use iodyno_model::{RuleReport, Severity, Validity};
 use crate::facts::Facts;
 
 mod above_claim;
+mod advice;
 mod all_at_once;
 mod area_reread;
+mod array_degraded;
 mod behind_raid_card;
+mod behind_vmd;
 mod below_claim;
 mod better_bay;
 mod blocks_not_written;
@@ -27,6 +30,7 @@ mod interval_too_wide;
 mod io_errors;
 mod io_scheduler;
 mod iommu_strict;
+mod layer_below_members;
 mod lba_format;
 mod link_degraded;
 mod link_limited_by_slot;
@@ -39,9 +43,11 @@ mod media_errors_rising;
 mod misaligned_layers;
 mod not_steady;
 mod numa_remote;
+mod one_path_used;
 mod other_io;
 mod overlapping_jobs;
 mod page_cache;
+mod parity_small_writes;
 mod payload_size;
 mod pcie_errors;
 mod power_saving;
@@ -51,6 +57,7 @@ mod rate_cliff;
 mod shared_limit;
 mod steady_state_not_reached;
 mod steadystate_slope;
+mod stripe_cache;
 mod submitter_saturated;
 mod tail_not_drives;
 mod tally;
@@ -144,6 +151,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(media_errors_rising::MediaErrorsRising, "media-errors-rising"),
     listed!(media_errors::MediaErrors, "media-errors"),
     listed!(worn_out::WornOut, "worn-out"),
+    listed!(array_degraded::ArrayDegraded, "array-degraded"),
     listed!(temperature::TemperatureHigh, "temperature"),
     listed!(thermal_throttling::ThermalThrottling, "thermal-throttling"),
     listed!(pcie_errors::PcieErrors, "pcie-errors"),
@@ -156,6 +164,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(iommu_strict::IommuStrict, "iommu-strict"),
     listed!(all_at_once::AllAtOnce, "all-at-once"),
     listed!(shared_limit::SharedLimit, "shared-limit"),
+    listed!(layer_below_members::LayerBelowMembers, "layer-below-members"),
     listed!(better_bay::BetterBay, "better-bay"),
     listed!(firmware_differs::FirmwareDiffers, "firmware-differs"),
     listed!(lba_format::LbaFormatSlower, "lba-format"),
@@ -183,15 +192,19 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(io_scheduler::RULE, "io-scheduler"),
     listed!(writeback_throttled::RULE, "writeback-throttled"),
     listed!(numa_remote::RULE, "numa-remote"),
+    listed!(one_path_used::RULE, "one-path-used"),
     listed!(interrupts_on_one_cpu::RULE, "interrupts-on-one-cpu"),
     listed!(power_saving::RULE, "power-saving"),
     listed!(unaligned_io::RULE, "unaligned-io"),
     listed!(misaligned_layers::RULE, "misaligned-layers"),
+    listed!(parity_small_writes::RULE, "parity-small-writes"),
+    listed!(stripe_cache::RULE, "stripe-cache"),
     listed!(area_reread::RULE, "area-reread"),
     listed!(compressible_data::RULE, "compressible-data"),
     listed!(punted::RULE, "punted"),
     listed!(target_qualified::RULE, "target-qualified"),
     listed!(behind_raid_card::RULE, "behind-raid-card"),
+    listed!(behind_vmd::RULE, "behind-vmd"),
     listed!(fio_defects::RULE, "fio-defects"),
 ];
 

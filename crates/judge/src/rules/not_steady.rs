@@ -48,7 +48,7 @@ impl Rule for NotSteady {
             self,
             "the rate changed while it was measured",
             "A rate that changes has no mean worth the name: another moment gives another figure.",
-            "Measure longer (--time 60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
+            "Measure longer (check: --time 60; jobs: runtime=60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
         );
         tally.report()
     }

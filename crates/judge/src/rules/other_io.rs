@@ -12,7 +12,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     look,
     what: "somebody else used the device",
     why: "The drive shared its time between us and somebody else, so its figures are too low.",
-    next: "See who it is (iotop -o, or lsof on the device), and repeat when it is quiet.",
+    next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
 };
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {

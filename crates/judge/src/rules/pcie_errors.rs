@@ -44,7 +44,9 @@ impl Rule for PcieErrors {
         let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
         for link in links::real(host) {
             let Some(after) = last.link(link.name()) else { continue };
-            let Some((corrected, lost)) = grown(link, after) else {
+            // Where firmware keeps the counters to itself some drives have their own.
+            let counted = grown(link, after).or_else(|| Some((by_drive(host, last, link)?, 0)));
+            let Some((corrected, lost)) = counted else {
                 tally.unknown(link.name(), "its PCIe error counters (AER)");
                 continue;
             };
@@ -86,7 +88,7 @@ impl PcieErrors {
             format!("{name} trained its link anew {times} times during the run."),
             vec![Evidence::new("trained anew, by the drive's count (OCP)", times.to_string())],
             "While a link trains nothing is sent; it does so after errors it cannot mend, and to save power.",
-            "See whether its state is still what it was (iodyno list), and what the kernel says: dmesg | grep -i pci",
+            "See whether its state is still what it was (iodyno list), and what the kernel says: sudo dmesg | grep -i pci",
         )
     }
 
@@ -126,7 +128,7 @@ impl PcieErrors {
                 "Nothing, unless it grows: so few are within the specification.".into()
             }
             _ => format!(
-                "See what they are: dmesg | grep -i aer; then reseat the drive, and look at connector, \
+                "See what they are: sudo dmesg | grep -i aer; then reseat the drive, and look at connector, \
                  cable and riser: sudo lspci -vv -s {}",
                 link.name()
             ),
@@ -169,6 +171,14 @@ fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
         growth(&before.device.uncorrectable_errors, &after.device.uncorrectable_errors),
     );
     both(corrected, lost).map(|_| (corrected.unwrap_or(0), lost.unwrap_or(0)))
+}
+
+/// By how much the drive's own count of corrected errors on its link grew (OCP).
+fn by_drive(before: &Host, after: &Host, link: &Link) -> Option<u64> {
+    let own = |drive: &&Drive| drive.links.last().is_some_and(|name| name == link.name());
+    let drive = before.drives.iter().find(own)?;
+    let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_correctable_errors);
+    Some(count(after.drive(&drive.name)?)?.saturating_sub(count(drive)?))
 }
 
 /// So many corrected errors a link within the specification may count: those
@@ -225,6 +235,15 @@ mod tests {
         };
         let blind = Bench::new(1).link(0, none).after(|_| ());
         assert_eq!(look(&PcieErrors, &blind.record()), Outcome::CannotTell);
+        let log = |pcie_correctable_errors| {
+            known(iodyno_model::OcpHealth { pcie_correctable_errors, ..Default::default() })
+        };
+        let told = Bench::new(1).link(0, none).drive(0, |drive| drive.ocp_health = log(1));
+        let told = told.after(|host| {
+            host.taken_ns = 1_000_000_000;
+            host.drives[0].ocp_health = log(401);
+        });
+        look(&PcieErrors, &told.record()).only(Severity::Warn);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
         assert_eq!(look(&PcieErrors, &one_end.after(|_| ()).record()), Outcome::Clear);
     }

@@ -1,9 +1,10 @@
 //! Links and drives that rest between I/Os.
 
-use iodyno_model::{Drive, Host, Measurement};
+use iodyno_model::{Drive, Host, Measurement, format_count};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, is_paced};
+use crate::limiter::ocp_grown;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "power-saving",
@@ -12,9 +13,10 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "saving power may have cost it time",
     why: "A link takes up to tens of microseconds to leave L1, a drive milliseconds to leave a state \
           without I/O; with many I/Os outstanding neither ever rests.",
-    next: "Compare with pcie_aspm.policy=performance (also in \
-           /sys/module/pcie_aspm/parameters/policy) and \
-           nvme_core.default_ps_max_latency_us=0; where the machine is to save power, keep both.",
+    next: "Compare: echo performance | sudo tee /sys/module/pcie_aspm/parameters/policy; \
+           sudo nvme set-feature /dev/CONTROLLER -f 2 -v 0 for its best power state; and \
+           nvme_core.default_ps_max_latency_us=0 on the kernel's command line, so that it stays \
+           there. Where the machine is to save power, leave all as it is.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -24,9 +26,17 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
         if let Some(state) = reduced(drive) {
             return Ok(Some(state));
         }
-        let resting = match (outstanding(of), is_paced(of)) {
+        let (at_depth_1, paced) = (outstanding(of) == Some(1), is_paced(of));
+        let changes = ocp_grown(facts.record(), of, &drive.name, |log| log.power_state_changes);
+        if let Some(changes) = changes.filter(|changes| *changes > 0 && (at_depth_1 || paced)) {
+            let times = format_count(changes as f64);
+            return Ok(Some(format!("{} changed its power state {times} times (OCP)", drive.name)));
+        }
+        let resting = match (at_depth_1, paced) {
+            // It counts its changes, and there were none.
+            (_, true) if changes.is_some() => resting_link(host, drive)?,
             (_, true) => resting_drive(drive)?.or(resting_link(host, drive)?),
-            (Some(1), false) => resting_link(host, drive)?,
+            (true, false) => resting_link(host, drive)?,
             _ => None,
         };
         if resting.is_some() {
@@ -78,7 +88,7 @@ fn resting_drive(drive: &Drive) -> Seen {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, known, look, reserves};
-    use iodyno_model::{Aspm, Fact, Severity};
+    use iodyno_model::{Aspm, Fact, OcpHealth, Severity};
 
     fn aspm(l1: bool) -> Bench {
         let aspm = Aspm { l0s: false, l1 };
@@ -107,5 +117,16 @@ mod tests {
         look(&RULE, &paced.record()).only(Severity::Info);
         assert!(reserves(&RULE, &paced.record(), 1).unwrap().why.contains("APST"));
         assert_eq!(reserves(&RULE, &paced.record(), 2), None);
+        // One that counts its changes proves that it stayed, or that it did not.
+        let counted = |changes: u64| {
+            let log = |power_state_changes| {
+                known(OcpHealth { power_state_changes, ..OcpHealth::default() })
+            };
+            let bench = paced.clone().drive(0, |drive| drive.ocp_health = log(5));
+            bench.after(|host| host.drives[0].ocp_health = log(5 + changes)).record()
+        };
+        assert_eq!(look(&RULE, &counted(0)), Outcome::Clear);
+        let why = reserves(&RULE, &counted(12), 1).unwrap().why;
+        assert_eq!(why, "nvme0 changed its power state 12 times (OCP)");
     }
 }

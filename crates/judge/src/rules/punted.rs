@@ -11,7 +11,8 @@ pub(super) static RULE: Qualifies = Qualifies {
     look,
     what: "the kernel handed the I/O to worker threads",
     why: "Such targets cannot take I/O without waiting (NOWAIT); each I/O costs a thread switch, so latencies are higher and rates lower.",
-    next: "Measure the device below directly, or compare with another engine.",
+    next: "Measure the device below directly (sudo iodyno check DEVICE), or compare with \
+           ioengine=libaio.",
 };
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {

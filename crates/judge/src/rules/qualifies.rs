@@ -2,7 +2,7 @@
 
 use iodyno_model::{Measurement, RuleReport, Severity};
 
-use super::{Reservation, Rule, qualify};
+use super::{Reservation, Rule, advice, qualify};
 use crate::facts::Facts;
 
 /// What a measurement is affected by, as a sentence without its stop; `None`:
@@ -18,6 +18,8 @@ pub(super) struct Qualifies {
     /// What is said of those that are affected, without a stop.
     pub(super) what: &'static str,
     pub(super) why: &'static str,
+    /// In its commands DEVICE, ARRAY, CONTROLLER, SUBSYSTEM and INTERRUPT stand
+    /// for the names of what is affected.
     pub(super) next: &'static str,
 }
 
@@ -35,7 +37,15 @@ impl Rule for Qualifies {
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        qualify(self, facts, |of| (self.look)(facts, of), [self.what, self.why, self.next])
+        let look = |of: &Measurement| (self.look)(facts, of);
+        let mut next = self.next.to_owned();
+        if advice::has_place(&next) {
+            let all = facts.finished().map(|(_, of)| of);
+            let affected: Vec<&Measurement> =
+                all.filter(|of| matches!(look(of), Ok(Some(_)))).collect();
+            next = advice::filled(&next, facts.host(), &affected);
+        }
+        qualify(self, facts, look, [self.what, self.why, &next])
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {

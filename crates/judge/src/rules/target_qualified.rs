@@ -11,7 +11,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     look,
     what: "the target is not quite a drive",
     why: "Something between the target and the drive answers I/O by itself or changes it.",
-    next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check /dev/…",
+    next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 };
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {

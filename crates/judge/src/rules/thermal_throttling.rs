@@ -1,6 +1,6 @@
 //! Drives that slowed themselves down for heat during the run.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Drive, Evidence, RuleReport, Severity};
 
 use super::{Reservation, Rule, Tally, finding};
 use crate::facts::Facts;
@@ -29,56 +29,25 @@ impl Rule for ThermalThrottling {
             if facts.record().snapshots.len() < 2 {
                 break;
             }
-            let Some(first) = tally.know(name, "SMART log", &drive.health) else { continue };
             let later = facts.record().snapshots.iter().skip(1);
-            let Some(last) = later.rev().find_map(|host| host.drive(name)?.health.get()) else {
+            let mut later = later.rev().filter_map(|host| host.drive(name));
+            let told =
+                later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
+            let Some((last, throttled)) = told else {
+                tally.know(name, "SMART log", &drive.health);
                 continue;
             };
             tally.looked();
-            if !last.throttled_since(first) {
+            if !throttled {
                 continue;
             }
-            let grown = |what: &str, before: u32, after: u32| {
-                (after > before).then(|| Evidence::new(what, format!("{before} to {after}")))
-            };
-            let evidence = [
-                grown(
-                    "minutes above the warning temperature",
-                    first.warning_temperature_min,
-                    last.warning_temperature_min,
-                ),
-                grown(
-                    "minutes above the critical temperature",
-                    first.critical_temperature_min,
-                    last.critical_temperature_min,
-                ),
-                grown(
-                    "transitions to light throttling",
-                    first.thermal_transitions[0],
-                    last.thermal_transitions[0],
-                ),
-                grown(
-                    "transitions to heavy throttling",
-                    first.thermal_transitions[1],
-                    last.thermal_transitions[1],
-                ),
-                grown(
-                    "seconds of light throttling",
-                    first.thermal_seconds[0],
-                    last.thermal_seconds[0],
-                ),
-                grown(
-                    "seconds of heavy throttling",
-                    first.thermal_seconds[1],
-                    last.thermal_seconds[1],
-                ),
-            ];
+            let evidence = evidence(drive, last);
             tally.found(finding(
                 self,
                 Severity::Warn,
                 vec![name.clone()],
                 format!("{name} throttled for heat during the run."),
-                evidence.into_iter().flatten().collect(),
+                evidence,
                 "A throttled drive is slower than it could be, and so are the figures of it.",
                 "Look at fans, blanking panels and the room; then repeat.",
             ));
@@ -97,11 +66,37 @@ impl Rule for ThermalThrottling {
     }
 }
 
+/// The counters that grew.
+fn evidence(before: &Drive, after: &Drive) -> Vec<Evidence> {
+    let mut counters: Vec<(&str, u32, u32)> = Vec::new();
+    if let (Some(was), Some(is)) = (before.health.get(), after.health.get()) {
+        let (minutes, critical) = (was.warning_temperature_min, was.critical_temperature_min);
+        counters.extend([
+            ("minutes above the warning temperature", minutes, is.warning_temperature_min),
+            ("minutes above the critical temperature", critical, is.critical_temperature_min),
+        ]);
+        let words = [
+            ("transitions to light throttling", "seconds of light throttling"),
+            ("transitions to heavy throttling", "seconds of heavy throttling"),
+        ];
+        for (n, (times, seconds)) in words.into_iter().enumerate() {
+            counters.push((times, was.thermal_transitions[n], is.thermal_transitions[n]));
+            counters.push((seconds, was.thermal_seconds[n], is.thermal_seconds[n]));
+        }
+    }
+    if let (Some(was), Some(is)) = (before.ocp_health.get(), after.ocp_health.get()) {
+        let counts = (was.thermal_throttling_count, is.thermal_throttling_count);
+        counters.push(("times throttled (OCP)", counts.0.into(), counts.1.into()));
+    }
+    let grown = counters.into_iter().filter(|(_, was, is)| was != is);
+    grown.map(|(what, was, is)| Evidence::new(what, format!("{was} to {is}"))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, log, look, reserves};
-    use iodyno_model::Fact;
+    use crate::testing::{Bench, Outcome, known, log, look, reserves};
+    use iodyno_model::{Fact, OcpHealth};
 
     #[test]
     fn growing_counters_mean_throttling() {
@@ -113,7 +108,16 @@ mod tests {
         let outcome = look(&ThermalThrottling, &record);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "0 to 3");
         assert!(reserves(&ThermalThrottling, &record, 0).is_some());
-        let blind = bench.drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
+        let blind = bench.clone().drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
         assert_eq!(look(&ThermalThrottling, &blind), Outcome::CannotTell);
+        // Drives of data centers count besides, and may begin again at 0.
+        let counted = |thermal_throttling_count| {
+            known(OcpHealth { thermal_throttling_count, ..OcpHealth::default() })
+        };
+        let bench = bench.drive(0, |drive| drive.ocp_health = counted(255));
+        let again = bench.after(|host| host.drives[0].ocp_health = counted(0)).record();
+        let outcome = look(&ThermalThrottling, &again);
+        assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "255 to 0");
+        assert!(reserves(&ThermalThrottling, &again, 0).is_some());
     }
 }

@@ -1,13 +1,19 @@
 //! I/O that straddles the drive's blocks.
 
-use iodyno_model::{Bytes, Measurement};
+use iodyno_model::{Bytes, Direction, Measurement, format_count};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, writes};
-use crate::place::bottoms;
+use crate::limiter::ocp_grown;
+use crate::place::{bottoms, devices};
 
 /// Options that may move offsets off the blocks' boundaries.
 const OFFSETS: [&str; 3] = ["offset", "offset_increment", "blockalign"];
+
+/// Fewer writes than these that a drive counts as unaligned are somebody else's …
+const LEAST: u64 = 1000;
+/// … and so is a smaller share of what was issued.
+const SHARE: f64 = 0.1;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "unaligned-io",
@@ -17,7 +23,8 @@ pub(super) static RULE: Qualifies = Qualifies {
     why: "To write a part of a block the drive reads it, changes it and writes it again; to read \
           across a boundary it reads two.",
     next: "Take block sizes and offsets that are multiples of the physical block \
-           (/sys/block/DEVICE/queue/physical_block_size); blockalign defaults to the block size.",
+           (cat /sys/block/DEVICE/queue/physical_block_size), or of the drive's unit of mapping where \
+           its data sheet states one; blockalign defaults to the block size.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -48,14 +55,53 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
         let physical = Bytes(physical).binary();
         return Ok(Some(format!("{what} on {}, whose blocks are of {physical}", device.name)));
     }
-    Ok(None)
+    Ok(counted(facts, of))
+}
+
+/// Writes that the drives themselves counted as off their units of mapping,
+/// which may be larger than the blocks that they state (OCP).
+fn counted(facts: &Facts<'_>, of: &Measurement) -> Option<String> {
+    let issued = of.result(Direction::Write)?.whole_ios?;
+    let names = devices(facts.host(), of);
+    let drives = names.iter().filter_map(|name| Some(&facts.host()?.namespace(name)?.0.name));
+    let grown = drives.filter_map(|drive| {
+        Some((drive, ocp_grown(facts.record(), of, drive, |log| log.unaligned_ios)?))
+    });
+    let (drive, count) = grown.max_by_key(|(_, count)| *count)?;
+    (count >= LEAST && count as f64 >= SHARE * issued as f64).then(|| {
+        format!(
+            "{drive} counted {} writes off its units, of {} that were issued (OCP)",
+            format_count(count as f64),
+            format_count(issued as f64)
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::known;
     use crate::testing::{Bench, Outcome, each, look, reserves};
-    use iodyno_model::{Fact, Severity};
+    use iodyno_model::{Fact, OcpHealth, RunRecord, Severity};
+
+    #[test]
+    fn a_drive_that_counts_unaligned_writes_is_believed() {
+        let log = |unaligned_ios| known(OcpHealth { unaligned_ios, ..OcpHealth::default() });
+        let with = |counted: u64| -> RunRecord {
+            let bench = Bench::new(1).measured().drive(0, |drive| drive.ocp_health = log(7));
+            let bench = bench.after(|host| host.drives[0].ocp_health = log(7 + counted));
+            let writes = each(bench, |of| {
+                of.workload.rw = Some("randwrite".into());
+                of.total[0].direction = Direction::Write;
+                of.total[0].whole_ios = Some(50_000);
+            });
+            writes.record()
+        };
+        // Half of the writes are smaller than its units, though its blocks are of 4 KiB.
+        let why = reserves(&RULE, &with(25_000), 1).unwrap().why;
+        assert_eq!(why, "nvme0 counted 25k writes off its units, of 50k that were issued (OCP)");
+        assert_eq!(look(&RULE, &with(900)), Outcome::Clear);
+    }
 
     #[test]
     fn sizes_and_offsets_are_multiples_of_the_block() {

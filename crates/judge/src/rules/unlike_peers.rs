@@ -2,7 +2,7 @@
 
 use iodyno_model::{Evidence, RuleReport, Severity};
 
-use super::{Rule, Tally, finding, severity_of};
+use super::{Rule, Tally, advice, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
@@ -47,8 +47,11 @@ impl Rule for UnlikePeers {
                 evidence,
                 "Drives of the same model, firmware, capacity, link and fill should be equally fast; an array is \
                  as fast as its slowest member.",
-                "Compare their SMART logs and error logs, swap two in their slots and repeat: if the slowness \
-                 moves with the drive, replace it.",
+                format!(
+                    "Compare their logs{}. Swap two in their slots and repeat: if the slowness moves with \
+                     the drive, replace it.",
+                    advice::drive_logs(facts, of, "smart-log")
+                ),
             ));
         }
         tally.report()

@@ -14,7 +14,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     why: "While reads take longer than the target, the kernel lets fewer buffered writes and trims \
           through: their rate is a setting's and not the drive's.",
     next: "Write with direct=1, which is not throttled; or switch it off while measuring: \
-           echo 0 > /sys/block/DEVICE/queue/wbt_lat_usec.",
+           echo 0 | sudo tee /sys/block/DEVICE/queue/wbt_lat_usec (-1 sets the default again).",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {

@@ -93,7 +93,7 @@ fn root_bus(host: &Host, endpoint: &Endpoint<'_>) -> String {
     address.rsplit_once(':').map_or(address, |(bus, _)| bus).to_owned()
 }
 
-fn root_complex(host: &Host, bus: String, below: Vec<Endpoint<'_>>) -> Node {
+fn root_complex(host: &Host, bus: String, mut below: Vec<Endpoint<'_>>) -> Node {
     // The first bus of a domain is one; of others a way that is known tells.
     let is_root = below.iter().any(|one| one.links.is_some()) || bus.ends_with(":00");
     let kind = if is_root { NodeKind::RootComplex } else { NodeKind::Bus };
@@ -104,6 +104,11 @@ fn root_complex(host: &Host, bus: String, below: Vec<Endpoint<'_>>) -> Node {
     if !numa.is_empty() {
         let numa: Vec<String> = numa.iter().map(u32::to_string).collect();
         node.facts.push(format!("NUMA node {}", numa.join(" and ")));
+        // Whose is which.
+        for endpoint in below.iter_mut().filter(|_| numa.len() > 1) {
+            let own = endpoint.numa_node.map(|numa| format!("NUMA node {numa}"));
+            endpoint.node.facts.extend(own);
+        }
     }
     let ways = below
         .into_iter()
@@ -203,8 +208,7 @@ fn drive(host: &Host, drive: &Drive) -> Node {
 }
 
 fn card(host: &Host, card: &StorageCard) -> Node {
-    let is_vmd = card.driver.get().is_some_and(|driver| driver == "vmd");
-    if is_vmd {
+    if card.is_vmd() {
         return Node::new(NodeKind::Vmd, &card.address);
     }
     let mut node = Node::new(NodeKind::Card, &card.address);

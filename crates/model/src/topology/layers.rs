@@ -196,7 +196,12 @@ fn mapped_words(mapped: &MappedDevice) -> Option<String> {
 
 fn geometry(of: &FileSystem) -> Vec<String> {
     let bytes = |what: &str, bytes: u64| format!("{what} {}", Bytes(bytes).binary());
+    let profile = of.data_profile.get().map(|profile| match of.devices.get() {
+        Some(devices) if *devices > 1 => format!("data {profile} over {devices} devices"),
+        _ => format!("data {profile}"),
+    });
     [
+        profile,
         of.block_bytes.get().map(|block| bytes("block", u64::from(*block))),
         of.stripe_unit_bytes.get().map(|unit| bytes("stripe unit", *unit)),
         of.stripe_width_bytes.get().map(|width| bytes("stripe width", *width)),

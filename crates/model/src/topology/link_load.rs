@@ -59,7 +59,11 @@ impl LinkLoad {
             let why = link.current.why_unknown().unwrap_or_default();
             return (vec![format!("link state unknown ({why})")], concerns);
         };
-        facts.push(in_use.label());
+        let [port, device] = link.able_beyond();
+        facts.push(match port {
+            Some(able) => format!("{} (port: {})", in_use.label(), able.label()),
+            None => in_use.label(),
+        });
         let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
         if let Some(rate) = self.payload_bytes_per_s {
             // Without the payload size, which only root may read, it is a guess at it.
@@ -78,6 +82,7 @@ impl LinkLoad {
         {
             concerns.push(format!("both ends can do {}", able.label()));
         }
+        concerns.extend(device.map(|able| format!("what is behind it can do {}", able.label())));
         if let Some(able) =
             link.able_payload_bytes().filter(|able| link.max_payload_bytes() < *able)
         {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::{Unknown, count, finite};
 use super::iommu::Iommu;
+use super::ocp_log::{LatencyMonitor, OcpHealth};
+use super::subsystem::NamespacePath;
 
 /// A drive: one NVMe controller and its namespaces. A fact that is unknown is
 /// null, and `unknown` says why.
@@ -61,6 +63,12 @@ pub struct Drive {
     /// Whether it may change its power state itself.
     #[serde(default)]
     pub autonomous_power_states: Option<bool>,
+    /// OCP's extended health log; null where the drive has none.
+    #[serde(default)]
+    pub ocp_health: Option<OcpHealth>,
+    /// OCP's latency monitor; null where the drive has none.
+    #[serde(default)]
+    pub latency_monitor: Option<LatencyMonitor>,
     /// What it is used for, in words: mounts, arrays, volumes; empty: nothing that is known.
     pub used_by: Vec<String>,
     /// Why facts are null, by field.
@@ -125,6 +133,9 @@ pub struct Namespace {
     pub used_bytes: Option<u64>,
     /// What reading a deallocated block gives (DLFEAT): 0, 255, or not reported.
     pub deallocated_reads_as: Option<u8>,
+    /// Under multipath, the path to it through this controller.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<NamespacePath>,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -171,6 +182,11 @@ impl Drive {
             power_state: unknown.take("power_state", &drive.power_state),
             autonomous_power_states: unknown
                 .take("autonomous_power_states", &drive.autonomous_power_states),
+            ocp_health: unknown.take("ocp_health", &drive.ocp_health).as_ref().map(OcpHealth::from),
+            latency_monitor: unknown
+                .take("latency_monitor", &drive.latency_monitor)
+                .as_ref()
+                .map(LatencyMonitor::from),
             used_by: crate::layers::uses(host, drive).unwrap_or_default(),
             unknown,
         }
@@ -217,6 +233,7 @@ impl From<&model::Namespace> for Namespace {
                 .as_ref()
                 .and_then(|id| id.used_blocks.checked_mul(u64::from(format?.data_bytes))),
             deallocated_reads_as: identify.as_ref().and_then(|id| id.deallocated_reads_as),
+            path: namespace.path.as_ref().map(NamespacePath::from),
             unknown,
         }
     }

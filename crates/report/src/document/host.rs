@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::estimate::{Unknown, rfc3339};
 use super::iommu::Iommu;
 use super::stack::{Array, FileSystem, Segment};
+use super::subsystem::Subsystem;
 
 /// The machine. A fact that is unknown is null, and `unknown` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +67,9 @@ pub struct Host {
     pub slots: Vec<Slot>,
     /// Block devices.
     pub blocks: Vec<Block>,
+    /// NVMe subsystems.
+    #[serde(default)]
+    pub subsystems: Vec<Subsystem>,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -180,6 +184,9 @@ pub struct Block {
     pub physical_block_bytes: Option<u32>,
     /// Largest request, KiB.
     pub max_sectors_kib: Option<u32>,
+    /// Largest request that the hardware takes, KiB.
+    #[serde(default)]
+    pub max_hw_sectors_kib: Option<u32>,
     /// Rotational.
     pub rotational: Option<bool>,
     /// `write back` or `write through`.
@@ -249,6 +256,7 @@ impl From<&model::Host> for Host {
             nvme_functions: host.nvme_functions.iter().map(NvmeFunction::from).collect(),
             slots: host.slots.iter().map(Slot::from).collect(),
             blocks: host.blocks.iter().map(Block::from).collect(),
+            subsystems: host.subsystems.iter().map(Subsystem::from).collect(),
             unknown,
         }
     }
@@ -324,6 +332,7 @@ impl From<&model::BlockDevice> for Block {
             logical_block_bytes: queue.logical_block_bytes.value(),
             physical_block_bytes: queue.physical_block_bytes.value(),
             max_sectors_kib: queue.max_sectors_kib.value(),
+            max_hw_sectors_kib: queue.max_hw_sectors_kib.value(),
             rotational: queue.rotational.value(),
             write_cache: queue.write_cache.value(),
             wbt_lat_us: queue.wbt_lat_us.value(),

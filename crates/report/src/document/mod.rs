@@ -14,11 +14,13 @@ pub mod iommu;
 mod layouts;
 pub mod link;
 pub mod measurement;
+pub mod ocp_log;
 mod outlook;
 pub mod read;
 mod rounds;
 mod run;
 pub mod stack;
+pub mod subsystem;
 mod tree;
 pub mod verdict;
 

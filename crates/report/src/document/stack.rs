@@ -17,10 +17,19 @@ pub struct Array {
     pub layout: Option<u32>,
     /// Version of the superblocks.
     pub metadata_version: Option<String>,
+    /// `clean`, `active`, `readonly`, …
+    #[serde(default)]
+    pub state: Option<String>,
     /// `idle`, `resync`, `recover`, `check`, …
     pub sync_action: Option<String>,
     /// Where the write-intent bitmap is; `none`: there is none.
     pub bitmap: Option<String>,
+    /// Pages that its stripe cache may hold for each member (RAID 4, 5 and 6).
+    #[serde(default)]
+    pub stripe_cache_pages: Option<u32>,
+    /// Threads that handle its stripes (RAID 4, 5 and 6); 0: its own alone.
+    #[serde(default)]
+    pub stripe_threads: Option<u32>,
     /// Its members, in the order of their roles, spares last.
     pub members: Vec<Member>,
 }
@@ -73,6 +82,12 @@ pub struct FileSystem {
     pub stripe_unit_bytes: Option<u64>,
     /// Stripe width, bytes; null also where it was made without.
     pub stripe_width_bytes: Option<u64>,
+    /// How btrfs spreads its data over its devices: `single`, `raid1`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub data_profile: Option<String>,
+    /// Devices that it is made of, where it may be several (btrfs).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub devices: Option<u32>,
 }
 
 impl From<&model::MdArray> for Array {
@@ -89,7 +104,10 @@ impl From<&model::MdArray> for Array {
             degraded: array.degraded,
             layout: array.layout.value(),
             metadata_version: array.metadata_version.value(),
+            state: array.state.value(),
             sync_action: array.sync_action.value(),
+            stripe_cache_pages: array.stripe_cache_pages.value(),
+            stripe_threads: array.stripe_threads.value(),
             bitmap: array.bitmap.value(),
             members: array.members.iter().map(member).collect(),
         }
@@ -119,6 +137,8 @@ impl From<&model::FileSystem> for FileSystem {
             block_bytes: of.block_bytes.value(),
             stripe_unit_bytes: of.stripe_unit_bytes.value(),
             stripe_width_bytes: of.stripe_width_bytes.value(),
+            data_profile: of.data_profile.value(),
+            devices: of.devices.value(),
         }
     }
 }

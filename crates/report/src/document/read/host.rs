@@ -3,7 +3,7 @@
 use iodyno_model as model;
 use iodyno_model::{BlockKind, Bytes, Fact, MappedDevice, Mount, Queue, Use};
 
-use super::{DocumentError, stack, time_ns};
+use super::{DocumentError, drive_log, stack, time_ns};
 use crate::document::drive::{Drive, Health, Namespace};
 use crate::document::estimate::Unknown;
 use crate::document::host::{Block, Card, Driver, Host, NvmeFunction, Slot};
@@ -58,6 +58,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         nvme_functions: of.nvme_functions.iter().map(nvme_function).collect(),
         slots: of.slots.iter().map(slot).collect(),
         blocks: of.blocks.iter().map(block).collect(),
+        subsystems: of.subsystems.iter().map(drive_log::subsystem).collect(),
         ..model::Host::default()
     })
 }
@@ -145,6 +146,10 @@ fn drive(of: &Drive) -> model::Drive {
         power_state: unknown.fact("power_state", &of.power_state),
         autonomous_power_states: unknown
             .fact("autonomous_power_states", &of.autonomous_power_states),
+        ocp_health: unknown
+            .fact("ocp_health", &of.ocp_health.as_ref().and_then(drive_log::ocp_health)),
+        latency_monitor: unknown
+            .fact("latency_monitor", &of.latency_monitor.as_ref().map(drive_log::latency_monitor)),
         ..model::Drive::default()
     }
 }
@@ -195,6 +200,7 @@ fn namespace(of: &Namespace) -> model::Namespace {
         size: unknown.fact("size_bytes", &of.size_bytes).map(Bytes),
         logical_block_bytes: unknown.fact("logical_block_bytes", &of.logical_block_bytes),
         identify: not_held(unknown.fact("lba_format", &of.lba_format)),
+        path: of.path.as_ref().map(drive_log::path),
         ..model::Namespace::default()
     }
 }
@@ -258,6 +264,7 @@ fn block(of: &Block) -> model::BlockDevice {
             logical_block_bytes: known(&of.logical_block_bytes),
             physical_block_bytes: known(&of.physical_block_bytes),
             max_sectors_kib: known(&of.max_sectors_kib),
+            max_hw_sectors_kib: known(&of.max_hw_sectors_kib),
             rotational: known(&of.rotational),
             write_cache: known(&of.write_cache),
             hardware_queues: known(&of.hardware_queues),

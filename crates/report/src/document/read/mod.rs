@@ -4,6 +4,7 @@
 //! percentiles are stated ones), snapshots but the first, and what judging
 //! gave: a run is judged anew wherever it is read.
 
+mod drive_log;
 mod host;
 mod measurement;
 mod stack;

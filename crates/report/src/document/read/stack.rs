@@ -18,8 +18,11 @@ pub(super) fn array(of: &Block, level: &str) -> model::MdArray {
         degraded,
         layout,
         metadata_version,
+        state,
         sync_action,
         bitmap,
+        stripe_cache_pages,
+        stripe_threads,
         members,
     } = array;
     let member = |of: &Member| model::MdMember {
@@ -36,10 +39,12 @@ pub(super) fn array(of: &Block, level: &str) -> model::MdArray {
         raid_disks: known(raid_disks),
         layout: known(layout),
         metadata_version: known(metadata_version),
+        state: known(state),
         sync_action: known(sync_action),
         bitmap: known(bitmap),
+        stripe_cache_pages: known(stripe_cache_pages),
+        stripe_threads: known(stripe_threads),
         members: members.iter().map(member).collect(),
-        ..model::MdArray::default()
     }
 }
 
@@ -70,5 +75,7 @@ pub(super) fn file_system(of: &FileSystem) -> model::FileSystem {
         block_bytes: known(&of.block_bytes),
         stripe_unit_bytes: known(&of.stripe_unit_bytes),
         stripe_width_bytes: known(&of.stripe_width_bytes),
+        data_profile: known(&of.data_profile),
+        devices: known(&of.devices),
     }
 }

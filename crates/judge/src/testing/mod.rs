@@ -12,6 +12,10 @@ use crate::expectation::Expectation;
 use crate::facts::{Facts, Question};
 use crate::rules::Rule;
 
+mod stack;
+
+pub(crate) use stack::{on_stack, stack};
+
 /// A fact that was read.
 pub(crate) fn known<T>(value: T) -> Fact<T> {
     Fact::Read(value)

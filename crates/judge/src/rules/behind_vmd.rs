@@ -1,0 +1,50 @@
+//! Drives in the domain of a VMD controller.
+
+use iodyno_model::Measurement;
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::Facts;
+use crate::place::devices;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "behind-vmd",
+    summary: "drives behind Intel VMD, whose interrupts stand before the drives' own",
+    look,
+    what: "a VMD controller stands before its drives",
+    why: "Where VMD takes the drives' interrupts for them (before Ice Lake, and before Linux 5.13), \
+          all drives of a domain share its few vectors: many small I/Os cost more CPU time, and \
+          latencies rise.",
+    next: "Where no VROC array needs it, switch VMD off for these slots in the BIOS (Volume \
+           Management Device), and compare.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let host = facts.known_host()?;
+    let names = devices(Some(host), of);
+    let behind = names.into_iter().find_map(|name| {
+        let (drive, _) = host.namespace(name)?;
+        Some(format!("{name} is behind the VMD controller {}", drive.vmd.as_ref()?))
+    });
+    Ok(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn a_drive_in_its_domain_is_told() {
+        let bench = Bench::new(2).measured();
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        let behind = bench.drive(0, |drive| drive.vmd = Some("0000:80:05.5".into())).record();
+        look(&RULE, &behind).only(Severity::Info);
+        let why = reserves(&RULE, &behind, 0).unwrap().why;
+        assert_eq!(why, "nvme0n1 is behind the VMD controller 0000:80:05.5");
+        assert_eq!(reserves(&RULE, &behind, 3), None);
+        let mut blind = behind;
+        blind.snapshots.clear();
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,311 @@
+//! Arrays and volumes that give less than their members should together.
+
+use iodyno_model::{Estimate, Evidence, Measurement, Metric, RuleReport, Severity, format_count};
+
+use super::{Rule, Tally, array_degraded, finding, stripe_cache};
+use crate::against_claim::found_limiters;
+use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
+use crate::compare::percent;
+use crate::facts::{Facts, claim_of, metric, unwritten};
+use crate::figures;
+use crate::limiter::Case;
+use crate::place::Place;
+
+pub(super) struct LayerBelowMembers;
+
+/// A layer that gives this share of what it should does so.
+const FINE: f64 = 0.9;
+
+impl Rule for LayerBelowMembers {
+    fn id(&self) -> &'static str {
+        "layer-below-members"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "arrays and striped volumes that give less than their level makes of their members"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let record = facts.record();
+        let count = record.measurements.len();
+        let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
+        for case in cases.iter().filter(|case| is_meant(case)) {
+            let of = case.of_run();
+            match expected(facts, case, &cases) {
+                Err(missing) => tally.unknown(of.title(), missing),
+                Ok(expected) => {
+                    tally.looked();
+                    if case.rate.high() < FINE * expected.rate.low() {
+                        tally.found(self.short(facts, case, &expected));
+                    }
+                }
+            }
+        }
+        tally.report()
+    }
+}
+
+/// A layer of the kernel's over several devices, with more than one I/O at a
+/// time, which one member alone answers. A card's arrays are weighed with the card.
+fn is_meant(case: &Case<'_>) -> bool {
+    let of = case.of_run();
+    case.layer.is_some()
+        && case.cards().is_empty()
+        && of.targets.len() == 1
+        && metric(of) != Metric::LatencyMean
+        && !unwritten(of)
+}
+
+/// What a layer should give, and where that comes from.
+struct Expected {
+    rate: Estimate,
+    /// Of its slowest member, and what told it.
+    member: (f64, String),
+    /// The members were measured in this run; else data sheets tell of them.
+    measured: bool,
+    /// Outstanding I/Os with which a member gave that, where it was measured.
+    outstanding: Option<u32>,
+    /// So many times what the slowest gives.
+    times: f64,
+    /// What bounds it below that: links.
+    bound: Option<String>,
+}
+
+fn expected(facts: &Facts<'_>, case: &Case<'_>, all: &[Case<'_>]) -> Result<Expected, String> {
+    let times = gain(case).ok_or("what its layers make of such I/O is not known")?.expected;
+    let mut expected = measured(case, all).or_else(|| claimed(facts, case)).ok_or(
+        "its members were not measured alone, and not of all of them a data sheet is known",
+    )?;
+    expected.rate = expected.rate.scaled(times);
+    expected.times = times;
+    let bounds = ceilings(case, all, facts.question.claims);
+    let links = bounds.iter().filter(|one| matches!(one.bound, Bound::Link | Bound::SharedLink));
+    if let Some(link) = links.min_by(|a, b| a.low.total_cmp(&b.low))
+        && link.low < expected.rate.low()
+    {
+        expected.rate = Estimate::bare(link.low);
+        expected.bound = Some(link.what.clone());
+    }
+    Ok(expected)
+}
+
+/// The slowest of its members, where this run measured each alone.
+fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
+    let of = case.of_run();
+    let alone = |other: &&Case<'_>| {
+        let theirs = other.of_run();
+        other.layer.is_none()
+            && other.drives.len() == 1
+            && theirs.targets.len() == 1
+            && other.metric == case.metric
+            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+    };
+    let members: Option<Vec<&Case<'_>>> = case
+        .drives
+        .iter()
+        .map(|member| all.iter().filter(alone).find(|other| other.drives[0].name == member.name))
+        .collect();
+    let complete = members.filter(|members| members.len() == case.drive_count)?;
+    let slowest = complete.into_iter().min_by(|a, b| a.rate.value.total_cmp(&b.rate.value))?;
+    Some(Expected {
+        rate: slowest.rate,
+        member: (slowest.rate.value, format!("{} alone, the slowest member", slowest.place())),
+        measured: true,
+        outstanding: slowest.outstanding(),
+        times: 1.0,
+        bound: None,
+    })
+}
+
+/// The slowest of its members by their data sheets, where each has one.
+fn claimed(facts: &Facts<'_>, case: &Case<'_>) -> Option<Expected> {
+    if case.drives.len() != case.drive_count || case.virtual_disk.is_some() {
+        return None;
+    }
+    let sheets = case.drives.iter().map(|drive| {
+        let sheet = claim_of(facts.question.claims, drive)?;
+        Some((sheet_rate(case, sheet)?, sheet))
+    });
+    let sheets: Vec<_> = sheets.collect::<Option<_>>()?;
+    let (rate, sheet) = sheets.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(Expected {
+        rate: Estimate::bare(rate),
+        member: (rate, format!("data sheet of {}", sheet.model)),
+        measured: false,
+        outstanding: None,
+        times: 1.0,
+        bound: None,
+    })
+}
+
+impl LayerBelowMembers {
+    fn short(
+        &self,
+        facts: &Facts<'_>,
+        case: &Case<'_>,
+        expected: &Expected,
+    ) -> iodyno_model::Finding {
+        let of = case.of_run();
+        let layer = case.layer.as_deref().unwrap_or("layer");
+        let share = percent(case.rate.value / expected.rate.value);
+        let (member, told_by) = &expected.member;
+        let mut evidence = vec![
+            Evidence::new("measured", figures::estimate(case.metric, &case.rate)),
+            Evidence::new("expected", figures::value(case.metric, expected.rate.value)),
+            Evidence::new(told_by.clone(), figures::value(case.metric, *member)),
+            Evidence::new(
+                format!("{layer} of {}", case.drive_count),
+                format!("x {}", format_count(expected.times)),
+            ),
+        ];
+        evidence
+            .extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
+        let beside = beside(facts, case, expected);
+        evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
+        // A sheet's conditions are seldom those of a machine's array.
+        let severity = if expected.measured { Severity::Warn } else { Severity::Info };
+        let next = match beside.is_empty() {
+            true => format!(
+                "Measure the members at once without the layer (iodyno check {} --busy where they are in use): \
+                 if they give more together, the layer is what limits; iodyno explain {} looks further.",
+                members(case),
+                case.place()
+            ),
+            false => "Remove what stands beside it, and repeat.".into(),
+        };
+        finding(
+            self,
+            severity,
+            facts.subjects(of),
+            format!("{}: {share} of what a {layer} should make of its members.", of.title()),
+            evidence,
+            "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
+            next,
+        )
+    }
+}
+
+/// What else may have held it back.
+fn beside(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
+    let of: &Measurement = case.of_run();
+    // That there are layers is what is judged.
+    let place = Place { whole: true, ..Place::default() };
+    let mut beside = found_limiters(facts.record(), of, &place);
+    let (asked, alone) = (case.outstanding(), expected.outstanding);
+    if let (Some(asked), Some(alone)) = (asked, alone)
+        && f64::from(asked) < f64::from(alone) * expected.times
+    {
+        beside.push(format!(
+            "{asked} I/Os were outstanding, and {alone} on the member alone: too few for all members"
+        ));
+    }
+    beside.extend(array_degraded::affected(facts, of).ok().flatten());
+    beside.extend((stripe_cache::RULE.look)(facts, of).ok().flatten());
+    beside
+}
+
+/// The names of the devices under it, as they are typed.
+fn members(case: &Case<'_>) -> String {
+    let names = crate::place::devices(case.host(), case.of_run());
+    names.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, scale, set_written, stack};
+    use iodyno_model::{MdArray, RunRecord, WrittenState};
+
+    /// Two drives measured alone, and an array on them: `seq-read` and
+    /// `rand-read` that give `factor` times what the two drives gave at once.
+    fn array(level: &str, factor: f64) -> RunRecord {
+        let bench = Bench::new(2).measured().host(|host| {
+            stack(host, MdArray { level: level.into(), ..MdArray::default() });
+        });
+        let bench = [6, 7].into_iter().fold(bench, |bench, at| {
+            bench.measurement(at, |of| {
+                of.targets = vec!["md0".into()];
+                of.parts.clear();
+                of.conditions.written.truncate(1);
+                of.conditions.written[0].target = "md0".into();
+                scale(of, factor);
+            })
+        });
+        bench.record()
+    }
+
+    #[test]
+    fn a_layer_is_held_against_its_slowest_member() {
+        let rule = LayerBelowMembers;
+        assert_eq!(look(&rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(&rule, &array("raid0", 1.0)), Outcome::Clear);
+        assert_eq!(look(&rule, &array("raid5", 0.95)), Outcome::Clear);
+        let Outcome::Findings(short) = look(&rule, &array("raid0", 0.5)) else { panic!() };
+        assert_eq!(short.len(), 2);
+        assert!(short.iter().all(|found| found.severity == Severity::Warn));
+        assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
+        assert!(short[0].next.contains("iodyno check nvme0n1 nvme1n1"), "{}", short[0].next);
+        // A slow member is all that a stripe can be.
+        let mut slow = array("raid0", 0.5);
+        scale(&mut slow.measurements[3], 0.5);
+        scale(&mut slow.measurements[4], 0.5);
+        assert_eq!(look(&rule, &slow), Outcome::Clear);
+        let mut empty = array("raid0", 0.5);
+        empty.measurements.iter_mut().for_each(|of| set_written(of, WrittenState::Unwritten));
+        assert_eq!(look(&rule, &empty), Outcome::NotApplicable);
+    }
+
+    #[test]
+    fn a_mirror_may_read_a_sequence_from_one_copy() {
+        let Outcome::Findings(found) = look(&LayerBelowMembers, &array("raid1", 0.5)) else {
+            panic!()
+        };
+        let [random] = found.as_slice() else { panic!("{found:?}") };
+        assert!(random.what.starts_with("rand-read"), "{random:?}");
+    }
+
+    #[test]
+    fn sheets_stand_in_for_members_and_weigh_less() {
+        let mut record = array("raid0", 0.5);
+        record.measurements.drain(..6);
+        let Outcome::Findings(found) = look(&LayerBelowMembers, &record) else { panic!() };
+        assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
+        for drive in &mut record.snapshots[0].drives {
+            drive.model = crate::testing::known("X".into());
+        }
+        assert_eq!(look(&LayerBelowMembers, &record), Outcome::CannotTell);
+        // What such a layer makes of its members nobody knows.
+        assert_eq!(look(&LayerBelowMembers, &array("linear", 0.5)), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn what_else_held_it_back_is_named() {
+        let mut shallow = array("raid0", 0.5);
+        shallow.measurements[7].conditions.depth_asked = Some(64);
+        shallow.measurements.remove(6);
+        let outcome = look(&LayerBelowMembers, &shallow);
+        let found = outcome.only(Severity::Warn);
+        let beside = found.evidence.iter().any(|one| one.value.contains("too few for all members"));
+        assert!(beside && found.next.contains("beside"), "{found:?}");
+    }
+
+    #[test]
+    fn a_shared_uplink_bounds_what_is_expected() {
+        let mut record = array("raid0", 0.5);
+        let host = &mut record.snapshots[0];
+        let mut uplink = host.links[0].clone();
+        uplink.device.address = "0000:01:00.0".into();
+        host.links.push(uplink);
+        for drive in &mut host.drives {
+            drive.links.insert(0, "0000:01:00.0".into());
+        }
+        record.measurements.remove(7);
+        // 6800 of 7094 MB/s.
+        assert_eq!(look(&LayerBelowMembers, &record), Outcome::Clear);
+    }
+}

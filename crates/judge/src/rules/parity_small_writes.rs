@@ -1,0 +1,80 @@
+//! Writes of less than a stripe on arrays with parity.
+
+use iodyno_model::{Bytes, Measurement};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::ceiling::small_writes;
+use crate::facts::{Facts, writes};
+use crate::limiter::Case;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "parity-small-writes",
+    summary: "random writes of less than a stripe on RAID 4, 5 or 6, which cost four or six I/Os each",
+    look,
+    what: "each write cost the array several I/Os",
+    why: "To keep its parity right the array reads the old block and the old parity and writes both \
+          anew, so the members are busy long before the figure looks like it.",
+    next: "For many small writes take RAID 10 or RAID 1; else make writes as large as a full stripe \
+           and aligned to it (a smaller chunk makes a smaller stripe: iodyno layouts holds chunks \
+           against each other on empty drives).",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let record = facts.record();
+    let index = record.measurements.iter().position(|one| std::ptr::eq(one, of));
+    if !writes(of) {
+        return Ok(None);
+    }
+    facts.known_host()?;
+    let Some(case) = index.and_then(|index| Case::of(record, index)) else { return Ok(None) };
+    Ok(small_writes(&case).map(|cost| {
+        let layer = case.layer.as_deref().unwrap_or_default();
+        let full = cost.stripe_bytes.map_or_else(String::new, |bytes| {
+            format!("; a full stripe is {}", Bytes(bytes).binary())
+        });
+        format!("{} I/Os of the members for each write on {layer}{full}", cost.ios)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves, stack};
+    use iodyno_model::{Direction, MdArray, RunRecord, Severity};
+
+    /// Random writes of so many bytes on an array of three drives.
+    fn writes_of(level: &str, block_bytes: u64) -> RunRecord {
+        let array =
+            MdArray { level: level.into(), chunk_bytes: Some(64 << 10), ..MdArray::default() };
+        let bench = Bench::new(3).measured().host(|host| stack(host, array));
+        let mut record = bench.record();
+        let mut of = record.measurements[1].clone();
+        of.targets = vec!["md0".into()];
+        of.workload.rw = Some("randwrite".into());
+        of.workload.bs = Some(block_bytes);
+        of.total[0].direction = Direction::Write;
+        record.measurements = vec![of];
+        record
+    }
+
+    #[test]
+    fn writes_within_a_stripe_say_what_they_cost() {
+        let small = writes_of("raid5", 4096);
+        look(&RULE, &small).only(Severity::Info);
+        assert_eq!(
+            reserves(&RULE, &small, 0).unwrap().why,
+            "4 I/Os of the members for each write on raid5; a full stripe is 128 KiB"
+        );
+        let two = reserves(&RULE, &writes_of("raid6", 4096), 0).unwrap().why;
+        assert!(two.starts_with("6 I/Os"), "{two}");
+        assert_eq!(look(&RULE, &writes_of("raid5", 128 << 10)), Outcome::Clear);
+        assert_eq!(look(&RULE, &writes_of("raid0", 4096)), Outcome::Clear);
+        let mut reads = small.clone();
+        reads.measurements[0].workload.rw = Some("randread".into());
+        reads.measurements[0].total[0].direction = Direction::Read;
+        assert_eq!(look(&RULE, &reads), Outcome::Clear);
+        let mut blind = small;
+        blind.snapshots.clear();
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+    }
+}
