@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
+    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns, format_mb_per_s,
 };
 
 use super::Style;
