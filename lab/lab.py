@@ -32,7 +32,7 @@ from laboratory import CACHE, Lab
 CASES = ["planted", "inventory", "faults", "check", "guard", "prepare", "layouts", "passthrough", "misfortune", "verifying", "unplug", "power"]
 LIMIT_S = 1500
 # Too long for `make test`. Those that need another machine name it in MACHINE.
-LONG_CASES = ["crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "healthy", "nodes"]
+LONG_CASES = ["neighbours", "crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "healthy", "nodes"]
 LONG_LIMIT_S = 5400
 # Not tried to their end yet; run by name only.
 WAITING_CASES = ["stacks"]

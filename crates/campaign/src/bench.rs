@@ -109,6 +109,11 @@ impl<'a> Ready<'a> {
         near.min(allowed) as u32
     }
 
+    /// Its NVMe generic character device is there, and may be opened.
+    pub(crate) fn has_character_device(&self) -> bool {
+        self.access.open_character().is_ok()
+    }
+
     /// The step's job made for this target: where to stay, on which CPUs.
     /// `turn` moves the first CPU on, so that targets measured together do not
     /// all start on the same one.

@@ -9,7 +9,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Permission, Target, unused_allowances};
+use iodyno_target::{Access, Permission, Target, WriteClearance, unused_allowances};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -42,6 +42,9 @@ pub struct Options {
     pub busy: bool,
     /// What may be written, and lost.
     pub permission: Permission,
+    /// Devices beside the targets, of which an investigation may write those that
+    /// the permission names.
+    pub neighbours: Vec<Target>,
     /// Measure nothing: links, health and inventory only.
     pub no_load: bool,
     /// What was asked for and cannot even become a target, and why.
@@ -63,6 +66,7 @@ impl Options {
             max_ns: None,
             busy: true,
             permission,
+            neighbours: Vec::new(),
             no_load: false,
             unusable: Vec::new(),
             origin: Origin::Measured,
@@ -125,8 +129,14 @@ impl Campaign<'_, '_> {
             .map(|target| target.name().to_owned())
             .collect();
         let writes = self.plan.steps.iter().any(|step| step.job.writes());
+        let neighbours = match self.plan.investigates && !writes {
+            true => may_be_written(self.options, self.host),
+            false => Vec::new(),
+        };
+        let beside: Vec<String> =
+            neighbours.iter().map(|target| target.name().to_owned()).collect();
         let sentences = match self.plan.investigates {
-            true => self.what_is_asked(&names, &directories, writes),
+            true => self.what_is_asked(&names, &directories, writes, &beside),
             false => crate::expect::sentences(&names, &directories, &self.budget),
         };
         self.tools.watcher.event(&Event::Expect(&sentences));
@@ -166,7 +176,15 @@ impl Campaign<'_, '_> {
                 }
             }
         }
-        let written = cleared.iter().filter_map(|(_, held)| held.access().write());
+        let mut held: Vec<(&Target, WriteClearance)> = Vec::new();
+        for target in neighbours {
+            match target.clear_for_writing(self.host, &self.options.permission) {
+                Ok(clearance) => held.push((target, clearance)),
+                Err(error) => refused = refused.or(Some(error.into())),
+            }
+        }
+        let beside = || held.iter().map(|(_, clearance)| clearance);
+        let written = cleared.iter().filter_map(|(_, held)| held.access().write()).chain(beside());
         let unused = unused_allowances(&self.options.permission, written);
         let unused = unused.first().cloned().map(CampaignError::UnusedAllowance);
         if let Some(error) = refused.or(unused) {
@@ -184,17 +202,28 @@ impl Campaign<'_, '_> {
                 Ready::new(self.host, name, access, device, target.is_directory(), remarks)
             })
             .collect();
-        let result = self.on_the_bench(&mut bench);
-        drop(bench);
-        drop(cleared);
+        let beside: Vec<Ready<'_>> = held
+            .iter()
+            .map(|(target, clearance)| {
+                let access = Access::Write(clearance);
+                Ready::new(self.host, target.name(), access, target.device(), false, Vec::new())
+            })
+            .collect();
+        let result = self.on_the_bench(&mut bench, &beside);
+        drop((bench, beside));
+        drop((cleared, held));
         scratches.remove(self.tools, &self.run_id)?;
         result
     }
 
-    fn on_the_bench(&mut self, bench: &mut [Ready<'_>]) -> Result<(), CampaignError> {
+    fn on_the_bench(
+        &mut self,
+        bench: &mut [Ready<'_>],
+        neighbours: &[Ready<'_>],
+    ) -> Result<(), CampaignError> {
         let plan = self.plan;
         if plan.investigates {
-            return self.investigate(bench);
+            return self.investigate(bench, neighbours);
         }
         for ready in bench.iter_mut() {
             if self.is_interrupted() {
@@ -281,6 +310,12 @@ impl Campaign<'_, '_> {
         self.tools.watcher.event(&Event::Skipped(&skipped));
         self.skipped.push(skipped);
     }
+}
+
+/// The neighbours that the permission names.
+fn may_be_written<'o>(options: &'o Options, host: &Host) -> Vec<&'o Target> {
+    let named = |target: &&Target| target.is_named_in(host, &options.permission);
+    options.neighbours.iter().filter(named).collect()
 }
 
 /// The counters of a device.

@@ -1,16 +1,17 @@
 //! What limits a workload: the experiments that the limiter asks for, carried
 //! out one after the other until it names something or the time is over.
 
-use iodyno_job::{BlockSize, Extent, Job};
+use iodyno_host::Depth;
+use iodyno_job::Job;
 use iodyno_judge::limiter::{Answer, Evidence, Experiment, explain};
-use iodyno_model::{Estimate, WrittenShare, WrittenState, format_duration_ns};
+use iodyno_model::format_duration_ns;
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::Campaign;
 use crate::plan::{Plan, Step, Stop};
+use crate::variant::{Laboratory, Variant};
 use crate::watch::Event;
-use crate::written::Written;
 
 /// Name of the measurement that is asked about.
 const ASKED: &str = "asked";
@@ -21,12 +22,12 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 const LONGEST_NS: u64 = 30_000_000_000;
 /// Width of an interval that suffices: effects below 5 % are none.
 const PRECISION: f64 = 0.015;
-/// Larger blocks than this are of no interest, bytes.
-const LARGEST_BLOCK: u64 = 4 << 20;
-/// How many times as large blocks become.
-const LARGER: u64 = 4;
-/// Less than this is too little to read, bytes: a drive's buffer would hold it.
-const LEAST_BYTES: u64 = 1 << 30;
+/// A drive that is cooler by this, °C, has rested.
+const COOLER_C: f32 = 5.0;
+/// It rests no longer than this, ns.
+const LONGEST_REST_NS: u64 = 20_000_000_000;
+/// How often its temperature is looked at meanwhile, ns.
+const LOOK_NS: u64 = 1_000_000_000;
 
 impl Plan {
     /// The plan that asks what limits `job`, within `budget_ns` in all; `text`
@@ -56,6 +57,7 @@ impl Campaign<'_, '_> {
         targets: &[String],
         directories: &[String],
         writes: bool,
+        neighbours: &[String],
     ) -> Vec<String> {
         let mut sentences: Vec<String> = directories
             .iter()
@@ -68,6 +70,12 @@ impl Campaign<'_, '_> {
             .collect();
         let does = if writes { "Writes, and destroys what is there" } else { "Only reads" };
         sentences.push(format!("{does}, at full speed: {}.", targets.join(", ")));
+        if !neighbours.is_empty() {
+            sentences.push(format!(
+                "For one experiment it writes beside that, and destroys what is there: {}.",
+                neighbours.join(", ")
+            ));
+        }
         sentences.push(format!(
             "One thing is changed at a time; that takes at most {}. Ctrl-C stops it and keeps \
              what was measured.",
@@ -77,8 +85,12 @@ impl Campaign<'_, '_> {
     }
 
     /// Measures what is asked about on all targets at once, then what the
-    /// limiter asks for.
-    pub(crate) fn investigate(&mut self, bench: &mut [Ready<'_>]) -> Result<(), CampaignError> {
+    /// limiter asks for; `neighbours` may be written beside them.
+    pub(crate) fn investigate(
+        &mut self,
+        bench: &mut [Ready<'_>],
+        neighbours: &[Ready<'_>],
+    ) -> Result<(), CampaignError> {
         let Some(asked) = self.plan.steps.first().cloned() else { return Ok(()) };
         self.budget.total_ns = self.options.budget_ns;
         for ready in bench.iter_mut() {
@@ -90,115 +102,65 @@ impl Campaign<'_, '_> {
         self.step(&asked, bench, true)?;
         let mut made: Vec<Experiment> = Vec::new();
         // Each is made once, so that this ends.
-        while !self.is_interrupted()
-            && self.spent_ns + self.budget.stop.max_ns <= self.options.budget_ns
-        {
+        while !self.is_interrupted() && self.left_ns() >= self.budget.stop.max_ns {
+            let record = self.tools.store.load(&self.run_id)?;
+            let laboratory = Laboratory {
+                host: self.host,
+                asked: &asked.job,
+                bench: &*bench,
+                neighbours,
+                record: &record,
+                spare_ns: self.left_ns() - self.budget.stop.max_ns,
+            };
             let possible: Vec<Experiment> = Experiment::ALL
                 .into_iter()
-                .filter(|one| !made.contains(one) && variant(*one, &asked.job, bench).is_some())
+                .filter(|one| !made.contains(one) && laboratory.variant(*one).is_some())
                 .collect();
-            let record = self.tools.store.load(&self.run_id)?;
             let evidence =
                 Evidence { records: &[&record], claims: self.tools.claims, possible: &possible };
             let Some(answer) = explain(&evidence, (0, 0)) else { break };
             let Answer::Experiment(experiment) = answer.answer else { break };
             made.push(experiment);
-            let Some((job, mut on)) = variant(experiment, &asked.job, bench) else { break };
+            let Some(variant) = laboratory.variant(experiment) else { break };
             let sentence = format!("{}; next, {}", answer.case.figure(), experiment.what());
             self.tools.watcher.event(&Event::Warning(&sentence));
-            self.step(&step(experiment.name(), job), &mut on, false)?;
+            if variant.rests {
+                self.rest(bench, laboratory.spare_ns.min(LONGEST_REST_NS))?;
+            }
+            let Variant { job, mut on, beside, .. } = variant;
+            self.step_beside(&step(experiment.name(), job), &mut on, &beside, false)?;
         }
         Ok(())
     }
-}
 
-/// The job of an experiment and where it is made; `None` where it cannot be
-/// made here: what writes elsewhere, moves a drive or takes minutes is advice.
-fn variant<'a>(
-    experiment: Experiment,
-    asked: &Job,
-    bench: &[Ready<'a>],
-) -> Option<(Job, Vec<Ready<'a>>)> {
-    let mut job = asked.clone();
-    let mut on = bench.to_vec();
-    match experiment {
-        Experiment::TwiceTheDepth => {
-            // Engines that do one I/O at a time have no depth.
-            if job.engine.ioengine.is_synchronous() {
-                return None;
-            }
-            job.depth.iodepth = job.depth.iodepth.checked_mul(2).filter(|depth| *depth <= 4096)?;
-        }
-        Experiment::TwiceTheJobs => {
-            let jobs = job.threads.shared_by.checked_mul(2).filter(|jobs| *jobs <= 1024)?;
-            job.threads.shared_by = jobs;
-        }
-        Experiment::HalfTheDrives => {
-            if bench.len() < 2 {
-                return None;
-            }
-            on.truncate(bench.len() / 2);
-        }
-        Experiment::LargerBlocks => {
-            for bs in [&mut job.pattern.bs.read, &mut job.pattern.bs.write] {
-                let fixed = bs.fixed()?;
-                *bs =
-                    BlockSize::Fixed(fixed.checked_mul(LARGER).filter(|bs| *bs <= LARGEST_BLOCK)?);
-            }
-        }
-        Experiment::OtherCpus => {
-            for ready in &mut on {
-                ready.near_cpus = ready.far_cpus.clone();
-                if ready.near_cpus.is_empty() {
-                    return None;
-                }
-            }
-        }
-        Experiment::UnwrittenBlocks => {
-            if asked.writes() {
-                return None;
-            }
-            for ready in &mut on {
-                let unwritten = unwritten(ready)?;
-                ready.written = Some(unwritten);
-            }
-        }
-        Experiment::Polling => {
-            if job.engine.hipri || !bench.iter().all(|ready| ready.polled) {
-                return None;
-            }
-            job.engine.hipri = true;
-        }
-        Experiment::OnceMore => {}
-        Experiment::WrittenBlocks
-        | Experiment::SequentialFill
-        | Experiment::OneDriveAlone
-        | Experiment::MembersAtOnce
-        | Experiment::FasterLink
-        | Experiment::WithoutTheCard => return None,
+    fn left_ns(&self) -> u64 {
+        self.options.budget_ns.saturating_sub(self.spent_ns)
     }
-    Some((job, on))
-}
 
-/// The blocks of a target that were never written, where there are enough
-/// beside those that were.
-fn unwritten(ready: &Ready<'_>) -> Option<Written> {
-    let written = ready.written.as_ref().filter(|written| !written.extents.is_empty())?;
-    let mut extents: Vec<Extent> = Vec::new();
-    let mut from = 0;
-    let end = Extent { offset: ready.clearance.size_bytes(), length: 0 };
-    for extent in written.extents.iter().chain([&end]) {
-        if extent.offset > from {
-            extents.push(Extent { offset: from, length: extent.offset - from });
+    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for
+    /// `most_ns`. The host as it is then is the one before the next measurement.
+    fn rest(&mut self, bench: &[Ready<'_>], most_ns: u64) -> Result<(), CampaignError> {
+        let source = self.tools.source;
+        let hottest_c = || {
+            let drives = bench.iter().filter_map(|ready| ready.drive.as_deref());
+            drives.filter_map(|drive| iodyno_host::temperature_c(source, drive)).reduce(f32::max)
+        };
+        let from_c = hottest_c();
+        let mut rested_ns = 0;
+        while rested_ns < most_ns && !self.is_interrupted() {
+            let now_c = hottest_c();
+            if from_c.zip(now_c).is_some_and(|(from_c, now_c)| from_c - now_c >= COOLER_C) {
+                break;
+            }
+            let event = Event::Resting { elapsed_ns: rested_ns, most_ns, temperature_c: now_c };
+            self.tools.watcher.event(&event);
+            let next_ns = LOOK_NS.min(most_ns - rested_ns);
+            self.tools.generator.rest(next_ns);
+            rested_ns += next_ns;
         }
-        from = from.max(extent.offset.saturating_add(extent.length));
+        self.spent_ns += rested_ns;
+        let host = iodyno_host::snapshot(source, Depth::Full);
+        self.last_snapshot = self.tools.store.add_snapshot(&self.run_id, &host)?;
+        Ok(())
     }
-    let bytes: u64 = extents.iter().map(|extent| extent.length).sum();
-    let share = WrittenShare {
-        share: Estimate::bare(0.0),
-        state: WrittenState::Unwritten,
-        evidence: "what lies between the written stretches".into(),
-        ..written.share.clone()
-    };
-    (bytes >= LEAST_BYTES).then_some(Written { share, extents })
 }

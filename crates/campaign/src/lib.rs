@@ -34,6 +34,7 @@ mod steps;
 mod study;
 mod tail;
 mod undo;
+mod variant;
 mod watch;
 mod written;
 

@@ -243,7 +243,7 @@ impl Wanted {
 /// That nothing but data comes with the blocks of a namespace. Past the block
 /// layer nobody makes room for metadata: the drive would put it behind the
 /// buffer, or where its command has a zero address.
-fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
+pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
     let name = &namespace.name;
     let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
     match format.map(|format| format.metadata_bytes) {

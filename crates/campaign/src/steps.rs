@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_job::Job;
-use iodyno_load::ClearedJob;
-use iodyno_model::{Conditions, DiskStats, EndReason, Host, Measurement};
+use iodyno_load::{ClearedJob, JobRecord, JobReport, Whole};
+use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement};
 use iodyno_stats::{Rule, Stopper};
 
 use crate::adaptive::{DepthSearch, spread};
@@ -24,6 +24,17 @@ impl Campaign<'_, '_> {
         &mut self,
         step: &Step,
         bench: &mut [Ready<'_>],
+        look: bool,
+    ) -> Result<(), CampaignError> {
+        self.step_beside(step, bench, &[], look)
+    }
+
+    /// The same while `beside` goes on, which is not measured.
+    pub(crate) fn step_beside(
+        &mut self,
+        step: &Step,
+        bench: &mut [Ready<'_>],
+        beside: &[(Ready<'_>, Job)],
         look: bool,
     ) -> Result<(), CampaignError> {
         let mut present: Vec<&mut Ready<'_>> = Vec::new();
@@ -64,11 +75,12 @@ impl Campaign<'_, '_> {
         if self.is_interrupted() {
             return Ok(());
         }
-        let jobs: Vec<ClearedJob<'_>> = present
-            .iter()
-            .zip(&shapes)
+        let measured = present.iter().zip(&shapes);
+        let measured = measured.map(|(ready, shape)| (&**ready, &step.job, *shape));
+        let jobs: Vec<ClearedJob<'_>> = measured
+            .chain(beside.iter().map(|(ready, job)| (ready, job, None)))
             .enumerate()
-            .map(|(turn, (ready, shape))| ready.cleared(&step.job, *shape, turn))
+            .map(|(turn, (ready, job, shape))| ready.cleared(job, shape, turn))
             .collect();
         let mut conditions = Conditions {
             precision_asked: Some(self.plan.stop.precision),
@@ -84,7 +96,7 @@ impl Campaign<'_, '_> {
                 present.iter().flat_map(|ready| ready.remarks.clone()).collect();
             conditions.scratch = present.iter().all(|ready| ready.scratch);
         }
-        let (measurement, failures) = self.take(step, &jobs, &present, conditions, look)?;
+        let (measurement, failures) = self.take(step, &jobs, &present, beside, conditions, look)?;
         drop(jobs);
         for (ready, failure) in present.iter_mut().zip(failures) {
             ready.lost = failure;
@@ -94,17 +106,20 @@ impl Campaign<'_, '_> {
         Ok(())
     }
 
-    /// Runs one phase, a job for each target on the bench, and commits what
-    /// came of it. Also returns, for each job, why it could not go on.
+    /// Runs one phase, a job for each target on the bench and then those beside
+    /// it, and commits what came of the former. Also returns, for each of them,
+    /// why it could not go on.
     fn take(
         &mut self,
         step: &Step,
-        jobs: &[ClearedJob<'_>],
+        all: &[ClearedJob<'_>],
         bench: &[&mut Ready<'_>],
+        beside: &[(Ready<'_>, Job)],
         conditions: Conditions,
         look: bool,
     ) -> Result<(Measurement, Vec<Option<String>>), CampaignError> {
         self.phase += 1;
+        let jobs = &all[..bench.len()];
         let target = match jobs {
             [only] => only.target(),
             _ => "all at once".into(),
@@ -134,13 +149,15 @@ impl Campaign<'_, '_> {
             self.tools.interrupted,
             progress,
             &mut each_second,
-        );
-        let report = self.tools.generator.run(jobs, &mut watch);
+        )
+        .measuring(jobs.len());
+        let report = self.tools.generator.run(all, &mut watch);
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
         let (recorder, end) = watch.finish();
         self.spent_ns += progress.most_ns;
         let mut failures = vec![None; jobs.len()];
+        let mut issued_beside: Vec<(&[String], Issued)> = Vec::new();
         let mut measurement = match report {
             Ok(report) => {
                 for (failure, job) in failures.iter_mut().zip(&report.jobs) {
@@ -162,7 +179,14 @@ impl Campaign<'_, '_> {
                     level: self.plan.stop.level,
                     conditions,
                 };
-                taken.measurement()
+                let mut measurement = taken.measurement();
+                let behind = all.iter().zip(&recorder.jobs).zip(&report.jobs).skip(jobs.len());
+                for ((ready, _), ((job, record), report)) in beside.iter().zip(behind) {
+                    let Whole { ios, bytes, .. } = *report.whole.of(job.job.pattern.rw.direction());
+                    issued_beside.push((ready.bottom.as_slice(), Issued { ios, bytes }));
+                    went_on_beside(&mut measurement, job, record, report);
+                }
+                measurement
             }
             Err(error) => {
                 failures.fill(Some(error.to_string()));
@@ -170,7 +194,8 @@ impl Campaign<'_, '_> {
                 not_measured(&step.name, &step.job, self.phase, jobs, started_ns, conditions, why)
             }
         };
-        let other = others(&measurement, &stats_before, &stats_after, seconds, bench);
+        let stats = [&stats_before[..], &stats_after[..]];
+        let other = others(&measurement, stats, seconds, bench, &issued_beside);
         measurement.conditions.other_iops = other.map(|other| other.iops);
         measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
         if let Some(host) = under_load {
@@ -262,13 +287,37 @@ impl Campaign<'_, '_> {
     }
 }
 
+/// Notes what went on beside a measurement, or that it did not.
+fn went_on_beside(
+    measurement: &mut Measurement,
+    job: &ClearedJob<'_>,
+    record: &JobRecord,
+    report: &JobReport,
+) {
+    let target = job.target();
+    let rw = job.job.pattern.rw;
+    let counted = record.directions.of(rw.direction()).counted_from(measurement.warmup_ns);
+    let conditions = &mut measurement.conditions;
+    match &report.failure {
+        Some(why) => {
+            let rw = rw.name();
+            conditions.shortfalls.push(format!("beside it rw={rw} on {target} failed: {why}"));
+        }
+        None => conditions.beside.push(Beside {
+            target,
+            rw: rw.name().into(),
+            bytes_per_s: counted.bytes as f64 * 1e9 / counted.duration_ns.max(1) as f64,
+        }),
+    }
+}
+
 /// The most that any device under the targets did for others.
 fn others(
     measurement: &Measurement,
-    before: &[DiskStats],
-    after: &[DiskStats],
+    [before, after]: [&[DiskStats]; 2],
     seconds: f64,
     bench: &[&mut Ready<'_>],
+    beside: &[(&[String], Issued)],
 ) -> Option<OtherIo> {
     let whole = |n: usize| {
         let results = match measurement.parts.get(n) {
@@ -281,6 +330,7 @@ fn others(
         })
     };
     let targets = bench.iter().enumerate().map(|(n, ready)| (ready.bottom.as_slice(), whole(n)));
+    let targets = targets.chain(beside.iter().copied());
     bench
         .iter()
         // Over several devices it is not known which got how much.

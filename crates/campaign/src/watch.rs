@@ -29,6 +29,15 @@ pub enum Event<'a> {
         /// Time since its start, ns.
         elapsed_ns: u64,
     },
+    /// Drives are left alone so that they cool down.
+    Resting {
+        /// Time since the start, ns.
+        elapsed_ns: u64,
+        /// It ends then at the latest, ns.
+        most_ns: u64,
+        /// Of the hottest drive, °C, where it can be read.
+        temperature_c: Option<f32>,
+    },
     /// Blocks are being sampled.
     Sampling {
         /// Of this target.
@@ -142,6 +151,8 @@ pub(crate) struct PhaseWatch<'a> {
     shown: &'a [ClearedJob<'a>],
     /// What jobs ask to be steady.
     pub(crate) steady: Vec<SteadyWatch>,
+    /// So many of the first jobs are what is measured.
+    measured: usize,
 }
 
 impl<'a> PhaseWatch<'a> {
@@ -164,7 +175,14 @@ impl<'a> PhaseWatch<'a> {
             seconds: 0,
             shown: &[],
             steady: Vec::new(),
+            measured: usize::MAX,
         }
+    }
+
+    /// Rates are those of the first `measured` jobs alone.
+    pub(crate) const fn measuring(mut self, measured: usize) -> Self {
+        self.measured = measured;
+        self
     }
 
     /// What is counted.
@@ -211,8 +229,9 @@ impl Observer for PhaseWatch<'_> {
             self.watcher.event(&Event::Interval { jobs: self.shown, interval });
         }
         let seconds = interval.duration_ns as f64 / 1e9;
-        let ios: u64 = interval.jobs.iter().map(JobInterval::ios).sum();
-        let bytes: u64 = interval.jobs.iter().map(JobInterval::bytes).sum();
+        let measured = || interval.jobs.iter().take(self.measured);
+        let ios: u64 = measured().map(JobInterval::ios).sum();
+        let bytes: u64 = measured().map(JobInterval::bytes).sum();
         if seconds > 0.0 && !interval.draining {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;

@@ -37,12 +37,25 @@ fn investigated(
     budget_ns: u64,
     change: impl FnOnce(&mut SimulatedGenerator),
 ) -> RunRecord {
+    with_neighbour(words, drives, drive, budget_ns, None, change)
+}
+
+/// The same with an equal drive beside them that may be written or not, where there is one.
+fn with_neighbour(
+    words: &str,
+    drives: usize,
+    drive: &SimulatedDrive,
+    budget_ns: u64,
+    may_write: Option<bool>,
+    change: impl FnOnce(&mut SimulatedGenerator),
+) -> RunRecord {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::create_dir(folder.path().join("sys")).unwrap();
     let source = Captured::open(folder.path()).unwrap();
     let host = snapshot(&source, Depth::Full);
     let mut generator = SimulatedGenerator::new(7);
-    let targets: Vec<Target> = (0..drives)
+    let neighbour = usize::from(may_write.is_some());
+    let mut targets: Vec<Target> = (0..drives + neighbour)
         .map(|n| {
             let path = folder.path().canonicalize().unwrap().join(format!("drive{n}"));
             std::fs::File::create(&path).unwrap().set_len(1 << 34).unwrap();
@@ -53,10 +66,14 @@ fn investigated(
         .collect();
     change(&mut generator);
     let mut store = Store::in_memory().unwrap();
+    let neighbours = targets.split_off(drives);
+    let allowed = neighbours.iter().filter(|_| may_write == Some(true));
+    let allow_write = allowed.map(|target| target.name().to_owned()).collect();
     let options = Options {
         budget_ns,
         origin: Origin::Simulated,
-        ..Options::of_jobs("", Permission::default())
+        neighbours,
+        ..Options::of_jobs("", Permission { allow_write, ..Permission::default() })
     };
     let mut tools = Tools {
         source: &source,
@@ -141,6 +158,46 @@ fn what_drives_share_is_found_by_half_of_them() {
     named(&shared, Limiter::Shared);
     let apart = investigated(words, 2, &drive, BUDGET_NS, |_| {});
     named(&apart, Limiter::Drive);
+}
+
+#[test]
+fn a_rest_tells_heat_from_the_drive() {
+    let drive =
+        SimulatedDrive { throttles: Some((3_000_000_000, 0.5)), ..SimulatedDrive::default() };
+    let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
+    let all = names(&record);
+    assert_eq!(&all[all.len() - 2..], ["once-more", "rest"]);
+    let (_, text) = named(&record, Limiter::Heat);
+    assert!(text.contains("after a rest"), "{text}");
+    // The snapshot before it was taken after the rest.
+    let [.., again, rested] = record.measurements.as_slice() else { panic!() };
+    assert!(rested.before > again.after);
+}
+
+#[test]
+fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
+    let drive = SimulatedDrive::default();
+    let words = "rw=read bs=128k iodepth=32";
+    let beside = |may_write: bool, shared: Option<f64>| {
+        with_neighbour(words, 1, &drive, BUDGET_NS, Some(may_write), |generator| {
+            generator.shared_bytes_per_s = shared;
+        })
+    };
+    let shared = beside(true, Some(2e9));
+    let found = shared.measurements.iter().find(|of| of.name == "neighbour-writes").unwrap();
+    // What is beside it is no part of what was measured.
+    assert_eq!(found.targets.len(), 1);
+    assert!((found.total[0].bandwidth.unwrap().value / 1e9 - 1.0).abs() < 0.05);
+    let [loaded] = found.conditions.beside.as_slice() else { panic!("{:?}", found.conditions) };
+    assert!(loaded.rw == "write" && (loaded.bytes_per_s / 1e9 - 1.0).abs() < 0.05, "{loaded:?}");
+    let (_, text) = named(&shared, Limiter::Shared);
+    assert!(text.contains("no more than for one alone"), "{text}");
+    let apart = beside(true, None);
+    assert!(names(&apart).contains(&"neighbour-writes"));
+    named(&apart, Limiter::Drive);
+    let refused = beside(false, Some(2e9));
+    assert!(!names(&refused).contains(&"neighbour-writes"));
+    assert!(refused.measurements.iter().all(|of| of.conditions.beside.is_empty()));
 }
 
 #[test]

@@ -92,6 +92,11 @@ impl Watcher for Display {
                     format_mb_per_s(rate)
                 ));
             }
+            Event::Resting { elapsed_ns, most_ns, temperature_c } => {
+                let now = temperature_c.map_or(String::new(), |c| format!("  {c:.0} °C"));
+                let [elapsed, most] = [*elapsed_ns, *most_ns].map(|ns| ns as f64 / 1e9);
+                self.show(format!("resting{now}  {elapsed:.0} of at most {most:.0} s"));
+            }
             Event::Sampling { target } => {
                 self.show(format!("{target}  sampling which blocks were written"));
             }

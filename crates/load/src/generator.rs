@@ -1,5 +1,7 @@
 //! What a load generator is.
 
+use std::time::Duration;
+
 use iodyno_job::Job;
 use iodyno_model::{Account, CpuUse, Each, SplitLatency};
 use iodyno_target::{Access, ReadClearance};
@@ -53,6 +55,11 @@ pub trait LoadGenerator {
         jobs: &[ClearedJob<'_>],
         observer: &mut dyn Observer,
     ) -> Result<PhaseReport, LoadError>;
+
+    /// Makes no I/O for `ns`, so that drives cool down.
+    fn rest(&mut self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
 
     /// Reads `bytes` at each offset one after the other (depth 1, a single
     /// thread) and says how long each took and what it held.

@@ -69,6 +69,10 @@ pub struct SimulatedDrive {
     pub write_cliff: Option<(u64, f64)>,
     /// The drive vanishes at this time of each phase, ns.
     pub vanishes_at_ns: Option<u64>,
+    /// Having worked for so long without a rest, ns, it throttles to this share of its rate.
+    pub throttles: Option<(u64, f64)>,
+    /// What an I/O takes more, ns, that finds no other one outstanding: the link rested.
+    pub wake_ns: u64,
 }
 
 impl Default for SimulatedDrive {
@@ -84,6 +88,8 @@ impl Default for SimulatedDrive {
             warm_up: None,
             write_cliff: None,
             vanishes_at_ns: None,
+            throttles: None,
+            wake_ns: 0,
         }
     }
 }
@@ -110,6 +116,8 @@ pub struct SimulatedGenerator {
     seed: u64,
     /// Bytes written to each target.
     written: BTreeMap<String, u64>,
+    /// How long each target worked since the last rest, ns.
+    worked_ns: BTreeMap<String, u64>,
 }
 
 impl SimulatedGenerator {
@@ -148,7 +156,13 @@ impl LoadGenerator for SimulatedGenerator {
         let mut streams: Vec<Stream> =
             jobs.iter().map(|job| Stream::new(self.drive(&job.target()), job, &mut rng)).collect();
         for (stream, job) in streams.iter_mut().zip(jobs) {
-            stream.written_bytes = self.written.get(&job.target()).copied().unwrap_or(0);
+            let target = job.target();
+            stream.written_bytes = self.written.get(&target).copied().unwrap_or(0);
+            stream.worked_ns = self.worked_ns.get(&target).copied().unwrap_or(0);
+            let there = jobs.iter().filter(|other| other.target() == target);
+            if there.map(|other| other.job.outstanding()).sum::<u32>() == 1 {
+                stream.rests_between_ios();
+            }
         }
         // A shared link divides what all would move.
         let wanted: f64 = streams.iter().map(|s| s.mean_iops * s.bs as f64).sum();
@@ -182,9 +196,14 @@ impl LoadGenerator for SimulatedGenerator {
         }
         for (stream, job) in streams.iter().zip(jobs) {
             self.written.insert(job.target(), stream.written_bytes);
+            self.worked_ns.insert(job.target(), stream.worked_ns);
         }
         let reports = streams.into_iter().map(|stream| stream.report).collect();
         Ok(PhaseReport { jobs: reports, cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread } })
+    }
+
+    fn rest(&mut self, _ns: u64) {
+        self.worked_ns.clear();
     }
 
     fn probe(
@@ -229,6 +248,8 @@ struct Stream {
     bad_share: f64,
     /// Of its drive, all phases before included.
     written_bytes: u64,
+    /// The same since its last rest, ns.
+    worked_ns: u64,
     noise: NoiseState,
     report: JobReport,
     /// The observer ended it.
@@ -261,11 +282,18 @@ impl Stream {
             mean_iops,
             bad_share,
             written_bytes: 0,
+            worked_ns: 0,
             ended: false,
             noise,
             report,
             drive,
         }
+    }
+
+    /// Each I/O has to wake the link first.
+    fn rests_between_ios(&mut self) {
+        let latency_ns = 1e9 / self.mean_iops;
+        self.mean_iops = 1e9 / (latency_ns + self.drive.wake_ns as f64);
     }
 
     /// Submits no more than its threads have time for; the share of a CPU that
@@ -286,6 +314,12 @@ impl Stream {
         if let Some((gap, constant_ns)) = self.drive.warm_up {
             factor *= 1.0 - gap * (-(now_ns as f64) / constant_ns).exp();
         }
+        if let Some((after_ns, share)) = self.drive.throttles
+            && self.worked_ns >= after_ns
+        {
+            factor *= share;
+        }
+        self.worked_ns += INTERVAL_NS;
         let is_beyond = |(bytes, _): &(u64, f64)| self.written_bytes >= *bytes;
         if let Some((_, share)) = self.drive.write_cliff.filter(is_beyond)
             && self.direction == Direction::Write

@@ -50,6 +50,20 @@ pub struct Conditions {
     /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
     #[serde(default)]
     pub p99_precision_asked: Option<f64>,
+    /// Our own I/O beside what was measured, where that was the experiment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
+}
+
+/// Our own I/O that went on beside what was measured, and is not part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Its target.
+    pub target: String,
+    /// What it did, as fio's `rw`.
+    pub rw: String,
+    /// Bytes per second that it moved while the measurement counted.
+    pub bytes_per_s: f64,
 }
 
 /// A setting of the machine while it was measured.

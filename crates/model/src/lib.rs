@@ -26,6 +26,7 @@ mod layer;
 mod link;
 mod md;
 mod measurement;
+mod neighbour;
 mod ocp;
 mod outlook;
 mod rounds;
@@ -41,7 +42,7 @@ mod workload;
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
 pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
-pub use conditions::{Conditions, FillOrder, Setting, WrittenShare, WrittenState};
+pub use conditions::{Beside, Conditions, FillOrder, Setting, WrittenShare, WrittenState};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,
@@ -66,6 +67,7 @@ pub use md::{MdArray, MdMember};
 pub use measurement::{
     Account, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part, SplitLatency,
 };
+pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{Rounds, Scaling, Tracked};

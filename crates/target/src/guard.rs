@@ -68,6 +68,19 @@ impl Target {
         Identity::of(&source, host, host.block(&block.name)?).best().map(str::to_owned)
     }
 
+    /// Whether `permission` names it for writing.
+    pub fn is_named_in(&self, host: &Host, permission: &Permission) -> bool {
+        let source = Live::new();
+        let names = |word: &String| match self {
+            Self::Block(block) => host.block(&block.name).is_some_and(|device| {
+                Identity::of(&source, host, device).is_named_by(&source, word)
+            }),
+            Self::File(file) => names_file(file, word),
+            Self::Directory(_) => false,
+        };
+        permission.allow_write.iter().any(names)
+    }
+
     /// What writing it would destroy that nobody uses, a line each:
     /// signatures of partition tables, file systems, arrays and volumes, of a
     /// device and its partitions; a file that iodyno did not make. What cannot

@@ -16,7 +16,8 @@ Examples:
   iodyno explain study.toml
 
 A target is measured, with one thing changed at a time; it is only read unless rw= says otherwise
-and --allow-write names it. A run, file or folder of results is explained from what was measured.
+and --allow-write names it. A device that shares a link, a card or a controller with the target is
+written for one of the experiments where --allow-write names that. A run, file or folder of results is explained from what was measured.
 
 Exit status: 0 the limiter is named, 2 bad usage, 3 interrupted or a measurement failed, 4 the
 evidence does not decide, or the measurement is invalid.")]

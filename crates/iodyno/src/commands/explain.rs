@@ -9,10 +9,11 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Evidence, Explanation, explain, subjects};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Origin, RunRecord, RunState, Validity};
+use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
 use iodyno_native::NativeGenerator;
 use iodyno_report::document::explain_document;
 use iodyno_report::text::explain_text;
+use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
 use crate::commands::judged_anew;
@@ -97,6 +98,7 @@ fn measure(
     let plan = Plan::of_question(job, words.join(" "), arguments.time);
     let options = Options {
         budget_ns: arguments.time,
+        neighbours: neighbours(&setup.host, &targets),
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
@@ -119,6 +121,15 @@ fn measure(
         }
     }
     Ok(status)
+}
+
+/// Devices that share something with the targets.
+fn neighbours(host: &Host, targets: &[Target]) -> Vec<Target> {
+    let devices = targets.iter().filter_map(|target| target.device());
+    let bottoms = devices.flat_map(|device| host.bottom_of(device));
+    let names: Vec<&str> = bottoms.map(|block| block.name.as_str()).collect();
+    let found = host.neighbours(&names).into_iter();
+    found.filter_map(|one| iodyno_target::resolve(host, &one.name).ok()).flatten().collect()
 }
 
 /// The job that the words describe, as we measure: past the page cache, by the

@@ -4,7 +4,9 @@ use iodyno_model::{RunRecord, Validity, WrittenState};
 
 use super::case::Case;
 use super::contrast::{Change, Contrast};
+use super::cpu::is_passthrough;
 use super::experiment::Experiment;
+use super::notes;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use super::words;
@@ -14,7 +16,7 @@ use crate::claims::ClaimBook;
 use crate::facts::Question;
 
 /// So few I/Os outstanding are waited for one by one.
-const FEW: u32 = 4;
+pub(super) const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
 const NO_GAIN: f64 = 1.01;
 /// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
@@ -163,7 +165,8 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let answer = decide(&scene, &suspects, evidence.possible);
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
-    let notes = words::notes(&scene, &judged);
+    let mut notes = notes::notes(&scene, &judged);
+    notes.extend(scene.untested_neighbours(&answer, &suspects));
     let sentence = words::sentence(&scene, &answer, &suspects, &judged);
     let advice = words::advice(&scene, &answer);
     Some(Explanation {
@@ -191,12 +194,11 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
     if let Some(suspect) = confirmed {
-        // One by one, I/Os also wait for the interrupt that ends them.
-        let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
-        if suspect.limiter == Limiter::Depth && few && is_possible(Experiment::Polling) {
-            return Answer::Experiment(Experiment::Polling);
-        }
-        return named(scene, suspect.limiter);
+        let more = telling_more(scene, suspect.limiter, suspects).iter();
+        return match more.copied().find(|experiment| is_possible(*experiment)) {
+            Some(experiment) => Answer::Experiment(experiment),
+            None => named(scene, suspect.limiter),
+        };
     }
     let open: Vec<(Limiter, Experiment)> = suspects
         .iter()
@@ -211,19 +213,47 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
         return Answer::Experiment(*experiment);
     }
     match open.as_slice() {
-        [(limiter, _)] => {
-            // What kind of limit of the drive's it is.
-            let kinds =
-                [Experiment::LargerBlocks, Experiment::UnwrittenBlocks, Experiment::OnceMore];
-            match kinds.into_iter().find(|kind| is_possible(*kind)) {
-                Some(kind) if *limiter == Limiter::Drive => Answer::Experiment(kind),
-                _ => named(scene, *limiter),
+        [(limiter, experiment)] => {
+            // What kind of limit of the drive's it is, and whether it is the drive's own.
+            let kinds: &[Experiment] = match limiter {
+                Limiter::Drive => &[
+                    Experiment::LargerBlocks,
+                    Experiment::UnwrittenBlocks,
+                    Experiment::NeighbourWrites,
+                    Experiment::OnceMore,
+                ],
+                _ => std::slice::from_ref(experiment),
+            };
+            match kinds.iter().find(|kind| is_possible(**kind)) {
+                Some(kind) => Answer::Experiment(*kind),
+                None => named(scene, *limiter),
             }
         }
         several => Answer::Undecided {
             between: several.iter().map(|(limiter, _)| *limiter).collect(),
             experiments: several.iter().map(|(_, experiment)| *experiment).collect(),
         },
+    }
+}
+
+/// What says more of a limiter than that it limits: how much of it lies where.
+fn telling_more(
+    scene: &Scene<'_, '_>,
+    limiter: Limiter,
+    suspects: &[Suspect],
+) -> &'static [Experiment] {
+    let awake = Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake);
+    let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
+    match limiter {
+        // One by one, I/Os also wait for what wakes up, for the interrupt that ends
+        // them, and for the kernel.
+        Limiter::Depth if few && suspects.contains(&awake) => {
+            &[Experiment::KeptAwake, Experiment::Polling, Experiment::Passthrough]
+        }
+        Limiter::Depth if few => &[Experiment::Polling, Experiment::Passthrough],
+        Limiter::Cpu => &[Experiment::Passthrough],
+        Limiter::Heat => &[Experiment::Rest],
+        _ => &[],
     }
 }
 
@@ -238,9 +268,13 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
     let relieves = |change: &Change| match (limiter, change) {
         (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
         | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
-        (Limiter::Placement, Change::Cpus) => true,
-        (Limiter::Link, Change::Link(..)) => true,
-        (Limiter::Drive, Change::Fill(..)) => true,
+        (Limiter::Placement, Change::Cpus)
+        | (Limiter::Interrupts, Change::OffInterrupts(_))
+        | (Limiter::PowerSaving, Change::KeptAwake)
+        | (Limiter::Heat, Change::Rested { .. })
+        | (Limiter::Link, Change::Link(..))
+        | (Limiter::Drive, Change::Fill(..)) => true,
+        (Limiter::Cpu, change) if is_passthrough(change) => true,
         _ => false,
     };
     let relieved = scene.contrasts.iter().filter(|contrast| relieves(&contrast.change));

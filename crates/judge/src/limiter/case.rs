@@ -193,15 +193,8 @@ impl<'a> Case<'a> {
     /// The links from the root port down to each device under its targets.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
-        let links = |block: &str| {
-            let drive = host.namespace(block).map(|(drive, _)| drive.links.as_slice());
-            drive.or_else(|| {
-                let card =
-                    host.cards.iter().find(|card| card.blocks.iter().any(|one| one == block))?;
-                Some(card.links.as_slice())
-            })
-        };
-        devices(Some(host), self.of_run()).into_iter().filter_map(links).collect()
+        let all = devices(Some(host), self.of_run()).into_iter();
+        all.filter_map(|block| host.way_to(block)).collect()
     }
 
     pub(crate) fn is_of_card(&self, link: &str) -> bool {

@@ -1,9 +1,12 @@
 //! Two measurements that differ in a single respect: an experiment, whoever made it.
 
-use iodyno_model::{Bytes, Estimate, FillOrder, LinkState, Metric, Spread, WrittenState};
+use iodyno_model::{
+    Beside, Bytes, Estimate, FillOrder, LinkState, Metric, Spread, WrittenState, format_mb_per_s,
+};
 
 use super::case::Case;
 use super::experiment::Experiment;
+use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 
 /// A rate that moves by less than this is the same: twice the precision that
 /// is asked for, and what runs differ by from one day to the next.
@@ -12,6 +15,8 @@ const SAME: f64 = 0.05;
 const LEFT_OPEN: f64 = 0.15;
 /// What a figure of unknown spread may be off by.
 const UNKNOWN_SPREAD: f64 = 0.02;
+/// The engine that passes NVMe commands.
+pub(crate) const PASSTHROUGH: &str = "io_uring_cmd";
 
 /// The respect in which two measurements differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +43,21 @@ pub enum Change {
     Cpus,
     /// Completions polled for.
     Polling,
+    /// I/O engines.
+    Engine(String, String),
+    /// Threads that leave this CPU to the interrupts that it takes.
+    OffInterrupts(u32),
+    /// Other reads that let nothing rest.
+    KeptAwake,
+    /// What a neighbour is written meanwhile, bytes per second over all of them.
+    NeighbourWrites(String, f64),
+    /// A rest before it, with the hottest drive's temperature before and after that.
+    Rested {
+        /// °C
+        from_c: Option<f64>,
+        /// °C
+        to_c: Option<f64>,
+    },
     /// Nothing: the same at a later time.
     Again,
 }
@@ -112,6 +132,19 @@ impl<'a> Contrast<'a> {
             Change::Layer(..) => "one drive alone".into(),
             Change::Cpus => "other CPUs".into(),
             Change::Polling => "completions polled for".into(),
+            Change::Engine(_, to) if to == PASSTHROUGH => {
+                "past the block layer (io_uring_cmd)".into()
+            }
+            Change::Engine(from, to) => format!("{from} to {to}"),
+            Change::OffInterrupts(cpu) => format!("threads off CPU {cpu}"),
+            Change::KeptAwake => "kept awake by other reads".into(),
+            Change::NeighbourWrites(name, bytes_per_s) => {
+                format!("while {name} is written at {}", format_mb_per_s(*bytes_per_s))
+            }
+            Change::Rested { from_c: Some(from), to_c: Some(to) } => {
+                format!("after a rest, {from:.0} to {to:.0} °C")
+            }
+            Change::Rested { .. } => "after a rest".into(),
             Change::Again => "once more at the end".into(),
         }
     }
@@ -196,19 +229,67 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
     if a.own_link() != b.own_link() {
         changes.push(Change::Link(a.own_link()?, b.own_link()?));
     }
-    let (ours, theirs) = (&ours.conditions.cpus, &theirs.conditions.cpus);
-    let apart = !ours.is_empty() && !theirs.is_empty() && ours.iter().all(|c| !theirs.contains(c));
-    if apart && a.jobs == b.jobs {
-        changes.push(Change::Cpus);
+    if let (Some(ours), Some(theirs)) = (&ours.workload.ioengine, &theirs.workload.ioengine)
+        && ours != theirs
+    {
+        changes.push(Change::Engine(ours.clone(), theirs.clone()));
+    }
+    if a.jobs == b.jobs {
+        changes.extend(cpus(a, b));
+    }
+    match (ours.conditions.beside.as_slice(), theirs.conditions.beside.as_slice()) {
+        (ours, theirs) if ours == theirs => {}
+        ([], beside) => changes.push(loaded_beside(b, beside)),
+        _ => return None,
     }
     // What no workload tells the name of the experiment does.
     let named = |experiment: Experiment| b.of_run().name == experiment.name();
     if changes.is_empty() && named(Experiment::OnceMore) {
         changes.push(Change::Again);
+    } else if changes.is_empty() && named(Experiment::Rest) {
+        changes.push(rested(b));
     } else if named(Experiment::Polling) {
         changes.push(Change::Polling);
     }
     Some(changes)
+}
+
+/// The threads of `b` run on other CPUs, or leave one to its interrupts.
+fn cpus(a: &Case<'_>, b: &Case<'_>) -> Option<Change> {
+    let (ours, theirs) = (&a.of_run().conditions.cpus, &b.of_run().conditions.cpus);
+    if theirs.is_empty() {
+        return None;
+    }
+    let one = interrupts_on_one_cpu(a.record, a.of_run()).ok().flatten();
+    if let Some(OneCpu { cpu, .. }) = one
+        && (ours.is_empty() || ours.contains(&cpu))
+        && !theirs.contains(&cpu)
+    {
+        return Some(Change::OffInterrupts(cpu));
+    }
+    let apart = !ours.is_empty() && ours.iter().all(|cpu| !theirs.contains(cpu));
+    apart.then_some(Change::Cpus)
+}
+
+/// What went on beside `case`: on its own target, or on another.
+fn loaded_beside(case: &Case<'_>, beside: &[Beside]) -> Change {
+    let own = &case.of_run().targets;
+    if beside.iter().all(|one| own.contains(&one.target)) {
+        return Change::KeptAwake;
+    }
+    let names: Vec<&str> = beside.iter().map(|one| one.target.as_str()).collect();
+    let bytes_per_s = beside.iter().map(|one| one.bytes_per_s).sum();
+    Change::NeighbourWrites(names.join(" and "), bytes_per_s)
+}
+
+/// The rest before `case`: the snapshot before it was taken after the rest, and
+/// the one before that ahead of it.
+fn rested(case: &Case<'_>) -> Change {
+    let snapshot = |index: Option<usize>| case.record.snapshots.get(index?);
+    let after = case.of_run().before;
+    let before = after.and_then(|after| after.checked_sub(1));
+    let hottest_c = |index| snapshot(index).and_then(|host| case.hottest_c(host));
+    Change::Rested { from_c: hottest_c(before), to_c: hottest_c(after) }
 }
 
 /// One rate over the other, with the widest bounds that their own leave.

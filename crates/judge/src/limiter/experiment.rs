@@ -21,8 +21,20 @@ pub enum Experiment {
     SequentialFill,
     /// Completions polled for, instead of awaited as interrupts.
     Polling,
+    /// NVMe commands through io_uring, past the kernel's block layer.
+    Passthrough,
+    /// The submitting threads off the one CPU that takes the interrupts.
+    OffInterrupts,
+    /// While other reads let neither link nor drive rest.
+    KeptAwake,
+    /// In the drive's first power state.
+    FullPower,
     /// The same at the end once more: warm against cool.
     OnceMore,
+    /// The same once more after a rest: cool against warm.
+    Rest,
+    /// While a drive beside it is written.
+    NeighbourWrites,
     /// The device alone, without what lies above it.
     OneDriveAlone,
     /// All devices under the layer at once, without it.
@@ -35,7 +47,7 @@ pub enum Experiment {
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 20] = [
         Self::TwiceTheDepth,
         Self::TwiceTheJobs,
         Self::HalfTheDrives,
@@ -45,7 +57,13 @@ impl Experiment {
         Self::WrittenBlocks,
         Self::SequentialFill,
         Self::Polling,
+        Self::Passthrough,
+        Self::OffInterrupts,
+        Self::KeptAwake,
+        Self::FullPower,
         Self::OnceMore,
+        Self::Rest,
+        Self::NeighbourWrites,
         Self::OneDriveAlone,
         Self::MembersAtOnce,
         Self::FasterLink,
@@ -64,7 +82,13 @@ impl Experiment {
             Self::WrittenBlocks => "written-blocks",
             Self::SequentialFill => "sequential-fill",
             Self::Polling => "polling",
+            Self::Passthrough => "passthrough",
+            Self::OffInterrupts => "off-interrupts",
+            Self::KeptAwake => "kept-awake",
+            Self::FullPower => "full-power",
             Self::OnceMore => "once-more",
+            Self::Rest => "rest",
+            Self::NeighbourWrites => "neighbour-writes",
             Self::OneDriveAlone => "one-drive-alone",
             Self::MembersAtOnce => "members-at-once",
             Self::FasterLink => "faster-link",
@@ -84,7 +108,19 @@ impl Experiment {
             Self::WrittenBlocks => "write all blocks, then read them",
             Self::SequentialFill => "fill the drive in sequence, then measure again",
             Self::Polling => "poll for completions instead of waiting for interrupts (hipri)",
+            Self::Passthrough => "pass NVMe commands by the block layer (io_uring_cmd)",
+            Self::OffInterrupts => {
+                "submit from CPUs that take none of its interrupts (cpus_allowed)"
+            }
+            Self::KeptAwake => "measure while other reads let neither link nor drive rest",
+            Self::FullPower => {
+                "set the drive to power state 0 (nvme set-feature --feature-id=2 --value=0), then measure again"
+            }
             Self::OnceMore => "measure the same once more, now that it is warm",
+            Self::Rest => "let it rest and cool down, then measure the same once more",
+            Self::NeighbourWrites => {
+                "measure while a drive beside it is written (--allow-write names that)"
+            }
             Self::OneDriveAlone => "measure one drive alone",
             Self::MembersAtOnce => "measure all drives at once without the layer",
             Self::FasterLink => "put the same drive on a faster link",

@@ -12,13 +12,21 @@
 mod answer;
 mod case;
 mod contrast;
+mod cpu;
 mod drive;
 mod experiment;
+mod heat;
 mod held_back;
+mod interrupts;
+mod neighbour;
+mod notes;
+mod power;
 mod suspect;
 mod weigh;
 mod words;
 
+#[cfg(test)]
+mod experiment_tests;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +34,11 @@ pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;
+pub use interrupts::{OneCpu, interrupts_on_one_cpu};
 pub use suspect::{Limiter, Standing, Suspect};
 
+pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use held_back::{
     busiest_share, depth_short, ocp_grown, other_io, saturated, throttled, throttled_between,
 };
+pub(crate) use power::{PowerSaving, power_saving};

@@ -20,6 +20,10 @@ pub enum Limiter {
     Card,
     /// What makes one target of several drives.
     Layer,
+    /// What link or drive do to save power.
+    PowerSaving,
+    /// The one CPU that takes the interrupts of all queues.
+    Interrupts,
     /// CPU time of the submitting threads.
     Cpu,
     /// Where the submitting threads run.
@@ -74,6 +78,8 @@ impl Limiter {
             Self::Shared => "shared",
             Self::Card => "card",
             Self::Layer => "layer",
+            Self::PowerSaving => "power-saving",
+            Self::Interrupts => "interrupts",
             Self::Cpu => "cpu",
             Self::Placement => "placement",
             Self::Depth => "depth",
@@ -88,21 +94,30 @@ impl Limiter {
             let name = cards.first().and_then(|card| card.name.value());
             match (name, cards.len()) {
                 (Some(name), 1) => Some(format!("the card ({name})")),
-                (Some(name), count) => Some(format!("the {count} cards ({name})")),
+                (Some(name), count) => Some(format!("the cards ({count} x {name})")),
                 (None, _) => None,
             }
         };
         match self {
+            // What a provider gives for a while only.
+            Self::Heat if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Heat => "heat".into(),
             Self::OtherUsers => "somebody else's I/O".into(),
+            Self::PowerSaving => "what is done to save power".into(),
+            Self::Interrupts => "the one CPU that takes all interrupts".into(),
             Self::Link => match case.own_link() {
                 Some(link) => format!("the link (PCIe {})", link.label()),
                 None => "the link".into(),
             },
-            Self::Shared => match case.cards().first().and_then(|card| card.name.value()) {
-                Some(name) => format!("a limit that the drives behind {name} share"),
-                None => "a limit that the drives share".into(),
-            },
+            Self::Shared => {
+                let card = case.cards().first().and_then(|card| card.name.value());
+                let whose = match (card, case.drive_count) {
+                    (Some(name), _) => format!("of the drives behind {name}"),
+                    (None, 1) => "of the drive and its neighbours".into(),
+                    (None, _) => "of the drives".into(),
+                };
+                format!("a shared limit of {} {whose}", case.figure())
+            }
             Self::Card => card().unwrap_or_else(|| "the card".into()),
             Self::Layer => match &case.layer {
                 Some(layer) => format!("the layer ({layer})"),
@@ -132,10 +147,25 @@ impl Limiter {
         }
     }
 
+    /// Its title with the verb before it: `is the drive itself`, `are the cards`.
+    pub(crate) fn is_title(self, case: &Case<'_>) -> String {
+        let several = match self {
+            Self::Card => case.cards().len() > 1,
+            Self::Drive => case.drive_count > 1,
+            _ => false,
+        };
+        format!("{} {}", if several { "are" } else { "is" }, self.title(case))
+    }
+
     /// In a word, where its title stands elsewhere: `the depth`.
-    pub const fn short(self) -> &'static str {
+    pub fn short(self, case: &Case<'_>) -> &'static str {
         match self {
+            Self::Heat if case.virtual_disk.is_some() => "a burst",
+            Self::Drive if case.virtual_disk.is_some() => "the disk",
+            Self::Drive if case.drives.is_empty() => "the device",
             Self::Heat => "heat",
+            Self::PowerSaving => "saving power",
+            Self::Interrupts => "interrupts",
             Self::OtherUsers => "somebody else's I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
@@ -151,6 +181,9 @@ impl Limiter {
     /// What to do about it.
     pub(crate) fn advice(self, case: &Case<'_>) -> &'static str {
         match self {
+            Self::Heat if case.virtual_disk.is_some() => {
+                "Nothing in this machine: whoever provides it says for how long it is fast."
+            }
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
             Self::OtherUsers => "Stop what else uses the devices, then measure again.",
             Self::Link => {
@@ -166,6 +199,14 @@ impl Limiter {
             }
             Self::Layer => {
                 "Measure the members at once without the layer; then its chunk and threads."
+            }
+            Self::PowerSaving => {
+                "Where latency counts, let neither rest: pcie_aspm.policy=performance, \
+                 nvme_core.default_ps_max_latency_us=0; both cost power."
+            }
+            Self::Interrupts => {
+                "Spread the interrupts (iodyno rules interrupts-on-one-cpu says how), or keep the \
+                 threads off the CPU that takes them."
             }
             Self::Cpu => {
                 "Use more jobs, larger blocks or an engine that costs less (io_uring); one job is \

@@ -5,11 +5,10 @@ use iodyno_model::{Metric, WrittenState, format_duration_ns};
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
-use super::held_back::{other_io, saturated, throttled};
-use super::suspect::{Limiter, Suspect};
+use super::held_back::other_io;
+use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
-use crate::compare::percent;
 use crate::facts::claim_of;
 
 /// A ceiling is reached from this share of its least value on: the formula of
@@ -21,14 +20,6 @@ const CLAIM_REACHED: f64 = 0.95;
 const CLAIM_EXCEEDED: f64 = 1.10;
 /// A layer that gives this share of its members' sum does what it should.
 const LAYER_FINE: f64 = 0.90;
-/// A submitting thread below this share of a CPU waits for the device, not for the CPU.
-const BUSY: f64 = 0.80;
-/// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
-const IDLE_CPU_IOPS: f64 = 40_000.0;
-/// Another case on the same CPUs that was so much faster shows that they had time.
-const MUCH_FASTER: f64 = 1.4;
-/// The same of I/Os in another direction, which cost about as much.
-const FAR_FASTER: f64 = 3.0;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
 
@@ -48,6 +39,8 @@ impl<'a> Scene<'a, '_> {
         let weighed = [
             self.heat(),
             self.other_users(),
+            self.power_saving(),
+            self.interrupts(),
             self.cpu(),
             self.depth(),
             self.placement(),
@@ -79,11 +72,11 @@ impl<'a> Scene<'a, '_> {
         found
     }
 
-    fn deeper(&self) -> Option<(Effect, &Contrast<'a>)> {
+    pub(super) fn deeper(&self) -> Option<(Effect, &Contrast<'a>)> {
         self.effect(|change| matches!(change, Change::Depth(from, to) if to > from))
     }
 
-    fn more_jobs(&self) -> Option<(Effect, &Contrast<'a>)> {
+    pub(super) fn more_jobs(&self) -> Option<(Effect, &Contrast<'a>)> {
         self.effect(|change| matches!(change, Change::Jobs(from, to) if to > from))
     }
 
@@ -121,30 +114,6 @@ impl<'a> Scene<'a, '_> {
             (low, _) => range(metric, low, ceiling.value),
         };
         format!("{} of {range} ({})", self.case.figure(), ceiling.what)
-    }
-
-    fn heat(&self) -> Option<Suspect> {
-        let case = self.case;
-        let throttles: Vec<Option<bool>> = case
-            .drives
-            .iter()
-            .map(|drive| throttled(case.record, case.of_run(), &drive.name))
-            .collect();
-        if throttles.contains(&Some(true)) {
-            let why = "its thermal counters rose during the measurement";
-            return Some(Suspect::confirmed(Limiter::Heat, why));
-        }
-        if !throttles.is_empty() && throttles.iter().all(|one| *one == Some(false)) {
-            let why = "its thermal counters did not move";
-            return Some(Suspect::cleared(Limiter::Heat, why));
-        }
-        // Where nothing tells, only a rate that falls is suspicious.
-        let (effect, again) = self.effect(|change| *change == Change::Again)?;
-        let why = format!("{}: {}", again.title(), again.outcome());
-        Some(match effect {
-            Effect::Fell => Suspect::open(Limiter::Heat, Experiment::OnceMore),
-            _ => Suspect::cleared(Limiter::Heat, why),
-        })
     }
 
     fn other_users(&self) -> Option<Suspect> {
@@ -206,8 +175,13 @@ impl<'a> Scene<'a, '_> {
         {
             return Some(Suspect::confirmed(Limiter::Shared, self.against(ceiling)));
         }
-        if self.case.drive_count < 2 || self.case.layer.is_some() {
-            return None;
+        let neighbour = self.neighbour();
+        let is_confirmed = |one: &Suspect| matches!(one.standing, Standing::Confirmed(_));
+        if self.case.drive_count < 2
+            || self.case.layer.is_some()
+            || neighbour.as_ref().is_some_and(is_confirmed)
+        {
+            return neighbour.filter(|_| self.case.layer.is_none());
         }
         let mut scales: Option<Suspect> = None;
         let mut loses = false;
@@ -256,82 +230,6 @@ impl<'a> Scene<'a, '_> {
         })
     }
 
-    fn cpu(&self) -> Option<Suspect> {
-        let case = self.case;
-        let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
-        let (deeper, jobs) = (self.deeper(), self.more_jobs());
-        let busiest = case.of_run().cpu.map(|cpu| cpu.busiest_thread);
-        let share = busiest.map(|share| format!("the busiest thread used {}", percent(share)));
-        if let (Some(share), Some(false)) = (&share, busiest.map(|share| share >= BUSY)) {
-            return cleared(format!("{share} of a CPU"));
-        }
-        if let Some((Effect::Grew, contrast)) = jobs {
-            // As many I/Os outstanding in fewer threads did not do it.
-            let threads = deeper.is_some_and(|(effect, deeper)| {
-                effect != Effect::Grew || deeper.ratio.value * 1.05 < contrast.ratio.value
-            });
-            if saturated(case.of_run()) == Some(true) || (threads && case.depth != Some(1)) {
-                let share = share.map(|share| format!("; {share} of a CPU")).unwrap_or_default();
-                let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
-                return Some(Suspect::confirmed(Limiter::Cpu, why));
-            }
-        }
-        if let Some((Effect::Same | Effect::Fell, contrast)) = jobs {
-            if self.all_cpus_busy() {
-                let why = "every CPU of the machine was busy with submitting";
-                return Some(Suspect::confirmed(Limiter::Cpu, why));
-            }
-            return cleared(format!("{}: {}", contrast.title(), contrast.outcome()));
-        }
-        if case.iops.is_some_and(|iops| iops < IDLE_CPU_IOPS) {
-            let iops = figure(Metric::Iops, case.iops.unwrap_or_default());
-            return cleared(format!("{iops} are no work for a CPU"));
-        }
-        if let Some(faster) = self.faster_with_no_more() {
-            return cleared(format!("the same jobs gave {}", faster.figure()));
-        }
-        Some(Suspect::open(Limiter::Cpu, Experiment::TwiceTheJobs))
-    }
-
-    fn all_cpus_busy(&self) -> bool {
-        let used = self.case.of_run().cpu.map(|cpu| cpu.user + cpu.system);
-        let online = self.case.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
-        used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
-    }
-
-    /// Another case with the same jobs and blocks that was much faster.
-    fn faster_with_no_more(&self) -> Option<&Case<'a>> {
-        let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
-        self.others.iter().find(|other| {
-            other.of_run().workload.bs == Some(bs)
-                && other.metric == ours.metric
-                && other.depth <= ours.depth
-                && other.jobs <= ours.jobs
-                && other.rate.value
-                    >= ours.rate.value
-                        * match other.of_run().workload.rw == ours.of_run().workload.rw {
-                            true => MUCH_FASTER,
-                            false => FAR_FASTER,
-                        }
-        })
-    }
-
-    fn placement(&self) -> Option<Suspect> {
-        match self.effect(|change| *change == Change::Cpus) {
-            Some((Effect::Grew, contrast)) => {
-                Some(Suspect::confirmed(Limiter::Placement, contrast.outcome()))
-            }
-            Some((Effect::Same | Effect::Fell, contrast)) => Some(Suspect::cleared(
-                Limiter::Placement,
-                format!("{}: {}", contrast.title(), contrast.outcome()),
-            )),
-            _ => {
-                let nodes = self.case.host().map_or(0, |host| host.cpus.nodes.len());
-                (nodes > 1).then_some(Suspect::open(Limiter::Placement, Experiment::OtherCpus))
-            }
-        }
-    }
-
     fn depth(&self) -> Option<Suspect> {
         let case = self.case;
         for (effect, contrast) in [self.deeper(), self.more_jobs()].into_iter().flatten() {
@@ -339,12 +237,7 @@ impl<'a> Scene<'a, '_> {
             match effect {
                 Effect::Grew => return Some(Suspect::confirmed(Limiter::Depth, outcome)),
                 Effect::Same | Effect::Fell => {
-                    let waits = case.latency_ns.zip(contrast.other.latency_ns);
-                    let waits = waits.map(|(a, b)| {
-                        let (a, b) = (format_duration_ns(a), format_duration_ns(b));
-                        format!(", and only the latency went from {a} to {b}")
-                    });
-                    let why = format!("{outcome}{}", waits.unwrap_or_default());
+                    let why = format!("{outcome}{}", only_latency(case, contrast));
                     return Some(Suspect::cleared(Limiter::Depth, why));
                 }
                 Effect::Unclear => {}
@@ -359,4 +252,21 @@ impl<'a> Scene<'a, '_> {
         }
         Some(Suspect::open(Limiter::Depth, Experiment::TwiceTheDepth))
     }
+}
+
+/// That more I/Os only take longer: `; beyond 64 jobs only the latency grows, …`.
+fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
+    let beyond = match contrast.change {
+        Change::Depth(from, _) => format!("iodepth {from}"),
+        Change::Jobs(1, _) => "one job".into(),
+        Change::Jobs(from, _) => format!("{from} jobs"),
+        _ => return String::new(),
+    };
+    let Some((ours, theirs)) =
+        case.latency_ns.zip(contrast.other.latency_ns).filter(|(ours, theirs)| theirs > ours)
+    else {
+        return String::new();
+    };
+    let (ours, theirs) = (format_duration_ns(ours), format_duration_ns(theirs));
+    format!("; beyond {beyond} only the latency grows, from {ours} to {theirs}")
 }

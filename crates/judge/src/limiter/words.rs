@@ -2,7 +2,8 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, FillOrder, JudgedMeasurement, LinkState, Validity, WrittenState, format_mb_per_s,
+    Direction, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
+    format_mb_per_s,
 };
 
 use super::answer::{Answer, Next};
@@ -10,12 +11,8 @@ use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
-use crate::ceiling::Bound;
+use crate::ceiling::{Bound, Ceiling};
 use crate::compare::percent;
-use crate::facts::claim_of;
-
-/// A link whose payload is this close to what each drive gives is consistent with it.
-const CONSISTENT: f64 = 0.03;
 
 /// What limits, why, and what comes next.
 pub(super) fn sentence(
@@ -35,7 +32,7 @@ pub(super) fn sentence(
             if let Some(also) = unchanged(scene) {
                 what.push_str(&format!(", and {also}"));
             }
-            parts.push(format!("{what}: what limits is {}.", limiter.title(case)));
+            parts.push(format!("{what}: what limits {}.", limiter.is_title(case)));
             parts.extend(next.as_ref().map(behind));
             if matches!(limiter, Limiter::Link) && next.as_ref().is_some_and(|next| next.measured) {
                 return parts.join(" ");
@@ -110,15 +107,8 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
     let done = done(case);
     match (limiter, confirmed) {
         (Limiter::Link, _) if case.drive_count == 1 => {
-            let carries = scene.ceiling(Bound::Link).zip(case.own_link());
-            let carries = carries.and_then(|(ceiling, link)| {
-                let raw = format_mb_per_s(link.raw_bytes_per_s()?);
-                let data = match ceiling.low < ceiling.value {
-                    true => range(case.metric, ceiling.low, ceiling.value),
-                    false => figure(case.metric, ceiling.value),
-                };
-                Some(format!("PCIe {} carries {raw} raw and about {data} of data", link.label()))
-            });
+            let full = scene.ceiling(Bound::Link).zip(case.own_link());
+            let carries = full.and_then(|(ceiling, link)| carries(case, link, ceiling));
             format!("{}; {} were {done}", carries.unwrap_or_default(), case.figure())
         }
         (Limiter::Drive, Some(why)) => {
@@ -131,13 +121,16 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
             };
             format!("{} were {done} ({why}){state}", case.figure())
         }
-        (_, Some(why)) => format!("{} were {done}; {why}{}", case.figure(), not_the_slot(scene)),
+        (_, Some(why)) => {
+            let slot = spare_slot(scene).map(|slot| format!("; that is below {slot}"));
+            format!("{} were {done}; {why}{}", case.figure(), slot.unwrap_or_default())
+        }
         (_, None) => {
             let cleared: Vec<String> = suspects
                 .iter()
                 .filter_map(|suspect| match &suspect.standing {
                     Standing::Cleared(why) => {
-                        Some(format!("not {} ({why})", suspect.limiter.short()))
+                        Some(format!("not {} ({why})", suspect.limiter.short(case)))
                     }
                     _ => None,
                 })
@@ -148,20 +141,44 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
                     "{} were {done}; it is {}{}",
                     case.figure(),
                     cleared.join(", "),
-                    not_the_slot(scene)
+                    spare_slot(scene).map(|slot| format!(", nor {slot}")).unwrap_or_default()
                 ),
             }
         }
     }
 }
 
-/// Of drives behind a card: that its slot could carry more.
-fn not_the_slot(scene: &Scene<'_, '_>) -> String {
-    let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot));
-    slot.map_or_else(String::new, |slot| {
-        let carries = range(scene.case.metric, slot.low, slot.value);
-        format!(", nor {} ({carries})", slot.what)
-    })
+/// Of drives behind a card: the slot that could carry more, with what it carries.
+fn spare_slot(scene: &Scene<'_, '_>) -> Option<String> {
+    let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot))?;
+    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.value)))
+}
+
+/// What a link carries, for somebody who does not know PCIe, too.
+fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String> {
+    let raw = format_mb_per_s(link.raw_bytes_per_s()?);
+    let (low, most) = (rounded(ceiling.low), rounded(ceiling.value));
+    let most = match low < most {
+        true => range(case.metric, low, most),
+        false => figure(case.metric, most),
+    };
+    let of_data = match case.metric {
+        Metric::Bandwidth => format!("about {most} of data"),
+        _ => format!("with their commands about {most}"),
+    };
+    Some(format!(
+        "PCIe {} carries {raw} raw and {of_data} ({} lanes of generation {} between drive and \
+         processor; addresses and checksums take the rest)",
+        link.label(),
+        link.width,
+        link.generation
+    ))
+}
+
+/// A rate that is not known to more than two or three digits: 1659 is 1660, 1801 is 1800.
+fn rounded(rate: f64) -> f64 {
+    let step = 10_f64.powf(rate.log10().floor() - 2.0);
+    (rate / step).round() * step
 }
 
 /// What the I/O was.
@@ -216,7 +233,9 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     let others: Vec<String> = suspects
         .iter()
         .filter_map(|suspect| match (&suspect.standing, suspect.limiter) {
-            (Standing::Cleared(why), limiter) => Some(format!("not {} ({why})", limiter.short())),
+            (Standing::Cleared(why), limiter) => {
+                Some(format!("not {} ({why})", limiter.short(case)))
+            }
             _ => None,
         })
         .collect();
@@ -271,107 +290,6 @@ fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
     let what = if scene.case.reads() { "reads" } else { "I/Os" };
     let figure = contrast.other.figure();
     Some(format!("On {} the same {what} ran at {figure}.", link.label()))
-}
-
-/// What else is to be known of the case.
-pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
-    let case = scene.case;
-    let against = judged.metrics.iter().filter(|metric| metric.claim.is_some());
-    let mut notes: Vec<String> =
-        against.map(|metric| format!("{}: {}", metric.verdict.label(), metric.reason)).collect();
-    notes.extend(consistent_link(scene));
-    if case.drive_count > 1 && case.layer.is_none() {
-        let each = figure(case.metric, case.rate.value / case.drive_count as f64);
-        notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
-    }
-    let of = case.of_run();
-    let queue = crate::place::devices(case.host(), of);
-    if let [bottom] = queue.as_slice()
-        && let Some(block) = case.host().and_then(|host| host.block(bottom))
-        && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())
-        && bs > u64::from(kib) << 10
-    {
-        notes.push(format!(
-            "each I/O is split: the queue of {bottom} takes {kib} KiB at a time (max_sectors_kb)"
-        ));
-    }
-    let strict = |drive: &&&iodyno_model::Drive| {
-        drive.iommu.get().is_some_and(|iommu| iommu.strict.get() == Some(&true))
-    };
-    if let Some(drive) = case.drives.iter().find(strict) {
-        notes.push(format!(
-            "the IOMMU of {} is strict, which costs CPU time for each I/O; untested: it takes a \
-             boot with iommu.strict=0",
-            drive.name
-        ));
-    }
-    if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())
-        && asked > slots
-    {
-        notes.push(format!(
-            "{asked} I/Os are to be outstanding, and the queue holds {slots} (nr_requests)"
-        ));
-    }
-    if let Some((iops, bandwidth)) = larger_blocks(scene) {
-        notes.push(match bandwidth > 1.5 {
-            true => format!(
-                "larger blocks move {bandwidth:.1} times as many bytes: the limit is one of I/Os"
-            ),
-            false if iops < 0.75 => {
-                "larger blocks move hardly more bytes: the limit is one of bytes".to_owned()
-            }
-            false => "larger blocks move some more bytes".to_owned(),
-        });
-    }
-    notes
-}
-
-/// What larger blocks did: to the I/Os and to the bytes, as ratios.
-fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64)> {
-    scene.contrasts.iter().find_map(|contrast| match contrast.change {
-        Change::BlockSize(from, to) if to > from => {
-            let bytes = contrast.other.bytes_per_s()? / scene.case.bytes_per_s()?;
-            Some((bytes * from as f64 / to as f64, bytes))
-        }
-        _ => None,
-    })
-}
-
-/// Behind a card: a link that carries just what each drive gives.
-fn consistent_link(scene: &Scene<'_, '_>) -> Option<String> {
-    let case = scene.case;
-    if case.cards().is_empty() || case.own_link().is_some() {
-        return None;
-    }
-    let sheet = claim_of(scene.claims, case.drives.first()?)?;
-    let (most_generation, most_width) = (sheet.pcie_gen?, sheet.lanes?);
-    let fewer: Vec<f64> = scene
-        .contrasts
-        .iter()
-        .filter(|contrast| matches!(contrast.change, Change::Drives(..)))
-        .filter_map(|contrast| {
-            Some(contrast.other.bytes_per_s()? / contrast.other.drive_count as f64)
-        })
-        .collect();
-    let own = case.bytes_per_s()? / case.drive_count as f64;
-    let each = fewer.into_iter().fold(own, f64::max);
-    // A drive behind a card trains no higher than the card's own generation.
-    let card = case.cards().into_iter().find_map(|card| {
-        let link = card.links.last().and_then(|name| case.host()?.link(name))?;
-        link.current.value()
-    });
-    let most_generation = card.map_or(most_generation, |card| most_generation.min(card.generation));
-    let widths = [1, 2, 4, 8].into_iter().filter(|width| *width <= most_width);
-    let found =
-        widths.map(|width| LinkState { generation: most_generation, width }).find(|link| {
-            link.payload_bytes_per_s(256)
-                .is_some_and(|payload| (each / payload - 1.0).abs() <= CONSISTENT)
-        })?;
-    Some(format!(
-        "{} a drive is what PCIe {} carries: consistent with that, to be checked behind the card",
-        format_mb_per_s(each),
-        found.label()
-    ))
 }
 
 /// `a, b or c`.

@@ -8,6 +8,7 @@ use iodyno_model::{
 use super::{Affected, Reservation, Rule, Tally, finding};
 use crate::compare::percent;
 use crate::facts::Facts;
+use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
 
 pub(super) struct CountersDiffer;
@@ -62,7 +63,10 @@ impl Rule for CountersDiffer {
         if let (Some(before), Some(after)) = snapshots
             && facts.record().snapshots.len() > 1
         {
-            before.drives.iter().for_each(|drive| self.foreign(&mut tally, drive, before, after));
+            for drive in &before.drives {
+                let passed = passed_bytes(facts.record(), before, drive);
+                self.foreign(&mut tally, drive, [before, after], passed);
+            }
         }
         tally.report()
     }
@@ -95,7 +99,7 @@ fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, Strin
     let mut devices: Vec<&str> = Vec::new();
     for other in together() {
         // Passthrough is not in the kernel's statistics.
-        if other.workload.ioengine.as_deref() == Some("io_uring_cmd") {
+        if other.workload.ioengine.as_deref() == Some(PASSTHROUGH) {
             return Ok(None);
         }
         let below = bottoms(before, other);
@@ -147,9 +151,36 @@ fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, Strin
     }))
 }
 
+/// What this run itself read and wrote of a drive past the kernel's statistics, bytes.
+fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
+    let is_own = |name: &str| drive.namespaces.iter().any(|namespace| namespace.name == name);
+    let passed = record.measurements.iter().filter(|of| {
+        let below = bottoms(host, of);
+        of.workload.ioengine.as_deref() == Some(PASSTHROUGH)
+            && matches!(below.as_slice(), [only] if is_own(&only.name))
+    });
+    let mut bytes = [0; 2];
+    for result in passed.flat_map(|of| &of.total) {
+        let [read, written] = &mut bytes;
+        let whole = u128::from(result.whole_bytes.unwrap_or(0));
+        match result.direction {
+            Direction::Read => *read += whole,
+            Direction::Write => *written += whole,
+            _ => {}
+        }
+    }
+    bytes
+}
+
 impl CountersDiffer {
     /// What a drive counted over the run against what the kernel sent it.
-    fn foreign(&self, tally: &mut Tally, drive: &Drive, before: &Host, after: &Host) {
+    fn foreign(
+        &self,
+        tally: &mut Tally,
+        drive: &Drive,
+        [before, after]: [&Host; 2],
+        passed: [u128; 2],
+    ) {
         let name = &drive.name;
         let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
         let Some(last) = after.drive(name).and_then(|drive| drive.health.get()) else { return };
@@ -169,7 +200,7 @@ impl CountersDiffer {
         let of_drive = |log: &HealthLog| [log.host_read_bytes, log.host_written_bytes];
         let (was, is) = (of_drive(first), of_drive(last));
         for (n, verb) in ["read", "written"].into_iter().enumerate() {
-            let kernel = later[n].saturating_sub(earlier[n]);
+            let kernel = later[n].saturating_sub(earlier[n]).saturating_add(passed[n]);
             let counted = is[n].saturating_sub(was[n]);
             let foreign = counted.saturating_sub(kernel);
             if foreign < FOREIGN_BYTES || (foreign as f64) < FOREIGN_SHARE * kernel as f64 {
@@ -271,5 +302,11 @@ mod tests {
         assert_eq!(look(&CountersDiffer, &others(30_900_000_000)), Outcome::Clear);
         let found = look(&CountersDiffer, &others(50_000_000_000));
         assert!(found.only(Severity::Info).what.starts_with("nvme0 counted 50 GB read"));
+        // What we passed to it ourselves is no one else's.
+        let mut passed = others(50_000_000_000);
+        let of = &mut passed.measurements[0];
+        of.workload.ioengine = Some(PASSTHROUGH.into());
+        of.total[0].whole_bytes = Some(20_000_000_000);
+        assert_eq!(look(&CountersDiffer, &passed), Outcome::Clear);
     }
 }

@@ -1,18 +1,10 @@
 //! Completions of many threads that one CPU has to handle.
 
-use std::collections::BTreeMap;
-
-use iodyno_model::{Host, Measurement};
+use iodyno_model::Measurement;
 
 use super::qualifies::{Qualifies, Seen};
-use crate::compare::percent;
 use crate::facts::Facts;
-use crate::place::bottoms;
-
-/// Fewer interrupts than these are no load.
-const LEAST: u64 = 10_000;
-/// One CPU that takes this share has all of them but for stray ones.
-const ALL: f64 = 0.9;
+use crate::limiter::interrupts_on_one_cpu;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "interrupts-on-one-cpu",
@@ -27,85 +19,22 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    // One thread gets its completions where it runs.
-    let threads = of.conditions.threads.or(of.workload.numjobs);
-    let Some(threads) = threads else {
-        return Err("how many threads submitted is not known".into());
-    };
-    if threads < 2 || of.conditions.cpus.len() == 1 {
-        return Ok(None);
-    }
-    let snapshot = |index: Option<usize>| facts.record().snapshots.get(index?);
-    let (Some(before), Some(after)) = (snapshot(of.before), snapshot(of.after)) else {
-        return Err("interrupts around it are not recorded".into());
-    };
-    let mut looked = false;
-    for device in bottoms(before, of) {
-        let Some(function) = device.pci_function.as_deref() else { continue };
-        let Some((queues, by_cpu)) = taken(before, after, function) else { continue };
-        looked = true;
-        let total = by_cpu.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        let Some((cpu, most)) = by_cpu.iter().max_by_key(|(_, count)| **count) else { continue };
-        let share = *most as f64 / total as f64;
-        // With one queue there is nothing to be spread.
-        if queues > 1 && total >= LEAST && share >= ALL {
-            return Ok(Some(format!(
-                "CPU {cpu} took {} of the interrupts of {}'s {queues} queues",
-                percent(share),
-                device.name
-            )));
-        }
-    }
-    match looked {
-        true => Ok(None),
-        false => Err("interrupts of its devices are not known".into()),
-    }
-}
-
-/// How many interrupts for I/O a PCI function has, and how many of them each
-/// CPU took between two snapshots; `None` where it has none.
-fn taken(before: &Host, after: &Host, function: &str) -> Option<(usize, BTreeMap<u32, u64>)> {
-    let mut by_cpu = BTreeMap::new();
-    let mut queues = 0;
-    for now in after.interrupts_of(function) {
-        // Queue 0 is the admin queue.
-        if now.name.ends_with("q0") {
-            continue;
-        }
-        let earlier = before.interrupts_of(function).find(|one| one.number == now.number)?;
-        queues += 1;
-        for (cpu, count) in now.since(earlier) {
-            let sum: &mut u64 = by_cpu.entry(cpu).or_default();
-            *sum = sum.saturating_add(count);
-        }
-    }
-    (queues > 0).then_some((queues, by_cpu))
+    Ok(interrupts_on_one_cpu(facts.record(), of)?.map(|one| one.why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
-    use iodyno_model::{Fact, Interrupt, RunRecord, Severity};
+    use crate::testing::{Bench, Outcome, each, interrupts, look, reserves};
+    use iodyno_model::{RunRecord, Severity};
 
     /// Four queues whose interrupts went to the CPUs that `cpu` says.
     fn run(cpu: fn(u32) -> u32, threads: u32, count: u64) -> RunRecord {
-        let interrupts = |count: u64| -> Vec<Interrupt> {
-            (0..5)
-                .map(|queue| Interrupt {
-                    number: 40 + queue,
-                    function: "0000:10:00.0".into(),
-                    name: format!("nvme0q{queue}"),
-                    counts: [(cpu(queue), count)].into(),
-                    effective_cpus: Fact::Absent,
-                })
-                .collect()
-        };
         let bench = Bench::new(1).measured().host(|host| {
             host.blocks[0].pci_function = Some("0000:10:00.0".into());
-            host.interrupts = interrupts(7);
+            host.interrupts = interrupts(cpu, 7);
         });
-        let bench = bench.after(|host| host.interrupts = interrupts(7 + count));
+        let bench = bench.after(|host| host.interrupts = interrupts(cpu, 7 + count));
         each(bench, |of| of.conditions.threads = Some(threads)).record()
     }
 

@@ -2,9 +2,10 @@
 
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
-    Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, LbaFormat, Link,
-    LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue, RuleOutcome, Run,
-    RunRecord, RunState, Severity, Temperature, Workload, WrittenShare, WrittenState,
+    Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Interrupt,
+    LbaFormat, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
+    RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload, WrittenShare,
+    WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -375,6 +376,20 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
         end: EndReason::Precision,
         ..Measurement::unknown(step)
     }
+}
+
+/// The interrupts of an admin queue and four others of the first drive, on the
+/// CPUs that `cpu` says.
+pub(crate) fn interrupts(cpu: fn(u32) -> u32, count: u64) -> Vec<Interrupt> {
+    (0..5)
+        .map(|queue| Interrupt {
+            number: 40 + queue,
+            function: "0000:10:00.0".into(),
+            name: format!("nvme0q{queue}"),
+            counts: [(cpu(queue), count)].into(),
+            effective_cpus: Fact::Absent,
+        })
+        .collect()
 }
 
 /// What came of a rule, in a form that tests compare.

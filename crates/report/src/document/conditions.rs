@@ -52,6 +52,20 @@ pub struct Conditions {
     /// Relative half width of the 99 % percentile's interval that was asked for; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_precision_asked: Option<f64>,
+    /// Our own I/O beside what was measured, where that was the experiment; absent: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
+}
+
+/// Our own I/O that went on beside what was measured, and is not part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Beside {
+    /// Its target.
+    pub target: String,
+    /// What it did, as fio's `rw`.
+    pub rw: String,
+    /// Bytes per second that it moved.
+    pub bytes_per_s: Option<f64>,
 }
 
 /// A setting of the machine while it was measured.
@@ -168,6 +182,7 @@ impl From<&model::Conditions> for Conditions {
             precision_asked: of_number(conditions.precision_asked),
             settings: conditions.settings.iter().map(Setting::from).collect(),
             p99_precision_asked: of_number(conditions.p99_precision_asked),
+            beside: conditions.beside.iter().map(Beside::from).collect(),
         }
     }
 }
@@ -193,6 +208,13 @@ impl From<&model::Setting> for Setting {
     fn from(setting: &model::Setting) -> Self {
         let model::Setting { path, before, value } = setting.clone();
         Self { path, before, value }
+    }
+}
+
+impl From<&model::Beside> for Beside {
+    fn from(beside: &model::Beside) -> Self {
+        let model::Beside { target, rw, bytes_per_s } = beside.clone();
+        Self { target, rw, bytes_per_s: finite(bytes_per_s) }
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Explained {
     pub reasons: Vec<Reason>,
     /// Whether the limiter is named, or what would decide.
     pub outcome: Outcome,
-    /// The limiter: heat, other-users, cpu, depth, placement, link, shared, card, layer, drive;
-    /// null where it is not named.
+    /// The limiter: heat, other-users, power-saving, interrupts, cpu, depth, placement, link,
+    /// shared, layer, drive, card; null where it is not named.
     pub limiter: Option<String>,
     /// Those between which the evidence does not decide.
     pub between: Vec<String>,

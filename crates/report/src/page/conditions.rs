@@ -51,6 +51,10 @@ fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     }
     put("others' I/O", known.other_iops.map(|iops| format!("{} IOPS", format_count(iops))));
     put("others' bytes", known.other_bytes_per_s.map(format_mb_per_s));
+    for beside in &known.beside {
+        let rate = format_mb_per_s(beside.bytes_per_s);
+        put("beside it", Some(format!("rw={} on {}: {rate}", beside.rw, beside.target)));
+    }
     for setting in &known.settings {
         let was = match setting.before == setting.value {
             true => "as it was".to_owned(),

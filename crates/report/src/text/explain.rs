@@ -62,7 +62,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
             Standing::Cleared(why) => ("does not limit", why.clone()),
             Standing::Open(experiment) => ("untested", experiment.what().to_owned()),
         };
-        (suspect.limiter.short().to_owned(), format!("{word}: {why}"))
+        (suspect.limiter.short(case).to_owned(), format!("{word}: {why}"))
     });
     out.push_str(&table("Who was suspected", suspects.collect(), style));
     out

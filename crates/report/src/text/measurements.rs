@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns,
+    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns, format_mb_per_s,
 };
 
 use super::Style;
@@ -80,7 +80,12 @@ fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
 /// What the measurement itself says of its shortfalls, without the final stop.
 fn own_notes(measurement: &Measurement) -> Vec<String> {
     let conditions = &measurement.conditions;
-    let texts = conditions.target_remarks.iter().chain(&conditions.shortfalls);
+    let beside = conditions.beside.iter().map(|beside| {
+        let rate = format_mb_per_s(beside.bytes_per_s);
+        format!("beside it rw={} went on at {}, {rate}", beside.rw, beside.target)
+    });
+    let beside: Vec<String> = beside.collect();
+    let texts = conditions.target_remarks.iter().chain(&conditions.shortfalls).chain(&beside);
     texts.map(|text| clean(text).trim_end_matches('.').to_string()).collect()
 }
 

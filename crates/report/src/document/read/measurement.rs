@@ -7,7 +7,9 @@ use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies
 
 use super::{DocumentError, time_ns};
 use crate::document::account::Account;
-use crate::document::conditions::{Conditions, CpuUse, FillOrder, Setting, Written, WrittenState};
+use crate::document::conditions::{
+    Beside, Conditions, CpuUse, FillOrder, Setting, Written, WrittenState,
+};
 use crate::document::estimate::{Estimate, Interval};
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
 
@@ -215,7 +217,13 @@ fn conditions(of: &Conditions) -> model::Conditions {
         precision_asked: of.precision_asked,
         settings: of.settings.iter().map(setting).collect(),
         p99_precision_asked: of.p99_precision_asked,
+        beside: of.beside.iter().filter_map(beside).collect(),
     }
+}
+
+fn beside(of: &Beside) -> Option<model::Beside> {
+    let Beside { target, rw, bytes_per_s } = of.clone();
+    Some(model::Beside { target, rw, bytes_per_s: bytes_per_s? })
 }
 
 fn setting(of: &Setting) -> model::Setting {

@@ -1,0 +1,314 @@
+//! An experiment as it is carried out: the job that was asked about with one
+//! thing changed, and what else it takes.
+
+use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
+use iodyno_judge::limiter::{Experiment, interrupts_on_one_cpu};
+use iodyno_model::{Direction, Estimate, Host, RunRecord, WrittenShare, WrittenState};
+
+use crate::bench::Ready;
+use crate::places::bare_blocks;
+use crate::written::Written;
+
+/// Larger blocks than this are of no interest, bytes.
+const LARGEST_BLOCK: u64 = 4 << 20;
+/// How many times as large blocks become.
+const LARGER: u64 = 4;
+/// Less than this is too little to read, bytes: a drive's buffer would hold it.
+const LEAST_BYTES: u64 = 1 << 30;
+/// Reads that keep link and drive awake: so few hardly stand in another's way.
+const AWAKE_DEPTH: u32 = 4;
+/// What a neighbour is written with: large blocks in sequence, as fast as it takes them.
+const NEIGHBOUR_BLOCK: u64 = 128 << 10;
+const NEIGHBOUR_DEPTH: u32 = 32;
+/// A shorter rest cools nothing, ns.
+pub(crate) const LEAST_REST_NS: u64 = 5_000_000_000;
+
+/// What is known when an experiment is chosen.
+pub(crate) struct Laboratory<'q, 'a> {
+    pub(crate) host: &'q Host,
+    /// What was asked about, on these targets.
+    pub(crate) asked: &'q Job,
+    pub(crate) bench: &'q [Ready<'a>],
+    /// Devices beside the targets that may be written.
+    pub(crate) neighbours: &'q [Ready<'a>],
+    /// What was measured so far.
+    pub(crate) record: &'q RunRecord,
+    /// Time that is left beside the measurement itself, ns.
+    pub(crate) spare_ns: u64,
+}
+
+/// An experiment as it is carried out.
+pub(crate) struct Variant<'a> {
+    pub(crate) job: Job,
+    /// Where it is measured.
+    pub(crate) on: Vec<Ready<'a>>,
+    /// What goes on beside it, unmeasured.
+    pub(crate) beside: Vec<(Ready<'a>, Job)>,
+    /// The drives rest before it.
+    pub(crate) rests: bool,
+}
+
+impl<'a> Laboratory<'_, 'a> {
+    /// `None` where the experiment cannot be made here: what writes elsewhere,
+    /// moves a drive, changes the machine or takes minutes is advice.
+    pub(crate) fn variant(&self, experiment: Experiment) -> Option<Variant<'a>> {
+        let mut job = self.asked.clone();
+        let mut on = self.bench.to_vec();
+        let mut beside = Vec::new();
+        match experiment {
+            Experiment::TwiceTheDepth => {
+                // Engines that do one I/O at a time have no depth.
+                if job.engine.ioengine.is_synchronous() {
+                    return None;
+                }
+                let twice = job.depth.iodepth.checked_mul(2);
+                job.depth.iodepth = twice.filter(|depth| *depth <= 4096)?;
+            }
+            Experiment::TwiceTheJobs => {
+                let jobs = job.threads.shared_by.checked_mul(2).filter(|jobs| *jobs <= 1024)?;
+                job.threads.shared_by = jobs;
+            }
+            Experiment::HalfTheDrives => {
+                if on.len() < 2 {
+                    return None;
+                }
+                on.truncate(on.len() / 2);
+            }
+            Experiment::LargerBlocks => {
+                for bs in [&mut job.pattern.bs.read, &mut job.pattern.bs.write] {
+                    let larger = bs.fixed()?.checked_mul(LARGER);
+                    *bs = BlockSize::Fixed(larger.filter(|bs| *bs <= LARGEST_BLOCK)?);
+                }
+            }
+            Experiment::OtherCpus => {
+                for ready in &mut on {
+                    ready.near_cpus = ready.far_cpus.clone();
+                    if ready.near_cpus.is_empty() {
+                        return None;
+                    }
+                }
+            }
+            Experiment::OffInterrupts => self.off_interrupts(&mut on)?,
+            Experiment::UnwrittenBlocks => {
+                if job.writes() {
+                    return None;
+                }
+                for ready in &mut on {
+                    let unwritten = unwritten(ready)?;
+                    ready.written = Some(unwritten);
+                }
+            }
+            Experiment::Polling => {
+                if job.engine.hipri || !on.iter().all(|ready| ready.polled) {
+                    return None;
+                }
+                job.engine.hipri = true;
+            }
+            Experiment::Passthrough => {
+                if job.writes() || !self.passes_commands() {
+                    return None;
+                }
+                job.engine.ioengine = IoEngine::IoUringCmd;
+            }
+            Experiment::KeptAwake => {
+                if job.writes() || !job.pattern.rw.has(Direction::Read) {
+                    return None;
+                }
+                beside = on.iter().map(|ready| (ready.clone(), awake(&job))).collect();
+            }
+            Experiment::NeighbourWrites => {
+                if job.writes() || self.neighbours.is_empty() {
+                    return None;
+                }
+                let all = self.neighbours.iter();
+                beside = all.map(|ready| (ready.clone(), neighbour_job())).collect();
+            }
+            Experiment::Rest if self.spare_ns < LEAST_REST_NS => return None,
+            Experiment::Rest | Experiment::OnceMore => {}
+            Experiment::WrittenBlocks
+            | Experiment::SequentialFill
+            | Experiment::FullPower
+            | Experiment::OneDriveAlone
+            | Experiment::MembersAtOnce
+            | Experiment::FasterLink
+            | Experiment::WithoutTheCard => return None,
+        }
+        Some(Variant { job, on, beside, rests: experiment == Experiment::Rest })
+    }
+
+    /// Takes the CPU that has all interrupts from the threads.
+    fn off_interrupts(&self, on: &mut [Ready<'_>]) -> Option<()> {
+        let asked = self.record.measurements.first()?;
+        let taken = interrupts_on_one_cpu(self.record, asked).ok()??.cpu;
+        let online = self.host.cpus.online.get()?;
+        let threads = self.asked.threads.shared_by as usize;
+        on.iter_mut().all(|ready| leaves(ready, taken, online, threads)).then_some(())
+    }
+
+    /// The same ring can pass NVMe commands to all targets.
+    fn passes_commands(&self) -> bool {
+        let asked = self.record.measurements.first();
+        let engine = asked.and_then(|asked| asked.workload.ioengine.as_deref());
+        engine == Some("io_uring")
+            && linux(self.host).is_some_and(|release| release >= (5, 19))
+            && self.bench.iter().all(|ready| {
+                let namespace = self.host.namespace(ready.clearance.name());
+                namespace.is_some_and(|(_, namespace)| bare_blocks(namespace).is_ok())
+                    && ready.has_character_device()
+            })
+    }
+}
+
+/// Takes `cpu` from a target's threads; whether that left each of them one.
+fn leaves(ready: &mut Ready<'_>, cpu: u32, online: &[u32], threads: usize) -> bool {
+    if ready.near_cpus.is_empty() {
+        ready.near_cpus = online.to_vec();
+    }
+    ready.near_cpus.retain(|near| *near != cpu);
+    ready.near_cpus.len() >= threads
+}
+
+/// Major and minor number of the kernel's release.
+fn linux(host: &Host) -> Option<(u32, u32)> {
+    let release = host.kernel.release.get()?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// A few reads all over the target, other ones than those of `asked`.
+fn awake(asked: &Job) -> Job {
+    let mut job = asked.clone();
+    job.name = Experiment::KeptAwake.name().into();
+    job.pattern.rw = Pattern::RandRead;
+    job.depth.iodepth = AWAKE_DEPTH;
+    job.threads.number = asked.threads.number + 1;
+    job
+}
+
+fn neighbour_job() -> Job {
+    let mut job = Job::direct();
+    job.name = Experiment::NeighbourWrites.name().into();
+    job.pattern.rw = Pattern::Write;
+    job.pattern.bs.write = BlockSize::Fixed(NEIGHBOUR_BLOCK);
+    job.depth.iodepth = NEIGHBOUR_DEPTH;
+    job
+}
+
+/// The blocks of a target that were never written, where there are enough
+/// beside those that were.
+fn unwritten(ready: &Ready<'_>) -> Option<Written> {
+    let written = ready.written.as_ref().filter(|written| !written.extents.is_empty())?;
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut from = 0;
+    let end = Extent { offset: ready.clearance.size_bytes(), length: 0 };
+    for extent in written.extents.iter().chain([&end]) {
+        if extent.offset > from {
+            extents.push(Extent { offset: from, length: extent.offset - from });
+        }
+        from = from.max(extent.offset.saturating_add(extent.length));
+    }
+    let bytes: u64 = extents.iter().map(|extent| extent.length).sum();
+    let share = WrittenShare {
+        share: Estimate::bare(0.0),
+        state: WrittenState::Unwritten,
+        evidence: "what lies between the written stretches".into(),
+        ..written.share.clone()
+    };
+    (bytes >= LEAST_BYTES).then_some(Written { share, extents })
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Fact, Kernel, Origin, Run, RunState};
+    use iodyno_target::{Access, ReadClearance, resolve_anywhere};
+
+    use super::*;
+
+    fn record() -> RunRecord {
+        let run = Run {
+            id: "0".into(),
+            name: String::new(),
+            command: String::new(),
+            state: RunState::Running,
+            started_ns: 0,
+            ended_ns: None,
+            writer: String::new(),
+            plan_name: "explain".into(),
+            plan: String::new(),
+            origin: Origin::Simulated,
+            targets: Vec::new(),
+            skipped: Vec::new(),
+        };
+        RunRecord { run, snapshots: Vec::new(), measurements: Vec::new() }
+    }
+
+    /// A file of 1 MiB as a target.
+    fn cleared() -> (tempfile::NamedTempFile, ReadClearance) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let path = file.path().to_str().unwrap();
+        let target = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
+        let clearance = target.clear_for_reading().unwrap();
+        (file, clearance)
+    }
+
+    fn ready(clearance: &ReadClearance) -> Ready<'_> {
+        let access = Access::Read(clearance);
+        Ready::new(&Host::default(), "file", access, None, false, Vec::new())
+    }
+
+    #[test]
+    fn what_keeps_a_drive_awake_reads_other_blocks_of_it() {
+        let (_file, clearance) = cleared();
+        let (bench, record) = ([ready(&clearance)], record());
+        let mut asked = Job::direct();
+        asked.pattern.rw = Pattern::Read;
+        let laboratory = |asked: &Job, spare_ns: u64, experiment: Experiment| {
+            let host = &Host::default();
+            let (bench, neighbours) = (&bench, &[]);
+            Laboratory { host, asked, bench, neighbours, record: &record, spare_ns }
+                .variant(experiment)
+                .map(|variant| (variant.job, variant.beside, variant.rests))
+        };
+        let (job, beside, rests) = laboratory(&asked, 0, Experiment::KeptAwake).unwrap();
+        assert_eq!((&job, rests), (&asked, false), "what is measured is the same");
+        let [(on, awake)] = beside.as_slice() else { panic!("{}", beside.len()) };
+        assert_eq!(on.name, "file");
+        assert!(awake.pattern.rw.is_random() && !awake.writes());
+        assert_ne!(awake.threads.number, asked.threads.number);
+        // Nothing is read through a character device that is not there, and nobody
+        // allowed a neighbour.
+        for experiment in [Experiment::Passthrough, Experiment::NeighbourWrites] {
+            assert!(laboratory(&asked, 0, experiment).is_none(), "{experiment:?}");
+        }
+        assert!(laboratory(&asked, LEAST_REST_NS - 1, Experiment::Rest).is_none());
+        assert!(laboratory(&asked, LEAST_REST_NS, Experiment::Rest).unwrap().2);
+        asked.pattern.rw = Pattern::RandWrite;
+        assert!(laboratory(&asked, 0, Experiment::KeptAwake).is_none());
+    }
+
+    #[test]
+    fn threads_leave_a_cpu_to_its_interrupts_where_others_are_left() {
+        let (_file, clearance) = cleared();
+        let leaves = |near: &[u32], threads: usize| {
+            let mut ready = ready(&clearance);
+            ready.near_cpus = near.to_vec();
+            leaves(&mut ready, 1, &[0, 1, 2, 3], threads).then_some(ready.near_cpus)
+        };
+        assert_eq!(leaves(&[0, 1, 2], 2), Some(vec![0, 2]));
+        assert_eq!(leaves(&[], 3), Some(vec![0, 2, 3]), "any that is online");
+        assert_eq!(leaves(&[0, 1], 2), None);
+    }
+
+    #[test]
+    fn a_kernels_release_is_read() {
+        let release = |text: &str| {
+            let kernel = Kernel { release: Fact::Read(text.into()), ..Kernel::default() };
+            linux(&Host { kernel, ..Host::default() })
+        };
+        assert_eq!(release("6.1.0-56-amd64"), Some((6, 1)));
+        assert_eq!(release("5.19-rc1"), Some((5, 19)));
+        assert_eq!(release("unknown"), None);
+        assert_eq!(linux(&Host::default()), None);
+    }
+}

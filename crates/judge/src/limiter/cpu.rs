@@ -1,0 +1,113 @@
+//! CPU time of the submitting threads, and where they run, as suspects.
+
+use iodyno_model::Metric;
+
+use super::case::{Case, figure};
+use super::contrast::{Change, Effect, PASSTHROUGH};
+use super::experiment::Experiment;
+use super::held_back::saturated;
+use super::suspect::{Limiter, Suspect};
+use super::weigh::Scene;
+use crate::compare::percent;
+
+/// A submitting thread below this share of a CPU waits for the device, not for the CPU.
+const BUSY: f64 = 0.80;
+/// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
+const IDLE_CPU_IOPS: f64 = 40_000.0;
+/// Another case on the same CPUs that was so much faster shows that they had time.
+const MUCH_FASTER: f64 = 1.4;
+/// The same of I/Os in another direction, which cost about as much.
+const FAR_FASTER: f64 = 3.0;
+
+impl<'a> Scene<'a, '_> {
+    pub(super) fn cpu(&self) -> Option<Suspect> {
+        let case = self.case;
+        let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
+        let (deeper, jobs) = (self.deeper(), self.more_jobs());
+        let busiest = case.of_run().cpu.map(|cpu| cpu.busiest_thread);
+        let share = busiest.map(|share| format!("the busiest thread used {}", percent(share)));
+        if let (Some(share), Some(false)) = (&share, busiest.map(|share| share >= BUSY)) {
+            return cleared(format!("{share} of a CPU"));
+        }
+        if let Some((Effect::Grew, contrast)) = jobs {
+            // As many I/Os outstanding in fewer threads did not do it.
+            let threads = deeper.is_some_and(|(effect, deeper)| {
+                effect != Effect::Grew || deeper.ratio.value * 1.05 < contrast.ratio.value
+            });
+            if saturated(case.of_run()) == Some(true) || (threads && case.depth != Some(1)) {
+                let share = share.map(|share| format!("; {share} of a CPU")).unwrap_or_default();
+                let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
+                return Some(Suspect::confirmed(Limiter::Cpu, why));
+            }
+        }
+        if let Some((Effect::Same | Effect::Fell, contrast)) = jobs {
+            if self.all_cpus_busy() {
+                let why = "every CPU of the machine was busy with submitting";
+                return Some(Suspect::confirmed(Limiter::Cpu, why));
+            }
+            return cleared(format!("{}: {}", contrast.title(), contrast.outcome()));
+        }
+        // With less to do for each I/O the same thread makes more of them.
+        let passed = self.effect(is_passthrough);
+        if let Some((Effect::Grew, contrast)) = &passed
+            && case.outstanding() != Some(1)
+        {
+            let why = format!("{}: {}", contrast.title(), contrast.outcome());
+            return Some(Suspect::confirmed(Limiter::Cpu, why));
+        }
+        if case.iops.is_some_and(|iops| iops < IDLE_CPU_IOPS) {
+            let iops = figure(Metric::Iops, case.iops.unwrap_or_default());
+            return cleared(format!("{iops} are no work for a CPU"));
+        }
+        if let Some(faster) = self.faster_with_no_more() {
+            return cleared(format!("the same jobs gave {}", faster.figure()));
+        }
+        let tried = jobs.is_some() && passed.is_none();
+        let next = if tried { Experiment::Passthrough } else { Experiment::TwiceTheJobs };
+        Some(Suspect::open(Limiter::Cpu, next))
+    }
+
+    fn all_cpus_busy(&self) -> bool {
+        let used = self.case.of_run().cpu.map(|cpu| cpu.user + cpu.system);
+        let online = self.case.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
+        used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
+    }
+
+    /// Another case with the same jobs and blocks that was much faster.
+    fn faster_with_no_more(&self) -> Option<&Case<'a>> {
+        let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
+        self.others.iter().find(|other| {
+            other.of_run().workload.bs == Some(bs)
+                && other.metric == ours.metric
+                && other.depth <= ours.depth
+                && other.jobs <= ours.jobs
+                && other.rate.value
+                    >= ours.rate.value
+                        * match other.of_run().workload.rw == ours.of_run().workload.rw {
+                            true => MUCH_FASTER,
+                            false => FAR_FASTER,
+                        }
+        })
+    }
+
+    pub(super) fn placement(&self) -> Option<Suspect> {
+        match self.effect(|change| *change == Change::Cpus) {
+            Some((Effect::Grew, contrast)) => {
+                Some(Suspect::confirmed(Limiter::Placement, contrast.outcome()))
+            }
+            Some((Effect::Same | Effect::Fell, contrast)) => Some(Suspect::cleared(
+                Limiter::Placement,
+                format!("{}: {}", contrast.title(), contrast.outcome()),
+            )),
+            _ => {
+                let nodes = self.case.host().map_or(0, |host| host.cpus.nodes.len());
+                (nodes > 1).then_some(Suspect::open(Limiter::Placement, Experiment::OtherCpus))
+            }
+        }
+    }
+}
+
+/// NVMe commands past the block layer in place of reads through it.
+pub(super) fn is_passthrough(change: &Change) -> bool {
+    matches!(change, Change::Engine(_, to) if to == PASSTHROUGH)
+}

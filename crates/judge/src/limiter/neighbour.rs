@@ -1,0 +1,90 @@
+//! Drives beside those that are measured, as suspects.
+
+use iodyno_model::{Metric, Neighbour, Origin};
+
+use super::answer::Answer;
+use super::case::{Case, figure};
+use super::contrast::{Change, Effect};
+use super::experiment::Experiment;
+use super::suspect::{Limiter, Standing, Suspect};
+use super::weigh::Scene;
+use crate::ceiling::Bound;
+use crate::place::devices;
+
+/// Two that get no more than this of what one gets alone have one limit.
+const TOGETHER: f64 = 1.1;
+
+impl Case<'_> {
+    /// Devices that share something with its own.
+    pub(super) fn neighbours(&self) -> Vec<Neighbour> {
+        let host = self.host();
+        host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.of_run())))
+    }
+}
+
+impl Scene<'_, '_> {
+    /// Whether what writes to a neighbour takes it from these reads: then the
+    /// two get together what one gets alone.
+    pub(super) fn neighbour(&self) -> Option<Suspect> {
+        let case = self.case;
+        let outcome = self.effect(|change| matches!(change, Change::NeighbourWrites(..)));
+        let Some((effect, contrast)) = outcome else {
+            // Known links say by themselves what they leave; a card is weighed as such.
+            let known = [Bound::Link, Bound::SharedLink];
+            let untold = known.iter().all(|bound| self.ceiling(*bound).is_none())
+                && case.cards().is_empty()
+                && case.reads()
+                && case.neighbours().iter().any(|neighbour| neighbour.link);
+            return untold.then_some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites));
+        };
+        let said = format!("{}: {}", contrast.title(), contrast.outcome());
+        match effect {
+            Effect::Same | Effect::Grew => Some(Suspect::cleared(Limiter::Shared, said)),
+            Effect::Unclear => Some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites)),
+            Effect::Fell => {
+                let Change::NeighbourWrites(_, written) = &contrast.change else { return None };
+                let together = contrast.other.bytes_per_s()? + written;
+                let sum = figure(Metric::Bandwidth, together);
+                Some(match together <= TOGETHER * case.bytes_per_s()? {
+                    true => Suspect::confirmed(
+                        Limiter::Shared,
+                        format!("{said}, {sum} for both: no more than for one alone"),
+                    ),
+                    // It counts once both work, and one alone has not reached it.
+                    false => Suspect::cleared(Limiter::Shared, format!("{said}, {sum} for both")),
+                })
+            }
+        }
+    }
+
+    /// Neighbours that may take something from it, which only writing to them would show.
+    pub(super) fn untested_neighbours(
+        &self,
+        answer: &Answer,
+        suspects: &[Suspect],
+    ) -> Option<String> {
+        let case = self.case;
+        let is_named = suspects.iter().any(|one| matches!(one.standing, Standing::Confirmed(_)));
+        let is_tested = self.effect(|change| matches!(change, Change::NeighbourWrites(..)));
+        if is_named
+            || is_tested.is_some()
+            || !case.reads()
+            || matches!(answer, Answer::Experiment(_))
+            || !matches!(case.record.run.origin, Origin::Measured | Origin::Simulated)
+        {
+            return None;
+        }
+        let neighbours = case.neighbours();
+        let first = neighbours.first()?;
+        let who = match neighbours.len() {
+            1 => first.name.clone(),
+            count => format!("{} and {} more", first.name, count - 1),
+        };
+        let verb = if neighbours.len() > 1 { "share" } else { "shares" };
+        Some(format!(
+            "{who} {verb} {} with it: whether writing there slows these reads is untested; it is \
+             tried where --allow-write names such a device and it may be overwritten",
+            first.shares
+        ))
+    }
+}

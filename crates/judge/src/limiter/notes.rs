@@ -1,0 +1,141 @@
+//! What else is to be known of a case, a sentence each.
+
+use iodyno_model::{
+    JudgedMeasurement, LinkState, Metric, MetricJudgement, Verdict, format_duration_ns,
+    format_mb_per_s,
+};
+
+use super::answer::FEW;
+use super::case::{Case, figure};
+use super::contrast::{Change, Contrast};
+use super::cpu::is_passthrough;
+use super::weigh::Scene;
+use crate::facts::claim_of;
+
+/// A link whose payload is this close to what each drive gives is consistent with it.
+const CONSISTENT: f64 = 0.03;
+
+/// What else is to be known of the case.
+pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
+    let case = scene.case;
+    let against = judged.metrics.iter().filter(|metric| metric.claim.is_some());
+    let mut notes: Vec<String> = against.map(against_claim).collect();
+    notes.extend(consistent_link(scene));
+    notes.extend(scene.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
+    if case.drive_count > 1 && case.layer.is_none() {
+        let each = figure(case.metric, case.rate.value / case.drive_count as f64);
+        notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
+    }
+    let of = case.of_run();
+    let queue = crate::place::devices(case.host(), of);
+    if let [bottom] = queue.as_slice()
+        && let Some(block) = case.host().and_then(|host| host.block(bottom))
+        && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())
+        && bs > u64::from(kib) << 10
+    {
+        notes.push(format!(
+            "each I/O is split: the queue of {bottom} takes {kib} KiB at a time (max_sectors_kb)"
+        ));
+    }
+    let strict = |drive: &&&iodyno_model::Drive| {
+        drive.iommu.get().is_some_and(|iommu| iommu.strict.get() == Some(&true))
+    };
+    if let Some(drive) = case.drives.iter().find(strict) {
+        notes.push(format!(
+            "the IOMMU of {} is strict, which costs CPU time for each I/O; untested: it takes a \
+             boot with iommu.strict=0",
+            drive.name
+        ));
+    }
+    if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())
+        && asked > slots
+    {
+        notes.push(format!(
+            "{asked} I/Os are to be outstanding, and the queue holds {slots} (nr_requests)"
+        ));
+    }
+    if let Some((iops, bandwidth)) = larger_blocks(scene) {
+        notes.push(match bandwidth > 1.5 {
+            true => format!(
+                "larger blocks move {bandwidth:.1} times as many bytes: the limit is one of I/Os"
+            ),
+            false if iops < 0.75 => {
+                "larger blocks move hardly more bytes: the limit is one of bytes".to_owned()
+            }
+            false => "larger blocks move some more bytes".to_owned(),
+        });
+    }
+    notes
+}
+
+/// The verdict on a claim: `PASS, above: 128 % of the claim`.
+fn against_claim(judged: &MetricJudgement) -> String {
+    let above = judged.claim.as_ref().is_some_and(|claim| {
+        judged.verdict == Verdict::Pass
+            && judged.metric != Metric::LatencyMean
+            && judged.estimate.low() > claim.value
+    });
+    let above = if above { ", above" } else { "" };
+    format!("{}{above}: {}", judged.verdict.label(), judged.reason)
+}
+
+/// What interrupts or the kernel take of each of few I/Os.
+fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
+    let told = contrast.change == Change::Polling || is_passthrough(&contrast.change);
+    let few = case.outstanding().filter(|count| *count <= FEW).is_some();
+    let (ours, theirs) = case.latency_ns.zip(contrast.other.latency_ns).filter(|_| told && few)?;
+    Some(format!(
+        "{} each I/O takes {}, not {}",
+        contrast.title(),
+        format_duration_ns(theirs),
+        format_duration_ns(ours)
+    ))
+}
+
+/// What larger blocks did: to the I/Os and to the bytes, as ratios.
+fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64)> {
+    scene.contrasts.iter().find_map(|contrast| match contrast.change {
+        Change::BlockSize(from, to) if to > from => {
+            let bytes = contrast.other.bytes_per_s()? / scene.case.bytes_per_s()?;
+            Some((bytes * from as f64 / to as f64, bytes))
+        }
+        _ => None,
+    })
+}
+
+/// Behind a card: a link that carries just what each drive gives.
+fn consistent_link(scene: &Scene<'_, '_>) -> Option<String> {
+    let case = scene.case;
+    if case.cards().is_empty() || case.own_link().is_some() {
+        return None;
+    }
+    let sheet = claim_of(scene.claims, case.drives.first()?)?;
+    let (most_generation, most_width) = (sheet.pcie_gen?, sheet.lanes?);
+    let fewer: Vec<f64> = scene
+        .contrasts
+        .iter()
+        .filter(|contrast| matches!(contrast.change, Change::Drives(..)))
+        .filter_map(|contrast| {
+            Some(contrast.other.bytes_per_s()? / contrast.other.drive_count as f64)
+        })
+        .collect();
+    let own = case.bytes_per_s()? / case.drive_count as f64;
+    let each = fewer.into_iter().fold(own, f64::max);
+    // A drive behind a card trains no higher than the card's own generation.
+    let card = case.cards().into_iter().find_map(|card| {
+        let link = card.links.last().and_then(|name| case.host()?.link(name))?;
+        link.current.value()
+    });
+    let most_generation = card.map_or(most_generation, |card| most_generation.min(card.generation));
+    let widths = [1, 2, 4, 8].into_iter().filter(|width| *width <= most_width);
+    let found =
+        widths.map(|width| LinkState { generation: most_generation, width }).find(|link| {
+            link.payload_bytes_per_s(256)
+                .is_some_and(|payload| (each / payload - 1.0).abs() <= CONSISTENT)
+        })?;
+    Some(format!(
+        "{} a drive is what PCIe {} carries: consistent with that, to be checked behind the card",
+        format_mb_per_s(each),
+        found.label()
+    ))
+}

@@ -1,0 +1,120 @@
+//! What is done to save power, as a suspect.
+
+use iodyno_model::{Drive, Fact, Host, Measurement, RunRecord, format_count};
+
+use super::contrast::{Change, Effect};
+use super::experiment::Experiment;
+use super::held_back::ocp_grown;
+use super::suspect::{Limiter, Suspect};
+use super::weigh::Scene;
+use crate::facts::is_paced;
+
+/// What is done to save power, a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PowerSaving {
+    /// The drive works at less than its best.
+    Reduced(String),
+    /// Link or drive may rest between I/Os.
+    Resting(String),
+}
+
+/// What link or drive do to save power where it counts for the measurement: at
+/// depth 1, or with pauses. `Ok(None)`: nothing. `Err`: what is missing to tell.
+pub(crate) fn power_saving<'a>(
+    record: &RunRecord,
+    host: &Host,
+    drives: impl IntoIterator<Item = &'a Drive>,
+    of: &Measurement,
+) -> Result<Option<PowerSaving>, String> {
+    let drives = drives.into_iter();
+    for drive in drives.filter(|drive| drive.virtual_disk.is_none() && !drive.links.is_empty()) {
+        if let Some(state) = reduced(drive) {
+            return Ok(Some(PowerSaving::Reduced(state)));
+        }
+        let (at_depth_1, paced) = (outstanding(of) == Some(1), is_paced(of));
+        let changes = ocp_grown(record, of, &drive.name, |log| log.power_state_changes);
+        if let Some(changes) = changes.filter(|changes| *changes > 0 && (at_depth_1 || paced)) {
+            let times = format_count(changes as f64);
+            let why = format!("{} changed its power state {times} times (OCP)", drive.name);
+            return Ok(Some(PowerSaving::Resting(why)));
+        }
+        let resting = match (at_depth_1, paced) {
+            // It counts its changes, and there were none.
+            (_, true) if changes.is_some() => resting_link(host, drive)?,
+            (_, true) => resting_drive(drive)?.or(resting_link(host, drive)?),
+            (true, false) => resting_link(host, drive)?,
+            _ => None,
+        };
+        if resting.is_some() {
+            return Ok(resting.map(PowerSaving::Resting));
+        }
+    }
+    Ok(None)
+}
+
+fn outstanding(of: &Measurement) -> Option<u32> {
+    let of_jobs = || Some(of.workload.iodepth?.saturating_mul(of.workload.numjobs?));
+    of.conditions.depth_asked.or_else(of_jobs)
+}
+
+/// The drive was set to a power state below its best in which it does I/O:
+/// then all of its figures are those of that state.
+fn reduced(drive: &Drive) -> Option<String> {
+    let state = *drive.power_state.get()?;
+    let states = &drive.identify.get()?.power_states;
+    let found = states.get(usize::from(state)).filter(|found| state > 0 && found.operational)?;
+    let power = found.max_power_mw.map(|mw| format!(" (at most {:.1} W)", mw as f64 / 1e3));
+    Some(format!("{} is in power state {state}{}", drive.name, power.unwrap_or_default()))
+}
+
+fn resting_link(host: &Host, drive: &Drive) -> Result<Option<String>, String> {
+    for link in drive.links.iter().filter_map(|name| host.link(name)) {
+        let Some(aspm) = link.aspm.get() else {
+            let why = link.aspm.why_unknown().unwrap_or_default();
+            return Err(format!("power saving of link {} (ASPM): {why}", link.name()));
+        };
+        let Some(states) = aspm.label() else { continue };
+        return Ok(Some(format!("ASPM lets link {} rest in {states}", link.name())));
+    }
+    Ok(None)
+}
+
+fn resting_drive(drive: &Drive) -> Result<Option<String>, String> {
+    match drive.autonomous_power_states.get() {
+        Some(allowed) => {
+            Ok(allowed.then(|| format!("APST lets {} leave its power state by itself", drive.name)))
+        }
+        // A drive without APST stays where it is.
+        None if drive.autonomous_power_states == Fact::Absent => Ok(None),
+        None => Err(format!("whether {} may change its power state is not known", drive.name)),
+    }
+}
+
+impl Scene<'_, '_> {
+    /// What rests is kept awake by other reads; what was set to less than its
+    /// best only its owner sets back.
+    pub(super) fn power_saving(&self) -> Option<Suspect> {
+        let case = self.case;
+        let drives = case.drives.iter().copied();
+        let why = match power_saving(case.record, case.host()?, drives, case.of_run()).ok()?? {
+            PowerSaving::Reduced(_) => {
+                return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
+            }
+            // With pauses of its own no load beside it shows in its rate.
+            PowerSaving::Resting(_) if is_paced(case.of_run()) => return None,
+            PowerSaving::Resting(why) => why,
+        };
+        let outcome = self.effect(|change| *change == Change::KeptAwake);
+        Some(match outcome {
+            Some((Effect::Grew, contrast)) => Suspect::confirmed(
+                Limiter::PowerSaving,
+                format!("{why}; {}: {}", contrast.title(), contrast.outcome()),
+            ),
+            Some((Effect::Same | Effect::Fell, contrast)) => Suspect::cleared(
+                Limiter::PowerSaving,
+                format!("{}: {}", contrast.title(), contrast.outcome()),
+            ),
+            _ => Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake),
+        })
+    }
+}
