@@ -43,7 +43,7 @@ class Scenario(Case):
         result = self.lab.run(f"iodyno {words}", timeout_s)
         self.no_panic(result)
         (of,) = self.document(words, result)[1]["explained"]
-        self.keep(f"explain-{self.id().split('.')[-1]}.txt", of["sentence"])
+        self.keep(f"explain-{self.id()}.json", result.stdout)
         return of
 
     def limited(self, fault, of, limiter):
