@@ -5,7 +5,7 @@ from cases import DATASHEET, STORE, findings
 from cases.scenario import Scenario
 
 MACHINE = topology.RAID_CARD
-STREAM = "rw=read bs=256k iodepth=32"
+STREAM = "rw=read bs=256k iodepth=8"
 
 
 class RaidCard(Scenario):

@@ -14,5 +14,5 @@ class Switched(Scenario):
 
     def test_explained(self):
         self.needs_registers()
-        of = self.explained([self.lab.namespace(drive) for drive in "AB"], "rw=read bs=256k iodepth=32")
+        of = self.explained([self.lab.namespace(drive) for drive in "AB"], "rw=read bs=256k iodepth=8")
         self.limited("switch oversubscribed 2:1", of, "shared")
