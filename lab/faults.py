@@ -130,6 +130,15 @@ class Faults:
             self._registers.set_able(express, topology.GEN4_X4)
 
     @contextlib.contextmanager
+    def resting_link(self, drive):
+        """A drive whose link may rest in L0s."""
+        self._registers.set_resting(self._express[drive], 1)
+        try:
+            yield
+        finally:
+            self._registers.set_resting(self._express[drive], 0)
+
+    @contextlib.contextmanager
     def larger_payload(self, drive):
         """A drive and a port that can do 256 bytes in a packet, and were left at 128."""
         ends = [self._express[drive], self._express[self.topology.named(drive).port]]

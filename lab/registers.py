@@ -22,7 +22,7 @@ PCI_EXPRESS, MSI_X = 0x10, 0x11
 EXTENDED_SPACE, ADVANCED_ERROR_REPORTING = 0x100, 0x0002_0001
 # Offsets in the PCI Express capability (PCI Express Base Specification, 7.5.3).
 DEVICE_CAPABILITIES, DEVICE_CONTROL, LINK_CAPABILITIES, LINK_STATUS = 0x04, 0x08, 0x0C, 0x12
-SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x14, 0x2C, 0x30
+LINK_CONTROL, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x10, 0x14, 0x2C, 0x30
 
 ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, NVME = "root port", "upstream port", "downstream port", "nvme"
 DEVICE_IDS = {
@@ -154,6 +154,10 @@ class Registers:
     def set_target_speed(self, express, generation):
         """Sets the generation that a link is told to train to; works while the machine runs."""
         self._write(express + LINK_CONTROL_2, "<H", self._read(express + LINK_CONTROL_2, "<H") & ~0xF | generation)
+
+    def set_resting(self, express, states):
+        """Sets the states in which a link may rest (ASPM; 1: L0s, 2: L1); works while the machine runs."""
+        self._write(express + LINK_CONTROL, "<H", self._read(express + LINK_CONTROL, "<H") & ~0x3 | states)
 
     def set_payload_able(self, express, size):
         """Sets the largest payload that a device can take, 128 << size bytes; works while the machine runs."""

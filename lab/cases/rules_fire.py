@@ -17,14 +17,13 @@ READS = {
     "counters-differ": "rw=read\nbs=64k\noffset=64m\nsize=32m\ndirect=0\nioengine=psync\ninvalidate=0",
     "steadystate-slope": "rw=randread\nbs=4k\nsteadystate=iops_slope:20%\nsteadystate_duration=30\nruntime=1\ntime_based",
     "steady-state-not-reached": "rw=randread\nbs=4k\nsteadystate=iops:1%\nsteadystate_duration=30\nruntime=1\ntime_based",
-    "submitter-saturated": "rw=randread\nbs=4k\niodepth=4\nthinktime=200ms\nthinktime_spin=200ms\nruntime=2\ntime_based",
+    "submitter-saturated": "rw=randread\nbs=4k\noffset=64m\nsize=32m\ndirect=0\nioengine=psync\niodepth=2\ninvalidate=0\nruntime=2\ntime_based",
 }
 # Jobs on a queue that was set badly.
 BADLY_SET = {
     "io-scheduler": "rw=randread\nbs=4k\nsize=1m\niodepth=2",
     "depth-capped": "rw=randread\nbs=4k\nsize=1m\niodepth=64",
     "blocks-split": "rw=read\nbs=256k\nsize=4m\niodepth=2",
-    "power-saving": "rw=randread\nbs=4k\nsize=256k\niodepth=1",
 }
 WRITES = {
     "compressible-data": "rw=write\nbs=64k\noffset=512m\nsize=1m\nbuffer_pattern=0xdeadbeef",
@@ -67,10 +66,9 @@ class RulesFire(Case):
 
     def test_queues_that_were_set_badly(self):
         queue = f"/sys/block/{self.lab.namespace('A')}/queue"
-        policy = "/sys/module/pcie_aspm/parameters/policy"
         was = self.say(f"cat {queue}/nr_requests {queue}/max_sectors_kb").split()
-        set_badly = f"echo mq-deadline > {queue}/scheduler; echo 8 > {queue}/nr_requests; echo 64 > {queue}/max_sectors_kb; echo powersave > {policy}"
-        set_back = f"echo none > {queue}/scheduler; echo {was[0]} > {queue}/nr_requests; echo {was[1]} > {queue}/max_sectors_kb; echo default > {policy}"
+        set_badly = f"echo mq-deadline > {queue}/scheduler; echo 8 > {queue}/nr_requests; echo 64 > {queue}/max_sectors_kb"
+        set_back = f"echo none > {queue}/scheduler; echo {was[0]} > {queue}/nr_requests; echo {was[1]} > {queue}/max_sectors_kb"
         document = self.ran(self.jobs("badly-set", BADLY_SET), set_badly, set_back)
         self.each_fires(document, BADLY_SET)
 
@@ -157,6 +155,12 @@ class RulesFire(Case):
             with self.subTest(rule=rule):
                 self.fires(rule, document, self.lab.controller("C"))
         self.fires("better-bay", swapped, self.lab.controller("C"))
+
+    def test_a_link_that_rests(self):
+        self.needs_registers()
+        with self.lab.resting_link("A"):
+            document = self.ran(f"--name=t --rw=randread --bs=4k --direct=1 --number_ios=100 --filename=/dev/{self.lab.namespace('A')}")
+        self.fires("power-saving", document, "t ")
 
     def test_packets_smaller_than_they_could_be(self):
         self.needs_registers()
