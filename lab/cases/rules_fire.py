@@ -7,7 +7,7 @@ import topology
 from cases import FREE, Case, command
 
 MACHINE = topology.HEALTHY_MACHINE
-# Reads of one drive, each named after the rule that is to tell of it; one after the other.
+# Reads of drive A, each named after the rule that is to tell of it; one after the other.
 READS = {
     "area-reread": "rw=randread\nbs=4k\nsize=256k\nio_size=2m",
     "depth-ignored": "rw=randread\nbs=4k\nsize=1m\nioengine=psync\niodepth=8",
@@ -25,6 +25,8 @@ BADLY_SET = {
     "depth-capped": "rw=randread\nbs=4k\nsize=1m\niodepth=64",
     "blocks-split": "rw=read\nbs=256k\nsize=4m\niodepth=2",
 }
+# Drive D, which other cases leave without anything that is worth being asked about.
+WRITTEN = "LABD0001"
 WRITES = {
     "compressible-data": "rw=write\nbs=64k\noffset=512m\nsize=1m\nbuffer_pattern=0xdeadbeef",
     "writeback-throttled": "rw=write\nbs=64k\noffset=512m\nsize=1m\ndirect=0\nioengine=psync\nend_fsync=1",
@@ -49,11 +51,11 @@ class RulesFire(Case):
         self.no_panic(result)
         return self.document(words, result)[1]
 
-    def jobs(self, name, sections, more="direct=1"):
-        """The path of a job file on drive A, its sections one after the other."""
+    def jobs(self, name, sections, more="direct=1", drive="A"):
+        """The path of a job file on a drive, its sections one after the other."""
         text = "".join(f"[{section}]\nstonewall\n{options}\n" for section, options in sections.items())
         path = f"/root/{name}.fio"
-        self.say(f"cat > {path} <<'END'\n[global]\nfilename=/dev/{self.lab.namespace('A')}\nioengine=io_uring\n{more}\n{text}END")
+        self.say(f"cat > {path} <<'END'\n[global]\nfilename=/dev/{self.lab.namespace(drive)}\nioengine=io_uring\n{more}\n{text}END")
         return path
 
     def each_fires(self, document, sections):
@@ -73,7 +75,7 @@ class RulesFire(Case):
         self.each_fires(document, BADLY_SET)
 
     def test_writes(self):
-        document = self.ran(f"--allow-write LABA0001 {self.jobs('writes', WRITES)}")
+        document = self.ran(f"--allow-write {WRITTEN} {self.jobs('writes', WRITES, drive='D')}")
         self.each_fires(document, WRITES)
 
     def test_blocks_that_cannot_be_read(self):
@@ -84,9 +86,9 @@ class RulesFire(Case):
         self.each_fires(document, sections)
 
     def test_blocks_that_do_not_hold_what_was_written(self):
-        device = f"/dev/{self.lab.namespace('A')}"
+        device = f"/dev/{self.lab.namespace('D')}"
         there = f"--bs=4k --offset=520m --size=1m --direct=1 --verify=crc32c --filename={device}"
-        self.ran(f"--allow-write LABA0001 --name=w --rw=write --do_verify=0 {there}")
+        self.ran(f"--allow-write {WRITTEN} --name=w --rw=write --do_verify=0 {there}")
         overwrite = f"dd if=/dev/urandom of={device} bs=4k seek={520 * 256 + 64} count=1 oflag=direct 2>/dev/null"
         self.fires("verify-mismatch", self.ran(f"--name=r --rw=read --continue_on_error=verify {there}", overwrite), "r ")
 

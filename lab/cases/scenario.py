@@ -37,9 +37,12 @@ class Scenario(Case):
         said = [(f["rule"], f["severity"], f["subjects"], f["what"]) for f in document["findings"]]
         self.assertEqual((set(expected) - found, others), (set(), ()), said)
 
-    def explained(self, targets, workload, timeout_s=180):
-        """What `iodyno explain` says of a workload on block devices: of the one measurement that was asked about."""
-        words = f"explain --json --store {STORE} --datasheet {DATASHEET} {' '.join(f'/dev/{name}' for name in targets)} {workload}"
+    def explained(self, targets, workload, timeout_s=300):
+        """What `iodyno explain` says of a workload on block devices: of the one measurement that was asked about.
+
+        It has more time than it takes on a quiet machine, and needs it on a loaded one.
+        """
+        words = f"explain --json --time 2m --store {STORE} --datasheet {DATASHEET} {' '.join(f'/dev/{name}' for name in targets)} {workload}"
         result = self.lab.run(f"iodyno {words}", timeout_s)
         self.no_panic(result)
         (of,) = self.document(words, result)[1]["explained"]
