@@ -90,7 +90,7 @@ class Faults:
         def change(command, used_blocks):
             with self.throttled(drive, 100):
                 self._block_layer(drive, f"{command} 0 {blocks * topology.BLOCK_BYTES}")
-            self._registers.set_usage(self._usage[drive], used_blocks)
+            self._registers.set_usage(self._identified[drive], used_blocks)
 
         change("write -q -P 0x5a", blocks)
         try:
@@ -112,11 +112,52 @@ class Faults:
     @contextlib.contextmanager
     def trained(self, drive, link):
         """A drive whose link came up as this one."""
-        self._registers.set_trained(self._trained[drive], link)
+        express = self._express[drive]
+        self._registers.set_trained(express, link)
         try:
             yield
         finally:
-            self._registers.set_trained(self._trained[drive], self.topology.named(drive).link)
+            self._registers.set_trained(express, self.topology.named(drive).link)
+
+    @contextlib.contextmanager
+    def able(self, device, link):
+        """A drive, or the port above one, that is able to no more than this link."""
+        express = self._express[device]
+        self._registers.set_able(express, link)
+        try:
+            yield
+        finally:
+            self._registers.set_able(express, topology.GEN4_X4)
+
+    @contextlib.contextmanager
+    def resting_link(self, drive):
+        """A drive whose link may rest in L0s."""
+        self._registers.set_resting(self._express[drive], 1)
+        try:
+            yield
+        finally:
+            self._registers.set_resting(self._express[drive], 0)
+
+    @contextlib.contextmanager
+    def larger_payload(self, drive):
+        """A drive and a port that can do 256 bytes in a packet, and were left at 128."""
+        ends = [self._express[drive], self._express[self.topology.named(drive).port]]
+        for express in ends:
+            self._registers.set_payload_able(express, 1)
+        try:
+            yield
+        finally:
+            for express in ends:
+                self._registers.set_payload_able(express, 0)
+
+    @contextlib.contextmanager
+    def slower_format(self, drive):
+        """A namespace in an LBA format that is slower than others that it has, as it says itself."""
+        self._registers.set_performance(self._identified[drive], 2)
+        try:
+            yield
+        finally:
+            self._registers.set_performance(self._identified[drive], 0)
 
     def pcie_errors(self, drive, correctable, uncorrectable=0):
         """Has the kernel count PCIe errors of a drive (bits of the AER status registers), which stay counted."""
@@ -126,7 +167,7 @@ class Faults:
     @contextlib.contextmanager
     def target_generation(self, drive, generation):
         """The port above a drive told, as firmware may, to train no faster than this generation."""
-        address = self._target_speeds[self.topology.named(drive).port]
+        address = self._express[self.topology.named(drive).port]
         self._registers.set_target_speed(address, generation)
         try:
             yield

@@ -16,7 +16,8 @@ from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
 OWN_PROGRAMS = ["aer_inject", "without_io_uring"]
-MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey"]
+# What a kernel has built in is not among its modules, and left out.
+MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey", "nvme"]
 # Sets that are loaded by the cases that want them: they bring devices of their own.
 LATER_MODULES = {
     "layers": ["loop", "raid0", "raid1", "dm_mod"],
@@ -24,6 +25,8 @@ LATER_MODULES = {
     "layouts": ["raid0", "raid1", "raid456", "dm_crypt", "xts", "ecb", "crc32c_intel", "xfs"],
     "disk": ["virtio_blk"],
     "aer": ["aer_inject"],
+    "memory": ["lzo_rle", "zram"],
+    "raid": ["sd_mod", "megaraid_sas"],
 }
 TOOLS = [
     *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm", "sbin/mkfs.ext4", "sbin/mkfs.xfs"),
@@ -126,15 +129,15 @@ def _compiled(name):
         yield program
 
 
-def base(tree):
-    """The path of the base archive for an unpacked tree, made where it is missing."""
+def base(tree, kernel):
+    """The path of the base archive for unpacked tools and a kernel, made where it is missing."""
     init = (GUEST / "init.sh").read_bytes()
     sources = b"".join((GUEST / f"{name}.c").read_bytes() for name in OWN_PROGRAMS)
-    version = hashlib.sha256(init + sources + Path(__file__).read_bytes()).hexdigest()[:12]
-    path = tree / f"base-{version}.cpio"
+    version = hashlib.sha256(init + sources + Path(__file__).read_bytes() + tree.name.encode()).hexdigest()[:12]
+    path = kernel / f"base-{version}.cpio"
     if path.exists():
         return path
-    for stale in tree.glob("base-*.cpio"):
+    for stale in kernel.glob("base-*.cpio"):
         stale.unlink()
     archive = Archive()
     for name in DIRECTORIES:
@@ -159,7 +162,7 @@ def base(tree):
     sets = {"modules": MODULES, **{f"modules/{name}": modules for name, modules in LATER_MODULES.items()}}
     for folder, modules in sets.items():
         archive.directory(folder)
-        for name, body in _module_files(tree, modules):
+        for name, body in _module_files(kernel, modules):
             archive.file(f"{folder}/{name}", body)
     partial = path.with_suffix(".partial")
     partial.write_bytes(archive.bytes())

@@ -53,7 +53,8 @@ class Lab(Faults):
         self._say = say
         self._undo = contextlib.ExitStack()
         self._power = contextlib.ExitStack()
-        self._temperatures, self._target_speeds, self._trained, self._usage = {}, {}, {}, {}
+        # Addresses in QEMU's memory, by the names of drives and ports.
+        self._temperatures, self._express, self._identified = {}, {}, {}
         # Whether links, identities, usage and temperature can be set with this QEMU.
         self.registers_set = machine.version().startswith(TRIED_WITH)
 
@@ -73,11 +74,11 @@ class Lab(Faults):
         self._initrd = directory / "initrd"
         with _prepared_once():
             with self._stage("packages"):
-                tree = packages.unpacked(CACHE)
+                tools, kernel = packages.tools(CACHE), packages.kernel(CACHE, self.topology.kernel)
             with self._stage("guest and drives"):
                 files = {"root/datasheet.toml": (LAB / "datasheet.toml").read_bytes()}
-                self._initrd.write_bytes(initramfs.base(tree).read_bytes() + initramfs.under_test(self._programs, files))
-                self._kernel = packages.kernel(tree)
+                self._initrd.write_bytes(initramfs.base(tools, kernel).read_bytes() + initramfs.under_test(self._programs, files))
+                self._kernel = packages.image(kernel)
                 self._disk = Disk(directory)
                 pairs = [*topology.arguments(self.topology, directory), *self._disk.arguments()]
                 self._arguments = [text for pair in pairs for text in pair]
@@ -85,7 +86,8 @@ class Lab(Faults):
     def _switch_on(self):
         with contextlib.ExitStack() as stack:
             with self._stage("start"):
-                on = machine.Machine(self._directory, self._kernel, self._initrd, self._arguments, topology.namespaces(self.topology))
+                words = topology.kernel_words(self.topology)
+                on = machine.Machine(self._directory, self._kernel, self._initrd, self._arguments, words)
                 self.machine = stack.enter_context(on)
                 if self.registers_set:
                     self._set_registers()
@@ -128,7 +130,7 @@ class Lab(Faults):
         registers = Registers(self.machine.process.pid)
         for slot in self.topology.root_slots:
             registers.set_link(ROOT_PORT, slot, topology.GEN4_X4)
-            self._target_speeds[f"root{slot}"] = registers.target_speed(ROOT_PORT, slot)
+            self._express[f"root{slot}"] = registers.express(ROOT_PORT, slot)
         if self.topology.switch_slots:
             registers.set_link(UPSTREAM_PORT, topology.UPLINK_PORT, topology.GEN4_X4, topology.GEN4_X4)
         for slot in self.topology.switch_slots:
@@ -138,12 +140,12 @@ class Lab(Faults):
                 continue
             registers.set_link(NVME, drive.mark, topology.GEN4_X4, drive.link)
             registers.report_errors(NVME, drive.mark)
-            self._trained[drive.name] = registers.link_status(NVME, drive.mark)
+            self._express[drive.name] = registers.express(NVME, drive.mark)
             self._temperatures[drive.name] = registers.temperature(drive.serial)
             registers.set_identity(drive.serial, topology.MODEL, drive.firmware)
+            self._identified[drive.name] = registers.namespace(drive.eui64, topology.SIZE_BLOCKS)
             if not drive.written:
-                self._usage[drive.name] = registers.usage(drive.eui64, topology.SIZE_BLOCKS)
-                registers.set_usage(self._usage[drive.name], 0)
+                registers.set_usage(self._identified[drive.name], 0)
         if self.topology.spare:
             self._spare_attributes = registers.format_attributes(topology.SPARE_SERIAL)
         registers.forget()

@@ -1,7 +1,7 @@
 """The guest's software: Debian's packages, fetched with apt-get and unpacked, without installing anything.
 
-The kernel is whatever `linux-image-cloud-amd64` depends on today, so no version is written down here that
-will vanish from the archive. What was unpacked is kept under a name that follows from the packages' versions.
+A kernel is whatever its metapackage depends on today, so no version is written down here that will vanish from
+the archive. What was unpacked is kept under a name that follows from the packages' versions.
 """
 
 import hashlib
@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-KERNEL_METAPACKAGE = "linux-image-cloud-amd64"
+# The small kernel, and the one that has drivers for what clouds have not: five times as much to unpack.
+CLOUD_KERNEL, FULL_KERNEL = "linux-image-cloud-amd64", "linux-image-amd64"
 TOOLS = "busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nvme-cli pciutils util-linux xfsprogs".split()
 # Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
 # under test is linked against that one.
@@ -19,8 +20,6 @@ WANTED = re.compile(r"^(lib|zlib1g|pci\.ids)")
 HOSTS_OWN = {"libc6", "libgcc-s1"}
 TIMEOUT_S = 300
 APT_LISTS = Path("/var/lib/apt/lists")
-# What is unpacked goes by the list it was made from: with another list it is another tree.
-TREES = f"guest-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:4]}-"
 
 
 class PackageError(Exception):
@@ -50,11 +49,17 @@ def _dependencies(packages):
     return found
 
 
-def _closure():
-    kernels = [k for k in _dependencies([KERNEL_METAPACKAGE]).get(KERNEL_METAPACKAGE, []) if k.startswith("linux-image-")]
+def _kernel_of(metapackage):
+    """The kernel that a metapackage stands for."""
+    kernels = [k for k in _dependencies([metapackage]).get(metapackage, []) if k.startswith("linux-image-")]
     if not kernels:
-        raise PackageError(f"{KERNEL_METAPACKAGE} names no kernel; run 'apt-get update' first?")
-    wanted, fresh = {kernels[0], *TOOLS}, list(TOOLS)
+        raise PackageError(f"{metapackage} names no kernel; run 'apt-get update' first?")
+    return kernels[:1]
+
+
+def _closure():
+    """The tools, and the libraries that they need."""
+    wanted, fresh = set(TOOLS), TOOLS
     while fresh:
         names = {name for deps in _dependencies(fresh).values() for name in deps}
         fresh = sorted(n for n in names - wanted - HOSTS_OWN if WANTED.match(n))
@@ -62,28 +67,40 @@ def _closure():
     return sorted(wanted)
 
 
-def unpacked(cache):
-    """The directory below `cache` that holds the unpacked packages; fetches them where they are missing.
+def tools(cache):
+    """The directory below `cache` that holds the guest's programs, unpacked."""
+    # What is unpacked goes by the list it was made from: with another list it is another tree.
+    return _unpacked(cache, "tools", hashlib.sha256(" ".join(TOOLS).encode()).hexdigest()[:4], _closure)
+
+
+def kernel(cache, metapackage):
+    """The directory below `cache` that holds a kernel and its modules, unpacked."""
+    return _unpacked(cache, "kernel", metapackage, lambda: _kernel_of(metapackage))
+
+
+def _unpacked(cache, kind, key, names):
+    """The tree of the packages that `names` gives; fetched where it is missing.
 
     apt is asked only where its lists are newer than what is there: its answers take seconds.
     """
-    for tree in cache.glob(f"{TREES}*"):
+    trees = f"{kind}-{key}-"
+    for tree in cache.glob(f"{trees}*"):
         if not APT_LISTS.exists() or APT_LISTS.stat().st_mtime < tree.stat().st_mtime:
             return tree
-    names = _closure()
-    versions = _output("apt-cache", "show", "--no-all-versions", *names)
+    packages = names()
+    versions = _output("apt-cache", "show", "--no-all-versions", *packages)
     stamp = "\n".join(sorted(re.findall(r"^(?:Package|Version|SHA256): .*$", versions, re.M)))
-    tree = cache / (TREES + hashlib.sha256(stamp.encode()).hexdigest()[:12])
+    tree = cache / (trees + hashlib.sha256(stamp.encode()).hexdigest()[:12])
     if tree.is_dir():
         tree.touch()
         return tree
     cache.mkdir(parents=True, exist_ok=True)
-    for stale in cache.glob("guest-*"):
+    for stale in cache.glob(f"{trees if kind == 'kernel' else kind}*"):
         shutil.rmtree(stale)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as work:
         work = Path(work)
         # As root apt downloads as the user _apt, which must be able to write here; it says so at length otherwise.
-        _output("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names, cwd=work)
+        _output("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *packages, cwd=work)
         for package in work.glob("*.deb"):
             _output("dpkg", "-x", str(package), str(work / "tree"))
         (work / "tree").rename(tree)
@@ -91,7 +108,7 @@ def unpacked(cache):
     return tree
 
 
-def kernel(tree):
+def image(tree):
     """The kernel image in an unpacked tree."""
     images = sorted((tree / "boot").glob("vmlinuz-*"))
     if not images:

@@ -21,7 +21,8 @@ PCI_EXPRESS, MSI_X = 0x10, 0x11
 # Where the extended capabilities begin, and the header of one: Advanced Error Reporting, version 2, the last (7.8.4).
 EXTENDED_SPACE, ADVANCED_ERROR_REPORTING = 0x100, 0x0002_0001
 # Offsets in the PCI Express capability (PCI Express Base Specification, 7.5.3).
-DEVICE_CONTROL, LINK_CAPABILITIES, LINK_STATUS, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x08, 0x0C, 0x12, 0x14, 0x2C, 0x30
+DEVICE_CAPABILITIES, DEVICE_CONTROL, LINK_CAPABILITIES, LINK_STATUS = 0x04, 0x08, 0x0C, 0x12
+LINK_CONTROL, SLOT_CAPABILITIES, LINK_CAPABILITIES_2, LINK_CONTROL_2 = 0x10, 0x14, 0x2C, 0x30
 
 ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, NVME = "root port", "upstream port", "downstream port", "nvme"
 DEVICE_IDS = {
@@ -53,7 +54,7 @@ class Link(NamedTuple):
 class Registers:
     """Writes into the memory of a paused QEMU; look-ups use one snapshot, taken at the start.
 
-    What `target_speed`, `usage` and `temperature` give are addresses that hold as long as QEMU runs.
+    What `express`, `namespace` and `temperature` give are addresses that hold as long as QEMU runs.
     """
 
     def __init__(self, pid):
@@ -92,6 +93,11 @@ class Registers:
             memory.seek(address)
             memory.write(struct.pack(form, *values))
 
+    def _read(self, address, form):
+        with open(self._path, "rb", 0) as memory:
+            memory.seek(address)
+            return struct.unpack(form, memory.read(struct.calcsize(form)))[0]
+
     def _only(self, hits, what):
         hits = list(hits)
         if len(hits) != 1:
@@ -120,49 +126,49 @@ class Registers:
         needle = struct.pack("<HH", *DEVICE_IDS[kind])
         return self._only(filter(matches, self._find(needle, CONFIG_SPACE_BYTES)), f"{kind} {number}")
 
-    def _express(self, kind, number):
-        """Address and bytes of a device's PCI Express capability."""
+    def express(self, kind, number):
+        """Address of a device's PCI Express capability."""
         address, config = self._config_space(kind, number)
-        express = _capabilities(config)[PCI_EXPRESS]
-        return address + express, config[express : express + 0x3C]
+        return address + _capabilities(config)[PCI_EXPRESS]
 
     def set_link(self, kind, number, able, now=None):
         """Sets what a device's link is able to, and where `now` is given, what it was trained to.
 
         A port's current link is computed by QEMU from the device below it.
         """
-        address, express = self._express(kind, number)
-        capabilities = struct.unpack_from("<I", express, LINK_CAPABILITIES)[0]
-        self._write(address + LINK_CAPABILITIES, "<I", _with_link(capabilities, able))
-        self._write(address + LINK_CAPABILITIES_2, "<I", ((1 << able.generation) - 1) << 1)
-        control = struct.unpack_from("<H", express, LINK_CONTROL_2)[0]
-        self._write(address + LINK_CONTROL_2, "<H", control & ~0xF | able.generation)
+        express = self.express(kind, number)
+        self.set_able(express, able)
+        self.set_target_speed(express, able.generation)
         if now:
-            status = struct.unpack_from("<H", express, LINK_STATUS)[0]
-            self._write(address + LINK_STATUS, "<H", _with_link(status, now))
+            self.set_trained(express, now)
+
+    def set_able(self, express, link):
+        """Sets what a device's link is able to; works while the machine runs."""
+        self._write(express + LINK_CAPABILITIES, "<I", _with_link(self._read(express + LINK_CAPABILITIES, "<I"), link))
+        self._write(express + LINK_CAPABILITIES_2, "<I", ((1 << link.generation) - 1) << 1)
+
+    def set_trained(self, express, link):
+        """Sets what a link was trained to; works while the machine runs."""
+        self._write(express + LINK_STATUS, "<H", _with_link(self._read(express + LINK_STATUS, "<H"), link))
+
+    def set_target_speed(self, express, generation):
+        """Sets the generation that a link is told to train to; works while the machine runs."""
+        self._write(express + LINK_CONTROL_2, "<H", self._read(express + LINK_CONTROL_2, "<H") & ~0xF | generation)
+
+    def set_resting(self, express, states):
+        """Sets the states in which a link may rest (ASPM; 1: L0s, 2: L1); works while the machine runs."""
+        self._write(express + LINK_CONTROL, "<H", self._read(express + LINK_CONTROL, "<H") & ~0x3 | states)
+
+    def set_payload_able(self, express, size):
+        """Sets the largest payload that a device can take, 128 << size bytes; works while the machine runs."""
+        able = self._read(express + DEVICE_CAPABILITIES, "<I")
+        self._write(express + DEVICE_CAPABILITIES, "<I", able & ~0x7 | size)
 
     def report_errors(self, kind, number):
         """Gives a device an Advanced Error Reporting capability, the only one in its extended space, and has it report."""
-        address, express = self._express(kind, number)
-        control = struct.unpack_from("<H", express, DEVICE_CONTROL)[0]
-        self._write(address + DEVICE_CONTROL, "<H", control | 0xF)
+        express = self.express(kind, number)
+        self._write(express + DEVICE_CONTROL, "<H", self._read(express + DEVICE_CONTROL, "<H") | 0xF)
         self._write(self._config_space(kind, number)[0] + EXTENDED_SPACE, "<I", ADVANCED_ERROR_REPORTING)
-
-    def link_status(self, kind, number):
-        """Address of a device's Link Status register, for `set_trained`."""
-        return self._express(kind, number)[0] + LINK_STATUS
-
-    def set_trained(self, address, link):
-        """Sets what a link was trained to; works while the machine runs. Its other bits are lost."""
-        self._write(address, "<H", _with_link(0, link))
-
-    def target_speed(self, kind, number):
-        """Address of a device's Link Control 2 register, for `set_target_speed`."""
-        return self._express(kind, number)[0] + LINK_CONTROL_2
-
-    def set_target_speed(self, address, generation):
-        """Sets the generation that a link is told to train to; works while the machine runs."""
-        self._write(address, "<H", generation)
 
     # What a drive says of itself
 
@@ -183,15 +189,19 @@ class Registers:
         """Sets an FNA found earlier; works while the machine runs."""
         self._write(address, "<B", bits)
 
-    def usage(self, eui64, size_blocks):
-        """Address of a namespace's NUSE; it is found by its EUI-64 and its size."""
+    def namespace(self, eui64, size_blocks):
+        """Address of a namespace's Identify Namespace page; it is found by its EUI-64 and its size."""
         page = struct.pack("<QQQ", size_blocks, size_blocks, size_blocks)
         hits = (h for h in self._find(struct.pack(">Q", eui64), 4096, before=120) if h[1].startswith(page))
-        return self._only(hits, f"namespace {eui64:016x}")[0] + 16
+        return self._only(hits, f"namespace {eui64:016x}")[0]
 
-    def set_usage(self, address, used_blocks):
-        """Sets a NUSE found earlier; works while the machine runs."""
-        self._write(address, "<Q", used_blocks)
+    def set_usage(self, namespace, used_blocks):
+        """Sets NUSE; works while the machine runs."""
+        self._write(namespace + 16, "<Q", used_blocks)
+
+    def set_performance(self, namespace, performance):
+        """Sets the relative performance of the first LBA format (0 best, 3 degraded); works while the machine runs."""
+        self._write(namespace + 128 + 3, "<B", performance)
 
     def temperature(self, serial):
         """Address of a drive's temperature; the drive must have been started with WARNING_MARK."""

@@ -13,7 +13,8 @@ taken away as soon as the guest is there, and come back only for those who want 
 one, so that it leaves no gap in the kernel's numbers.
 
 HEALTHY_MACHINE has four drives and nothing wrong. TWO_NODES has two NUMA nodes of two CPUs, with a drive at each, and one
-drive whose two controllers are two paths to one namespace.
+drive whose two controllers are two paths to one namespace. SWITCHED has two drives behind a switch and two beside it.
+RAID_CARD has three volumes behind a card, of which two share a limit, one drive beside it, and a strict IOMMU.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -24,11 +25,12 @@ import subprocess
 from typing import NamedTuple
 
 import image
+import packages
 from registers import WARNING_MARK, Link
 
 MODEL, FIRMWARE, OTHER_FIRMWARE = "IODYNO LAB 1GB", "1.2.0", "1.1.7"
 SIZE_BYTES = 1_000_000_000
-BLOCK_BYTES = 512
+BLOCK_BYTES, VOLUME_BLOCK_BYTES = 512, 4096
 SIZE_BLOCKS = SIZE_BYTES // BLOCK_BYTES
 # The data of all drives lies in one image; each begins this much further on, so that no two are equal
 # (7 drives: less than the image's period).
@@ -95,10 +97,18 @@ class Topology(NamedTuple):
     # NUMA nodes with two CPUs each, and the root ports that are at another than the first.
     nodes: int = 1
     far_slots: tuple = ()
+    # What a RAID card in its last root port presents.
+    volumes: tuple = ()
+    kernel: str = packages.CLOUD_KERNEL
+    strict_iommu: bool = False
 
     def named(self, name):
-        """The drive of that name."""
-        return next(drive for drive in self.drives if drive.name == name)
+        """The drive or volume of that name."""
+        return next(drive for drive in self.all() if drive.name == name)
+
+    def all(self):
+        """Drives and volumes."""
+        return self.drives + self.volumes
 
 
 UPLINK_SLOTS = (10, 11)
@@ -126,6 +136,18 @@ TWO_NODES = Topology(
     nodes=2,
     far_slots=(2,),
 )
+SWITCHED = Topology(
+    drives=(Drive("A", "switch0", "uplink"), Drive("B", "switch1", "uplink"), Drive("C", "root2", "C"), Drive("D", "root3", "D")),
+    root_slots=range(1, 4),
+    switch_slots=UPLINK_SLOTS,
+)
+RAID_CARD = Topology(
+    drives=(Drive("A", "root1", "A"),),
+    root_slots=range(1, 3),
+    volumes=(Drive("B", "card", "card"), Drive("C", "card", "card"), Drive("D", "card", "D")),
+    kernel=packages.FULL_KERNEL,
+    strict_iommu=True,
+)
 DRIVES = FAULTY_MACHINE.drives
 
 
@@ -138,6 +160,8 @@ def processors(topology):
     """QEMU's arguments for CPUs and memory."""
     yield "-smp", str(2 * topology.nodes)
     yield "-m", "1024"
+    if topology.strict_iommu:
+        yield "-device", "intel-iommu"
     for node in range(topology.nodes if topology.nodes > 1 else 0):
         yield "-object", f"memory-backend-ram,id=memory{node},size={1024 // topology.nodes}M"
         yield "-numa", f"node,nodeid={node},cpus={2 * node}-{2 * node + 1},memdev=memory{node}"
@@ -158,6 +182,11 @@ def _ports(topology):
 def namespaces(topology):
     """How many namespaces the guest has to find, each as often as there are paths to it."""
     return sum(2 if drive.second_port else 1 for drive in topology.drives) + (len(SPARE_NAMESPACES) if topology.spare else 0)
+
+
+def kernel_words(topology):
+    """What the guest's kernel is told on its command line."""
+    return f"lab.drives={namespaces(topology)}" + (" intel_iommu=on iommu.strict=1" if topology.strict_iommu else "")
 
 
 def throttle_node(drive, below):
@@ -184,10 +213,10 @@ def _backend(drive, directory, data):
 def arguments(topology, directory):
     """QEMU's arguments for processors, ports and drives, in pairs; the drives' images are made in `directory`."""
     data = directory / "data.qcow2"
-    image.write_repeating(data, SIZE_BYTES + len(topology.drives) * SHIFT_BYTES)
+    image.write_repeating(data, SIZE_BYTES + len(topology.all()) * SHIFT_BYTES)
     yield from processors(topology)
     yield from _ports(topology)
-    groups = {drive.throttle: drive.rates for drive in topology.drives}
+    groups = {drive.throttle: drive.rates for drive in topology.all()}
     for name, rates in groups.items():
         yield "-object", json.dumps({"qom-type": "throttle-group", "id": f"throttle-{name}", "limits": limits(rates)})
     for drive in topology.drives:
@@ -202,6 +231,12 @@ def arguments(topology, directory):
             yield "-device", f"nvme,id={drive.name}-again,bus={drive.second_port},serial={drive.serial},msix_qsize={drive.mark + 32}{subsystem}"
         shared = ",shared=on" if subsystem else ""
         yield "-device", f"nvme-ns,id=namespace-{drive.name},bus={drive.name},drive={drive.name},nsid=1,eui64={drive.eui64:#x}{shared}"
+    if topology.volumes:
+        yield "-device", f"megasas-gen2,id=card,bus=root{topology.root_slots[-1]}"
+    for number, volume in enumerate(topology.volumes):
+        yield from _backend(volume, directory, data)
+        place = f"bus=card.0,channel=0,scsi-id={number},lun=0,physical_block_size={VOLUME_BLOCK_BYTES}"
+        yield "-device", f"scsi-hd,id={volume.name},{place},drive={volume.name},serial={volume.serial}"
     if topology.spare:
         yield from _spare(directory)
 

@@ -4,6 +4,8 @@ import json
 import unittest
 from pathlib import Path
 
+import results
+
 DATASHEET = "/root/datasheet.toml"
 STORE = "/tmp/iodyno.sqlite"
 # So many times its rates a drive is as fast as this machine can make it.
@@ -40,6 +42,13 @@ class Case(unittest.TestCase):
             return result.status, json.loads(result.stdout)
         except ValueError:
             self.fail(f"iodyno {arguments} ended with {result.status} and no JSON:\n{result.stdout[:2000]}\n{result.stderr[:2000]}")
+
+    def fires(self, rule, document, what=""):
+        """A rule says something, of `what` if that is given; the table of rules names this case."""
+        said = [f for f in document["findings"] if f["rule"] == rule]
+        told = [text for f in said for text in (f["what"], *f["subjects"], *(e["what"] for e in f["evidence"]))]
+        self.assertTrue([text for text in told if what in text], f"{rule} {what}: {said or [f['rule'] for f in document['findings']]}")
+        results.fired(rule, self.id())
 
     def keep(self, name, text):
         """Leaves an output in lab/out."""

@@ -93,6 +93,8 @@ class Check(Case):
         found = self.one("E", "rand-read")
         self.assertEqual((found["validity"], self.written(found)), ("INVALID", ["unwritten"]), found["reasons"])
         self.assertNotIn("FAIL", self.subject("E"))
+        for rule in ("blocks-not-written", "above-claim"):
+            self.fires(rule, self.all()[1], self.lab.namespace("E"))
 
     def test_partly_written_drive(self):
         self.needs_registers()
@@ -133,6 +135,7 @@ class Check(Case):
         self.assertEqual(status, 1)
         slow = findings(document, name)
         self.assertTrue(any("baseline" in f["rule"] and f["severity"] == "FAIL" for f in slow), slow)
+        self.fires("unlike-baseline", document, name)
 
     def test_unreadable_blocks(self):
         with self.lab.unreadable("G", 2048, 64), self.lab.throttled("G", FREE):

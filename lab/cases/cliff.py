@@ -9,21 +9,20 @@ from cases.scenario import Scenario, evidence
 
 MACHINE = topology.HEALTHY_MACHINE
 STORE = "/tmp/cliff.sqlite"
-# "1040 IOPS up to 4.1 s, 260 IOPS from then on"
-LEVELS = re.compile(r"([\d.]+)(k?) IOPS up to ([\d.]+) s, ([\d.]+)(k?) IOPS from then on")
+# "from 52.4 MB/s to 26.2 MB/s after 4.1 s and 210 MB moved"
+LEVELS = re.compile(r"from ([\d.]+) MB/s to ([\d.]+) MB/s after ([\d.]+) s")
 
 
 class Cliff(Scenario):
     def levels(self, document, step, drive):
-        """(IOPS before, seconds, IOPS after) of a step on a drive."""
-        told = [line for line in evidence(document, "not-steady", self.lab.controller(drive)).splitlines() if line.startswith(step)]
+        """(MB/s before, MB/s after, seconds) of a step on a drive."""
+        told = [line for line in evidence(document, "rate-cliff", self.lab.controller(drive)).splitlines() if line.startswith(step)]
         self.assertEqual(len(told), 1, document["findings"])
-        before, thousand, seconds, after, thousands = LEVELS.search(told[0]).groups()
-        return float(before) * (1000 if thousand else 1), float(seconds), float(after) * (1000 if thousands else 1)
+        return (float(figure) for figure in LEVELS.search(told[0]).groups())
 
     def assert_doubtful(self, document, step, drive):
         found = measurement(document, step, self.lab.namespace(drive))
-        self.assertIn("not-steady", {reason["rule"] for reason in found["reasons"]})
+        self.assertIn("rate-cliff", {reason["rule"] for reason in found["reasons"]})
         self.assertEqual(found["validity"], "QUALIFIED")
 
     def test_a_burst_and_then_the_cliff(self):
@@ -31,10 +30,10 @@ class Cliff(Scenario):
         with self.lab.bursting("B", 2, 2):
             document = self.checked(f"--time 10 {self.lab.controller('B')}")
         self.assert_doubtful(document, "seq-read", "B")
-        before, seconds, after = self.levels(document, "seq-read", "B")
+        before, after, seconds = self.levels(document, "seq-read", "B")
         self.assertTrue(1.4 < before / after < 2.6, (before, after))
         self.assertTrue(2 < seconds < 8, seconds)
-        self.named("burst, then the cliff", document, {"not-steady"}, "B")
+        self.named("burst, then the cliff", document, {"rate-cliff"}, "B")
 
     def test_slowed_while_it_is_measured(self):
         # 4096 blocks are sampled first; sequential reads are of 256 KiB, some 100 a second.
@@ -43,10 +42,10 @@ class Cliff(Scenario):
         with self.lab.throttled("B", 1 / 4):
             document = self.documented("check", self.lab.finish(begun))
         self.assert_doubtful(document, "seq-read", "B")
-        before, _, after = self.levels(document, "seq-read", "B")
+        before, after, _ = self.levels(document, "seq-read", "B")
         # What the drive had in its queue is counted against it at the slower rate.
         self.assertGreater(before / after, 2.5)
-        self.named("speed cut while it is measured", document, {"not-steady", "below-claim"}, "B")
+        self.named("speed cut while it is measured", document, {"rate-cliff", "below-claim"}, "B")
 
     def test_steady_is_what_comes_after_the_cliff(self):
         """Rounds of some two seconds, twice as fast until a cache of 120 MB is full."""

@@ -24,6 +24,8 @@ class Faults(Case):
         self.assertIn("Gen4 x4", evidence)
         uplink = [f for f in document["findings"] if "shared" in f["rule"] or "oversubscribed" in f["rule"]]
         self.assertIn("WARN", severities(uplink), document["findings"])
+        self.fires("link-degraded", document, self.lab.controller("C"))
+        self.fires("link-oversubscribed", document, self.lab.controller("A"))
         for name in "ABDEFG":
             self.assertNotIn("FAIL", severities(findings(document, self.lab.controller(name))), name)
 
@@ -31,6 +33,7 @@ class Faults(Case):
         self.needs_registers()
         _, document = self.look()
         self.assertIn("WARN", severities(f for f in document["findings"] if "firmware" in f["rule"]))
+        self.fires("firmware-differs", document)
 
     def test_healthy_drive_is_left_alone(self):
         self.needs_registers()
@@ -53,7 +56,9 @@ class Faults(Case):
     def test_target_speed_below_capability(self):
         self.needs_registers()
         with self.lab.target_generation("G", 3):
-            self.assertIn("WARN", severities(self.found("G", rule="target")))
+            _, document = self.look()
+        self.assertIn("WARN", severities(findings(document, self.lab.controller("G"), "target")))
+        self.fires("link-target-speed", document, self.lab.controller("G"))
         self.assertEqual(self.found("G", rule="target"), [])
 
     def test_function_without_driver(self):
@@ -71,3 +76,4 @@ class Faults(Case):
         status, document = self.look("--expect /tmp/expect.toml")
         self.assertEqual(status, 1)
         self.assertTrue(any("LABX0001" in str(f) for f in document["findings"] if f["severity"] == "FAIL"))
+        self.fires("drive-missing", document)

@@ -35,3 +35,14 @@ class Nodes(Scenario):
         found = measurement(document, "seq-read", self.lab.namespace("C"))
         self.assertGreater(found["read"]["bandwidth"]["value"], 0.9 * topology.HEALTHY.bandwidth)
         self.named("two NUMA nodes and two paths, which are no fault", document, set())
+        # The drive with two paths is left with QEMU's own name.
+        self.fires("virtual-disk", document, self.lab.controller("C"))
+
+    def test_jobs_far_from_their_drive(self):
+        for cpu, far in ((0, True), (2, False)):
+            job = f"--name=read --rw=randread --bs=4k --direct=1 --number_ios=200 --cpus_allowed={cpu} --filename=/dev/{self.lab.namespace('B')}"
+            _, document = self.iodyno(f"run {job}")
+            if far:
+                self.fires("numa-remote", document, "read")
+            else:
+                self.assertNotIn("numa-remote", {f["rule"] for f in document["findings"]})

@@ -1,7 +1,7 @@
 """What the cases of planted faults on the healthy machine share: the fault is named, and nothing else is."""
 
 import results
-from cases import Case, command, findings
+from cases import DATASHEET, STORE, Case, command, findings
 
 TIME = "--time 2"
 
@@ -30,10 +30,30 @@ class Scenario(Case):
         about = {f["rule"] for f in document["findings"] if not subjects or subjects & set(f["subjects"])}
         found = frozenset(words for words in expected if about & set(words.split("|")))
         wanted = {rule for words in expected for rule in words.split("|")}
+        for rule in wanted & about:
+            results.fired(rule, self.id())
         others = tuple(f["rule"] for f in above_info(document) if f["rule"] not in wanted or (subjects and not subjects & set(f["subjects"])))
-        results.faults.append(results.Row(fault, frozenset(expected), found, others))
+        results.faults.append(results.Row(fault, "check", frozenset(expected), found, others))
         said = [(f["rule"], f["severity"], f["subjects"], f["what"]) for f in document["findings"]]
         self.assertEqual((set(expected) - found, others), (set(), ()), said)
+
+    def explained(self, targets, workload, timeout_s=300):
+        """What `iodyno explain` says of a workload on block devices: of the one measurement that was asked about.
+
+        It has more time than it takes on a quiet machine, and needs it on a loaded one.
+        """
+        words = f"explain --json --time 2m --store {STORE} --datasheet {DATASHEET} {' '.join(f'/dev/{name}' for name in targets)} {workload}"
+        result = self.lab.run(f"iodyno {words}", timeout_s)
+        self.no_panic(result)
+        (of,) = self.document(words, result)[1]["explained"]
+        self.keep(f"explain-{self.id()}.json", result.stdout)
+        return of
+
+    def limited(self, fault, of, limiter):
+        """`iodyno explain` names this limiter, and none but it."""
+        said = {of["limiter"]} if of["outcome"] == "named" else set()
+        results.faults.append(results.Row(fault, "explain", frozenset({limiter}), frozenset({limiter} & said), tuple(said - {limiter})))
+        self.assertEqual((of["outcome"], of["limiter"]), ("named", limiter), of["sentence"])
 
 
 def above_info(document):
