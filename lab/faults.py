@@ -157,6 +157,11 @@ class Faults:
         """All that is on a namespace of the spare drive."""
         return topology.spare_image(self._directory, nsid).read_bytes()
 
+    def is_empty(self, drive):
+        """Whether a drive reads as zeros from end to end, looked at from outside."""
+        said = self._asked_block_layer(drive, f"read -q -P 0 0 {self.topology.size_bytes}")
+        return "verification failed" not in said
+
     @contextlib.contextmanager
     def formats_reach_all(self):
         """Formats and erases of the spare drive are of all its namespaces, it says (QEMU's do not)."""
@@ -211,9 +216,12 @@ class Faults:
 
     def _block_layer(self, drive, command):
         """A command of qemu-io on a drive, behind the guest's back."""
-        said = self.machine.qmp("human-monitor-command", **{"command-line": f'qemu-io -d namespace-{drive} "{command}"'})
+        said = self._asked_block_layer(drive, command)
         if said.strip():
             raise machine.MachineError(f"qemu-io {command}: {said.strip()}")
+
+    def _asked_block_layer(self, drive, command):
+        return self.machine.qmp("human-monitor-command", **{"command-line": f'qemu-io -d namespace-{drive} "{command}"'})
 
     def _set_warning(self, drive, bits):
         self.machine.qmp("qom-set", path=f"/machine/peripheral/{drive}", property="smart_critical_warning", value=bits)

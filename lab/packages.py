@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 KERNEL_METAPACKAGE = "linux-image-cloud-amd64"
-TOOLS = "busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nvme-cli pciutils util-linux xfsprogs".split()
+TOOLS = "btrfs-progs busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nvme-cli pciutils util-linux xfsprogs".split()
 # Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
 # under test is linked against that one.
 WANTED = re.compile(r"^(lib|zlib1g|pci\.ids)")
