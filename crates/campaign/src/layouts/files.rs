@@ -98,7 +98,7 @@ impl OnFiles {
     pub fn remove(mut self, store: &mut Store) -> Result<(), CampaignError> {
         let mut first = None;
         while let Some((ordinal, built)) = self.made.pop() {
-            match undo(&built, &[]) {
+            match undo(&built) {
                 Ok(_) => store.journal_done(&self.run.id, ordinal)?,
                 Err(why) => first = first.or(Some(why)),
             }

@@ -149,7 +149,7 @@ impl<'p> Stack<'p> {
     /// What cannot be taken down is told by the error, and stays in the journal.
     pub(crate) fn take_down(mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
         while let Some((ordinal, built)) = self.built.pop() {
-            let outcome = match undo(&built, &self.permission.discard_data) {
+            let outcome = match undo(&built) {
                 Ok(outcome) => outcome,
                 Err(why) => return Err(CampaignError::Standing { run_id: self.run_id, why }),
             };

@@ -41,16 +41,15 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Takes it down, if it is there and ours. A drive's data that have no mark are
-/// lost where `discard_data` names it.
+/// Takes it down, if it is there and ours.
 ///
 /// # Errors
 /// Why it cannot be taken down.
-pub(crate) fn undo(built: &Built, discard_data: &[String]) -> Result<Outcome, String> {
+pub(crate) fn undo(built: &Built) -> Result<Outcome, String> {
     let outcome = match built {
         Built::Drive { device, word, tag, boot_id } => {
             let drive = Drive { device, word, tag, boot_id };
-            return once_let_go(|| drive.give_back(discard_data));
+            return once_let_go(|| drive.give_back());
         }
         built if !stands(built)? => Outcome::Gone,
         built => {
