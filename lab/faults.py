@@ -160,11 +160,11 @@ class Faults:
         return topology.spare_image(self._directory, nsid).read_bytes()
 
     def is_empty(self, drive):
-        """Whether all of a drive is discarded, looked at from outside."""
+        """Whether all of a drive was discarded (and not just never written), looked at from outside."""
         self._block_layer(drive, "flush")
         image = topology.overlay(self._directory, drive)
         said = subprocess.run(["qemu-img", "map", "--force-share", "--output=json", image], capture_output=True, check=True, timeout=30)
-        return all(extent["zero"] for extent in json.loads(said.stdout))
+        return all(extent["zero"] and extent["present"] for extent in json.loads(said.stdout))
 
     @contextlib.contextmanager
     def formats_reach_all(self):
