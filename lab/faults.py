@@ -2,6 +2,8 @@
 
 import contextlib
 import hashlib
+import json
+import subprocess
 
 import machine
 import topology
@@ -197,6 +199,13 @@ class Faults:
     def spare_blocks(self, nsid):
         """All that is on a namespace of the spare drive."""
         return topology.spare_image(self._directory, nsid).read_bytes()
+
+    def is_empty(self, drive):
+        """Whether all of a drive was discarded (and not just never written), looked at from outside."""
+        self._block_layer(drive, "flush")
+        image = topology.overlay(self._directory, drive)
+        said = subprocess.run(["qemu-img", "map", "--force-share", "--output=json", image], capture_output=True, check=True, timeout=30)
+        return all(extent["zero"] and extent["present"] for extent in json.loads(said.stdout))
 
     @contextlib.contextmanager
     def formats_reach_all(self):

@@ -22,18 +22,18 @@ MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey", "nvme"]
 LATER_MODULES = {
     "layers": ["loop", "raid0", "raid1", "dm_mod"],
     # No program loads modules here: what dm-crypt and xfs would ask the kernel for comes along.
-    "layouts": ["raid0", "raid1", "raid456", "dm_crypt", "xts", "ecb", "crc32c_intel", "xfs"],
+    "layouts": ["raid0", "raid1", "raid10", "raid456", "dm_crypt", "xts", "ecb", "crc32c_intel", "xfs", "btrfs"],
     "disk": ["virtio_blk"],
     "aer": ["aer_inject"],
     "memory": ["lzo_rle", "zram"],
     "raid": ["sd_mod", "megaraid_sas"],
 }
 TOOLS = [
-    *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm", "sbin/mkfs.ext4", "sbin/mkfs.xfs"),
-    *("sbin/blkdiscard", "sbin/wipefs", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"),
+    *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm"),
+    *("sbin/mkfs.btrfs", "sbin/mkfs.ext4", "sbin/mkfs.xfs", "sbin/blkdiscard", "sbin/wipefs", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"),
 ]
 # Names by which lvm is called.
-LVM = ["lvcreate", "pvcreate", "pvremove", "pvs", "vgcreate", "vgremove", "vgs"]
+LVM = ["lvcreate", "pvs", "vgcreate"]
 DIRECTORIES = ["bin", "dev", "etc", "lib", "lib64", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/share/misc", "var"]
 
 

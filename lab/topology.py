@@ -12,9 +12,10 @@ Beside them a spare behind the last root port, small, unthrottled, with two name
 taken away as soon as the guest is there, and come back only for those who want it (`with lab.spare():`). It is the last
 one, so that it leaves no gap in the kernel's numbers.
 
-HEALTHY_MACHINE has four drives and nothing wrong. TWO_NODES has two NUMA nodes of two CPUs, with a drive at each, and one
-drive whose two controllers are two paths to one namespace. SWITCHED has two drives behind a switch and two beside it.
-RAID_CARD has three volumes behind a card, of which two share a limit, one drive beside it, and a strict IOMMU.
+HEALTHY_MACHINE has four drives and nothing wrong; SMALL_MACHINE the same, smaller. TWO_NODES has two NUMA nodes of two
+CPUs, with a drive at each, and one drive whose two controllers are two paths to one namespace. SWITCHED has two drives
+behind a switch and two beside it. RAID_CARD has three volumes behind a card, of which two share a limit, one drive beside
+it, and a strict IOMMU.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -101,6 +102,8 @@ class Topology(NamedTuple):
     volumes: tuple = ()
     kernel: str = packages.CLOUD_KERNEL
     strict_iommu: bool = False
+    # Of each drive and volume.
+    size_bytes: int = SIZE_BYTES
 
     def named(self, name):
         """The drive or volume of that name."""
@@ -130,6 +133,8 @@ FAULTY_MACHINE = Topology(
     spare=True,
 )
 HEALTHY_MACHINE = Topology(drives=tuple(Drive(name, f"root{i}", name) for i, name in enumerate("ABCD", 1)), root_slots=range(1, 5))
+# Arrays on them agree within seconds; no smaller drive takes an XFS.
+SMALL_MACHINE = HEALTHY_MACHINE._replace(size_bytes=320 << 20)
 TWO_NODES = Topology(
     drives=(Drive("A", "root1", "A"), Drive("B", "root2", "B"), Drive("C", "root3", "C", second_port="root4")),
     root_slots=range(1, 5),
@@ -195,16 +200,21 @@ def throttle_node(drive, below):
     return {"driver": "throttle", "node-name": drive.name, "throttle-group": group, "discard": "unmap", "file": below}
 
 
-def _backend(drive, directory, data):
+def overlay(directory, drive):
+    """The blocks of a drive, by its name, that were written or discarded."""
+    return directory / f"{drive}.qcow2"
+
+
+def _backend(drive, size_bytes, directory, data):
     """A drive's blocks: an overlay of its own over the shared data, so that writes stay its own, and a throttle."""
-    overlay = directory / f"{drive.name}.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(overlay), str(SIZE_BYTES)], check=True, timeout=30)
-    file = {"driver": "file", "filename": str(overlay)}
+    image_path = overlay(directory, drive.name)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image_path), str(size_bytes)], check=True, timeout=30)
+    file = {"driver": "file", "filename": str(image_path)}
     blocks = {"driver": "qcow2", "node-name": f"blocks-{drive.name}", "discard": "unmap", "file": file}
     if drive.written:
         reading = {"read-only": True}
         shared = {"driver": "qcow2", **reading, "file": {"driver": "file", "filename": str(data), **reading}}
-        window = {"offset": drive.index * SHIFT_BYTES, "size": SIZE_BYTES}
+        window = {"offset": drive.index * SHIFT_BYTES, "size": size_bytes}
         blocks["backing"] = {"driver": "raw", **reading, **window, "file": shared}
     yield "-blockdev", json.dumps(blocks)
     yield "-blockdev", json.dumps(throttle_node(drive, f"blocks-{drive.name}"))
@@ -213,14 +223,14 @@ def _backend(drive, directory, data):
 def arguments(topology, directory):
     """QEMU's arguments for processors, ports and drives, in pairs; the drives' images are made in `directory`."""
     data = directory / "data.qcow2"
-    image.write_repeating(data, SIZE_BYTES + len(topology.all()) * SHIFT_BYTES)
+    image.write_repeating(data, topology.size_bytes + len(topology.all()) * SHIFT_BYTES)
     yield from processors(topology)
     yield from _ports(topology)
     groups = {drive.throttle: drive.rates for drive in topology.all()}
     for name, rates in groups.items():
         yield "-object", json.dumps({"qom-type": "throttle-group", "id": f"throttle-{name}", "limits": limits(rates)})
     for drive in topology.drives:
-        yield from _backend(drive, directory, data)
+        yield from _backend(drive, topology.size_bytes, directory, data)
         # The warning mark is taken away again before the guest starts.
         marks = f"serial={drive.serial},msix_qsize={drive.mark},smart_critical_warning={WARNING_MARK}"
         subsystem = f",subsys=subsystem-{drive.name}" if drive.second_port else ""
@@ -234,7 +244,7 @@ def arguments(topology, directory):
     if topology.volumes:
         yield "-device", f"megasas-gen2,id=card,bus=root{topology.root_slots[-1]}"
     for number, volume in enumerate(topology.volumes):
-        yield from _backend(volume, directory, data)
+        yield from _backend(volume, topology.size_bytes, directory, data)
         place = f"bus=card.0,channel=0,scsi-id={number},lun=0,physical_block_size={VOLUME_BLOCK_BYTES}"
         yield "-device", f"scsi-hd,id={volume.name},{place},drive={volume.name},serial={volume.serial}"
     if topology.spare:

@@ -31,7 +31,9 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
                 (path.clone(), removed(path, *identity))
             }
             JournalEntry::Setting(change) => (change.path.clone(), restored(change)),
-            JournalEntry::Built(built) => (built.title(), undo(built)),
+            JournalEntry::Built(built) => {
+                (built.title(), undo(built).map(|outcome| outcome.to_string()))
+            }
         };
         if outcome.is_ok() {
             store.journal_done(&pending.run_id, pending.ordinal)?;

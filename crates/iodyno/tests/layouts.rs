@@ -100,8 +100,10 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     let said = text(&cleaned.stdout);
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");
-    assert!(lines.iter().all(|line| line.ends_with(": taken down")), "{said}");
-    assert!(lines[0].starts_with("mount at") && lines[1].starts_with("file system on"), "{said}");
+    let [mount, drive, files @ ..] = &*lines else { panic!("{said}") };
+    assert!(mount.starts_with("mount at") && mount.ends_with(": taken down"), "{said}");
+    assert!(drive.starts_with("/dev/loop") && drive.ends_with(": emptied"), "{said}");
+    assert!(files.iter().all(|line| line.ends_with(".img: taken down")), "{said}");
     assert!(!at.exists(), "{}", at.display());
     assert_eq!(left_behind(&world), Vec::<String>::new());
     // Once more does no harm.

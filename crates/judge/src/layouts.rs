@@ -4,6 +4,7 @@
 use iodyno_model::{Direction, Measurement, Metric, RunRecord};
 
 use crate::ceiling::gain;
+use crate::counters::Counted;
 use crate::limiter::Case;
 
 /// From this block on people ask for the bandwidth, below it for the IOPS, bytes.
@@ -55,6 +56,10 @@ pub struct LayoutResult {
     /// CPU time of the submitting threads for each I/O, ns; what the kernel
     /// does in threads of its own (parity, encryption) is not in it.
     pub cpu_ns: Option<f64>,
+    /// Bytes that the drives were sent for each byte that was written, by the
+    /// kernel's counters: 2 on a mirror of two, more for parity, journals and
+    /// metadata. Somebody else's writes to the drives would be in it.
+    pub write_amplification: Option<f64>,
 }
 
 impl Layouts<'_> {
@@ -115,6 +120,7 @@ impl Layouts<'_> {
             latency_ns,
             added_ns: latency_ns.zip(one.and_then(|one| one.1)).map(|(ours, one)| ours - one),
             cpu_ns: cpu_ns(of),
+            write_amplification: write_amplification(record, of),
         }
     }
 }
@@ -166,10 +172,23 @@ fn cpu_ns(of: &Measurement) -> Option<f64> {
     (ios > 0).then(|| (cpu.user + cpu.system) * of.duration_ns.unwrap_or(0) as f64 / ios as f64)
 }
 
+/// `None` where nothing was written, where nobody counted, and where the page
+/// cache writes later.
+fn write_amplification(record: &RunRecord, of: &Measurement) -> Option<f64> {
+    if of.failure().is_some() || of.workload.direct == Some(false) {
+        return None;
+    }
+    let counted = Counted::of(record, of).ok().flatten()?;
+    let issued_bytes = counted.issued_bytes(Direction::Write);
+    (issued_bytes > 0).then(|| counted.written_bytes as f64 / issued_bytes as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Bench;
+    use iodyno_model::{DiskStats, Origin};
+
+    use crate::testing::{Bench, each};
 
     #[test]
     fn layouts_are_ranked_and_held_against_one_drive() {
@@ -215,5 +234,28 @@ mod tests {
         let results = &workloads[0].results;
         assert_eq!((results[0].of_all, results[1].rate), (Some(1.0), None));
         assert_eq!(results[1].layout, "ext4");
+    }
+
+    #[test]
+    fn what_is_written_twice_is_amplified() {
+        let stats = |written_bytes| {
+            let name = "nvme0n1".to_owned();
+            DiskStats { name, reads: 0, read_bytes: 0, writes: 0, written_bytes, busy_ms: 0 }
+        };
+        let amplified = |change: fn(&mut Measurement)| {
+            let bench = Bench::new(1).measured().host(|host| host.disk_stats = vec![stats(7)]);
+            // The three of the bench run at the same time.
+            let bench = bench.after(|host| host.disk_stats = vec![stats(7 + 60_000)]);
+            let mut record = each(bench, change).record();
+            record.run.origin = Origin::Measured;
+            let layouts = Layouts { one: None, all: None, built: vec![("md1", &record)] };
+            layouts.workloads()[0].results[0].write_amplification
+        };
+        let write = |of: &mut Measurement| {
+            of.total[0].direction = Direction::Write;
+            of.total[0].whole_bytes = Some(10_000);
+        };
+        assert_eq!(amplified(write), Some(2.0));
+        assert_eq!(amplified(|_| ()), None);
     }
 }

@@ -17,6 +17,7 @@ mod compare;
 pub mod comparison;
 mod conditions;
 mod convergence;
+mod counters;
 mod exit_status;
 mod expectation;
 mod facts;

@@ -5,11 +5,8 @@ use iodyno_model::Built;
 use thiserror::Error;
 
 use crate::command::Command;
-use crate::geometry::{stripe, told};
+use crate::geometry::{Extents, stripe, told};
 use crate::layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md};
-
-/// Data of a volume begins here at least, bytes (LVM's own default).
-const LEAST_ALIGNMENT_BYTES: u64 = 1 << 20;
 
 /// Names that nothing on the machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +24,11 @@ impl Names {
     /// The name of what is built, which nothing else has.
     pub fn name(&self) -> String {
         format!("iodyno-{}", self.tag)
+    }
+
+    /// The name of a volume group: a hyphen would be doubled in those of its mappings.
+    pub fn group(&self) -> String {
+        format!("iodyno_{}", self.tag)
     }
 }
 
@@ -95,8 +97,8 @@ pub fn build(
         let device = match layer {
             Layer::Md(md) => array(md, &below, names, &mut steps),
             Layer::Lvm(lvm) => {
-                let alignment_bytes = data_alignment_bytes(layout, drives.len());
-                volume(lvm, &below, alignment_bytes, names, &mut steps)
+                let of_data = Extents::on(layout, drives.len());
+                volume(lvm, &below, of_data, names, &mut steps)
             }
             Layer::Crypt(crypt) => mapping(crypt, &below[0], names, &mut steps),
             Layer::FileSystem(of) => {
@@ -110,14 +112,6 @@ pub fn build(
     }
     let top = mounted.unwrap_or_else(|| Top::Device(below.swap_remove(0)));
     Ok((steps, top))
-}
-
-/// Where a volume's data begins, bytes: at a whole stripe of the array below.
-pub(crate) fn data_alignment_bytes(layout: &Layout, drives: usize) -> u64 {
-    let array = layout.layers.first().filter(|layer| matches!(layer, Layer::Md(_)));
-    let array = array.map(|layer| Layout { layers: vec![layer.clone()] });
-    let full_bytes = array.and_then(|array| stripe(&array, drives)).map_or(0, |s| s.full_bytes());
-    full_bytes.max(1) * LEAST_ALIGNMENT_BYTES.div_ceil(full_bytes.max(1))
 }
 
 fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> String {
@@ -141,7 +135,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     steps.push(Step {
         what: format!("md RAID {} of {} drives", md.level.number(), members.len()),
         command: Command::new("mdadm", words).with(members.iter().cloned()),
-        makes: Some(Built::Array { device: device.clone(), name, members: members.to_vec() }),
+        makes: Some(Built::Array { device: device.clone(), name }),
         fine: &[0],
     });
     if md.level.is_redundant() {
@@ -175,27 +169,20 @@ fn lvm_configuration(devices: &[String]) -> [String; 2] {
 fn volume(
     lvm: &Lvm,
     devices: &[String],
-    alignment_bytes: u64,
+    of_data: Extents,
     names: &Names,
     steps: &mut Vec<Step>,
 ) -> String {
-    let group = format!("iodyno_{}", names.tag);
+    let group = names.group();
     let command = |program| lvm_command(program, devices).with(["--yes"]);
-    let alignment = format!("{}k", alignment_bytes >> 10);
-    steps.push(Step {
-        what: "marks of LVM".into(),
-        command: command("pvcreate")
-            .with(["--dataalignment".to_owned(), alignment])
-            .with(devices.iter().cloned()),
-        makes: Some(Built::PhysicalVolumes { devices: devices.to_vec() }),
-        fine: &[0],
-    });
+    let [alignment, extent] =
+        [of_data.begin_bytes, of_data.extent_bytes].map(|bytes| format!("{}k", bytes >> 10));
     steps.push(Step {
         what: format!("a volume group of {} devices", devices.len()),
         command: command("vgcreate")
-            .with(["--physicalextentsize", "4m", group.as_str()])
+            .with(["--dataalignment", &alignment, "--physicalextentsize", &extent, &group])
             .with(devices.iter().cloned()),
-        makes: Some(Built::VolumeGroup { name: group.clone(), devices: devices.to_vec() }),
+        makes: None,
         fine: &[0],
     });
     let (kind, how): (_, Vec<String>) = match lvm {
@@ -206,6 +193,7 @@ fn volume(
             ("striped", ["--stripes".into(), stripes, "--stripesize".into(), stripe].into())
         }
     };
+    let name = format!("{group}-data");
     steps.push(Step {
         what: format!("a {kind} volume over all of it"),
         command: command("lvcreate")
@@ -213,11 +201,10 @@ fn volume(
             .with(["--type", kind])
             .with(how)
             .with([group.as_str()]),
-        // It goes with its group.
-        makes: None,
+        makes: Some(Built::Mapping { name: name.clone() }),
         fine: &[0],
     });
-    format!("/dev/mapper/{group}-data")
+    format!("/dev/mapper/{name}")
 }
 
 fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) -> String {
@@ -274,41 +261,35 @@ fn file_system(
         Step {
             what: name.into(),
             command: Command::new(program, words).with(["-L", &label, device]),
-            makes: Some(Built::FileSystem { device: device.into(), label }),
+            makes: None,
             fine: &[0],
         },
         Step {
             what: "mounted".into(),
             command: Command::new("mount", ["-t", name, device, &at]),
-            makes: Some(Built::Mount { device: device.into(), at }),
+            makes: Some(Built::Mount { at }),
             fine: &[0],
         },
     ]
 }
 
-/// The commands that take something down, in order; none for a file, whose
-/// loop devices are for whoever removes it to find.
-pub fn take_down(built: &Built) -> Vec<Command> {
-    let wiped = |devices: &[String]| {
-        Command::new("wipefs", ["--all", "--quiet"]).with(devices.iter().cloned())
-    };
+/// The command that takes something down. None for a drive, see [`empty`], and
+/// for a file, whose loop devices are for whoever removes it to find.
+pub fn take_down(built: &Built) -> Option<Command> {
     match built {
-        Built::Array { device, members, .. } => {
-            vec![Command::new("mdadm", ["--stop", device]), wiped(members)]
-        }
-        Built::PhysicalVolumes { devices } => vec![
-            lvm_command("pvremove", devices)
-                .with(["--yes", "--force"])
-                .with(devices.iter().cloned()),
-        ],
-        Built::VolumeGroup { name, devices } => {
-            vec![lvm_command("vgremove", devices).with(["--yes", "--force", name.as_str()])]
-        }
-        Built::Mapping { name } => vec![Command::new("cryptsetup", ["close", name])],
-        Built::FileSystem { device, .. } => vec![wiped(std::slice::from_ref(device))],
-        Built::Mount { at, .. } => vec![Command::new("umount", [at])],
-        Built::BackingFile { .. } => Vec::new(),
+        Built::Array { device, .. } => Some(Command::new("mdadm", ["--stop", device])),
+        // Without LVM's own programs, which would have to find the group: a
+        // drive of it may be gone. What it says of itself goes with the drives' blocks.
+        Built::Mapping { name } => Some(Command::new("dmsetup", ["remove", "--retry", name])),
+        Built::Mount { at } => Some(Command::new("umount", [at])),
+        Built::Drive { .. } | Built::BackingFile { .. } => None,
     }
+}
+
+/// The commands that empty a drive: its blocks discarded where it takes that,
+/// then whatever mark is left.
+pub fn empty(device: &str) -> [Command; 2] {
+    [Command::new("blkdiscard", [device]), Command::new("wipefs", ["--all", "--quiet", device])]
 }
 
 #[cfg(test)]
@@ -359,8 +340,8 @@ mod tests {
     fn a_striped_volume_is_encrypted_and_formatted() {
         let (text, _) = built("lvm-stripe:64k+crypt:inline+ext4", 2);
         for part in [
-            "pvcreate --config",
-            "--dataalignment 1024k /dev/nvme0n1 /dev/nvme1n1\n",
+            "vgcreate --config",
+            "--dataalignment 1024k --physicalextentsize 4096k iodyno_3f9ab /dev/nvme0n1 /dev/nvme1n1\n",
             "--type striped --stripes 2 --stripesize 64k iodyno_3f9ab\n",
             "--perf-no_write_workqueue /dev/mapper/iodyno_3f9ab-data iodyno-3f9ab-crypt\n",
             "stride=16,stripe_width=32 -L iodyno-3f9ab /dev/mapper/iodyno-3f9ab-crypt\n",
@@ -381,21 +362,19 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_on_an_array_begins_at_a_whole_stripe() {
-        let of = |text: &str, drives| data_alignment_bytes(&parse(text).unwrap(), drives);
-        assert_eq!(of("lvm-stripe", 2), 1 << 20);
-        assert_eq!(of("md5+lvm", 4), 1536 << 10);
-        assert_eq!(of("md0:64k+lvm", 3), 1152 << 10);
-    }
-
-    #[test]
     fn what_is_made_is_taken_down_from_the_top() {
         let drives: Vec<String> = ["/dev/a", "/dev/b"].map(String::from).into();
         let (steps, _) = build(&parse("md0+lvm+crypt+xfs").unwrap(), &drives, &names()).unwrap();
         let made = steps.iter().rev().filter_map(|step| step.makes.as_ref());
-        let programs: Vec<_> = made.flat_map(take_down).map(|command| command.program).collect();
-        let expected =
-            ["umount", "wipefs", "cryptsetup", "vgremove", "pvremove", "mdadm", "wipefs"];
-        assert_eq!(programs, expected);
+        let lines: Vec<_> = made.filter_map(take_down).map(|command| command.line()).collect();
+        let expected = [
+            "umount /run/iodyno/3f9ab",
+            "dmsetup remove --retry iodyno-3f9ab-crypt",
+            "dmsetup remove --retry iodyno_3f9ab-data",
+            "mdadm --stop /dev/md127",
+        ];
+        assert_eq!(lines, expected);
+        let [discarded, wiped] = empty("/dev/a").map(|command| command.line());
+        assert_eq!((&*discarded, &*wiped), ("blkdiscard /dev/a", "wipefs --all --quiet /dev/a"));
     }
 }

@@ -1,9 +1,18 @@
 //! Stripe geometry, and whether what stands on a stripe fits it.
 
-use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, shown, typed};
+use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, typed};
 
 /// ext4's block, bytes (mke2fs's own for all but tiny file systems).
 const EXT4_BLOCK_BYTES: u64 = 4096;
+
+/// Data of a volume begins here at least, bytes (LVM's own default).
+const LEAST_BEGIN_BYTES: u64 = 1 << 20;
+/// A volume is made of pieces of at least this, bytes (LVM's own default).
+const LEAST_EXTENT_BYTES: u64 = 4 << 20;
+/// Extents are multiples of this, bytes (vgcreate(8), --physicalextentsize).
+const EXTENT_STEP_BYTES: u64 = 128 << 10;
+/// Partitions begin at multiples of it by convention: every drive's pages divide it, bytes.
+const PARTITION_STEP_BYTES: u64 = 1 << 20;
 
 /// How data lies on several drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +21,15 @@ pub struct Stripe {
     pub unit_bytes: u64,
     /// Drives that hold data of a stripe.
     pub data_drives: u64,
+}
+
+/// Where the data of a volume lies on what is below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extents {
+    /// Where they begin, bytes.
+    pub(crate) begin_bytes: u64,
+    /// How large each is, bytes.
+    pub(crate) extent_bytes: u64,
 }
 
 /// A setting held against what the layers below ask for.
@@ -34,6 +52,30 @@ impl Stripe {
     pub const fn full_bytes(&self) -> u64 {
         self.unit_bytes * self.data_drives
     }
+}
+
+impl Extents {
+    /// Of the volume of a layout: whole stripes of the array below.
+    pub(crate) fn on(layout: &Layout, drives: usize) -> Self {
+        let array = layout.layers.first().filter(|layer| matches!(layer, Layer::Md(_)));
+        let array = array.map(|layer| Layout { layers: vec![layer.clone()] });
+        let full_bytes =
+            array.and_then(|array| stripe(&array, drives)).map_or(1, |s| s.full_bytes());
+        Self {
+            begin_bytes: LEAST_BEGIN_BYTES.next_multiple_of(full_bytes),
+            extent_bytes: LEAST_EXTENT_BYTES
+                .next_multiple_of(common(full_bytes, EXTENT_STEP_BYTES)),
+        }
+    }
+}
+
+/// The least common multiple.
+const fn common(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
 }
 
 /// The stripe of a layout on `drives` drives, of the highest layer that has one.
@@ -76,21 +118,34 @@ pub(crate) fn told(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str
     names.filter_map(value).collect()
 }
 
-/// Every setting of the layout that a stripe on `drives` drives has a say in.
-pub fn advice(layout: &Layout, drives: usize) -> Vec<Advice> {
-    let Some(stripe) = stripe(layout, drives) else { return Vec::new() };
-    let mut all = Vec::new();
-    let data_bytes = crate::build::data_alignment_bytes(layout, drives);
+/// Every setting of the layout that its drives and stripes have a say in;
+/// `drives`: each path, with where it begins on its disk, bytes, where it is a partition.
+pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> {
+    let mut all: Vec<Advice> = drives.iter().filter_map(of_partition).collect();
+    let on = layout.drives(drives.len());
     if layout.layers.iter().any(|layer| matches!(layer, Layer::Lvm(_))) {
-        all.push(Advice {
-            setting: "lvm data alignment".into(),
-            given: shown(data_bytes),
-            recommended: shown(data_bytes),
+        let extents = Extents::on(layout, on);
+        let told = [
+            (
+                "lvm data alignment",
+                extents.begin_bytes,
+                "A volume begins at a whole stripe of what lies below, and at 1 MiB at least",
+            ),
+            (
+                "lvm extent",
+                extents.extent_bytes,
+                "A volume that grows goes on at an extent: whole stripes keep it aligned",
+            ),
+        ];
+        all.extend(told.map(|(setting, bytes, why)| Advice {
+            setting: setting.into(),
+            given: typed(bytes),
+            recommended: typed(bytes),
             fits: true,
-            why: "Data begins at a whole stripe of what lies below, and at 1 MiB at least",
-        });
+            why,
+        }));
     }
-    let Some(of) = layout.file_system() else { return all };
+    let Some((of, stripe)) = layout.file_system().zip(stripe(layout, on)) else { return all };
     let told = told(of, Some(stripe));
     for (name, right) in fitting(of.kind, stripe).into_iter().flatten() {
         let Some((_, given)) = told.iter().find(|(told, _)| *told == name) else { continue };
@@ -111,13 +166,26 @@ pub fn advice(layout: &Layout, drives: usize) -> Vec<Advice> {
     all
 }
 
+fn of_partition((path, begin_bytes): &(String, Option<u64>)) -> Option<Advice> {
+    let begin_bytes = (*begin_bytes)?;
+    let fits_bytes = begin_bytes.next_multiple_of(PARTITION_STEP_BYTES);
+    Some(Advice {
+        setting: format!("offset of {path}"),
+        given: typed(begin_bytes),
+        recommended: typed(fits_bytes),
+        fits: begin_bytes == fits_bytes,
+        why: "A partition that begins at a multiple of 1 MiB splits no page of its drive",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::notation::parse;
 
     fn fits(text: &str, drives: usize) -> Vec<(String, String, String, bool)> {
-        let all = advice(&parse(text).unwrap(), drives);
+        let drives: Vec<_> = (0..drives).map(|n| (format!("/dev/nvme{n}n1"), None)).collect();
+        let all = advice(&parse(text).unwrap(), &drives);
         all.into_iter().map(|one| (one.setting, one.given, one.recommended, one.fits)).collect()
     }
 
@@ -147,10 +215,39 @@ mod tests {
         assert_eq!(
             fits("lvm-stripe:64k+ext4", 2),
             [
-                of("lvm data alignment", "1 MiB", "1 MiB", true),
+                of("lvm data alignment", "1m", "1m", true),
+                of("lvm extent", "4m", "4m", true),
                 of("ext4 stride", "16", "16", true),
                 of("ext4 stripe-width", "32", "32", true)
             ]
         );
+    }
+
+    #[test]
+    fn a_volume_on_an_array_is_made_of_whole_stripes() {
+        let of = |text: &str, drives| {
+            let Extents { begin_bytes, extent_bytes } = Extents::on(&parse(text).unwrap(), drives);
+            (begin_bytes >> 10, extent_bytes >> 10)
+        };
+        assert_eq!(of("lvm-stripe", 2), (1024, 4096));
+        assert_eq!(of("md1+lvm", 2), (1024, 4096));
+        assert_eq!(of("md5+lvm", 4), (1536, 4608));
+        assert_eq!(of("md0:64k+lvm", 3), (1152, 4224));
+        // Extents are multiples of 128 KiB, too.
+        assert_eq!(of("md0:4k+lvm", 3), (1032, 4224));
+    }
+
+    #[test]
+    fn a_partition_begins_at_a_whole_mebibyte() {
+        let of = |begin_bytes| {
+            let drives = [("/dev/nvme0n1p1".to_owned(), Some(begin_bytes))];
+            let (one, text) =
+                (advice(&parse("raw").unwrap(), &drives).remove(0), parse("md0").unwrap());
+            assert_eq!(advice(&text, &drives).first(), Some(&one));
+            (one.setting, one.given, one.recommended, one.fits)
+        };
+        let offset = || "offset of /dev/nvme0n1p1".to_owned();
+        assert_eq!(of(63 * 512), (offset(), "32256".into(), "1m".into(), false));
+        assert_eq!(of(1 << 20), (offset(), "1m".into(), "1m".into(), true));
     }
 }

@@ -8,7 +8,7 @@ mod layer;
 mod notation;
 mod tools;
 
-pub use build::{BuildError, Names, Step, Top, build, lvm_command, take_down};
+pub use build::{BuildError, Names, Step, Top, build, empty, lvm_command, take_down};
 pub use command::{Command, script};
 pub use geometry::{Advice, Stripe, advice, stripe};
 pub use layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel};

@@ -19,7 +19,8 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 
 /// What building and taking down these layouts needs.
 pub fn tools<'a>(layouts: impl IntoIterator<Item = &'a Layout>) -> BTreeSet<Tool> {
-    let mut all = BTreeSet::new();
+    // Every drive is given back empty.
+    let mut all = BTreeSet::from(["blkdiscard", "blkid", "wipefs"].map(|p| tool(p, "util-linux")));
     for layer in layouts.into_iter().flat_map(|layout| &layout.layers) {
         match layer {
             Layer::Md(_) => all.extend([tool("mdadm", "mdadm")]),
@@ -34,12 +35,14 @@ pub fn tools<'a>(layouts: impl IntoIterator<Item = &'a Layout>) -> BTreeSet<Tool
                 all.extend([tool("mount", "mount"), tool("umount", "mount")]);
             }
         }
-        all.extend(["wipefs", "blkid"].map(|program| tool(program, "util-linux")));
+        if matches!(layer, Layer::Lvm(_) | Layer::Crypt(_)) {
+            all.insert(tool("dmsetup", "dmsetup"));
+        }
     }
     all
 }
 
-const LVM: [&str; 7] = ["pvcreate", "vgcreate", "lvcreate", "vgremove", "pvremove", "pvs", "vgs"];
+const LVM: [&str; 3] = ["vgcreate", "lvcreate", "pvs"];
 
 #[cfg(test)]
 mod tests {
@@ -51,10 +54,19 @@ mod tests {
         let layouts = ["md0+xfs", "lvm-stripe", "raw"].map(|text| parse(text).unwrap());
         let names: Vec<_> = tools(&layouts).into_iter().map(|tool| tool.program).collect();
         let expected = [
-            "blkid", "lvcreate", "mdadm", "mkfs.xfs", "mount", "pvcreate", "pvremove", "pvs",
-            "umount", "vgcreate", "vgremove", "vgs", "wipefs",
+            "blkdiscard",
+            "blkid",
+            "dmsetup",
+            "lvcreate",
+            "mdadm",
+            "mkfs.xfs",
+            "mount",
+            "pvs",
+            "umount",
+            "vgcreate",
+            "wipefs",
         ];
         assert_eq!(names, expected);
-        assert!(tools(&layouts[2..]).is_empty());
+        assert_eq!(tools(&layouts[2..]).len(), 3);
     }
 }

@@ -2,42 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that was built, with what taking it down needs.
+/// One thing that was built or taken, with what giving it back needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Built {
+    /// A drive that was given up for it, and is given back empty.
+    Drive {
+        /// Its path when it was taken; after a restart that may be another's.
+        device: String,
+        /// What names it for writing, whatever its path.
+        word: String,
+        /// What every mark that is left on it holds, and no other mark does.
+        tag: String,
+        /// The boot of the machine in which it was taken.
+        boot_id: String,
+    },
     /// An md array.
     Array {
         /// `/dev/md127`.
         device: String,
         /// Its name, which no other has.
         name: String,
-        /// Paths of its members.
-        members: Vec<String>,
     },
-    /// Marks of LVM on devices.
-    PhysicalVolumes {
-        /// Their paths.
-        devices: Vec<String>,
-    },
-    /// A volume group with all that is in it.
-    VolumeGroup {
-        /// Its name, which no other has.
-        name: String,
-        /// Paths of its devices.
-        devices: Vec<String>,
-    },
-    /// A mapping of dm-crypt.
+    /// A mapping of device-mapper: a volume, dm-crypt.
     Mapping {
         /// Its name, which no other has.
         name: String,
-    },
-    /// A file system, which leaves its marks on a device.
-    FileSystem {
-        /// The device's path.
-        device: String,
-        /// Its label, which no other has.
-        label: String,
     },
     /// A file that loop devices stand on.
     BackingFile {
@@ -46,9 +36,7 @@ pub enum Built {
     },
     /// A mount.
     Mount {
-        /// What is mounted.
-        device: String,
-        /// Where.
+        /// Where: a directory that no other has.
         at: String,
     },
 }
@@ -57,13 +45,11 @@ impl Built {
     /// In a few words: `md array /dev/md127`.
     pub fn title(&self) -> String {
         match self {
+            Self::Drive { device, word, .. } => format!("{device} ({word})"),
             Self::Array { device, .. } => format!("md array {device}"),
-            Self::PhysicalVolumes { devices } => format!("LVM's marks on {}", devices.join(", ")),
-            Self::VolumeGroup { name, .. } => format!("volume group {name}"),
             Self::Mapping { name } => format!("mapping {name}"),
-            Self::FileSystem { device, .. } => format!("file system on {device}"),
             Self::BackingFile { path } => path.clone(),
-            Self::Mount { at, .. } => format!("mount at {at}"),
+            Self::Mount { at } => format!("mount at {at}"),
         }
     }
 }

@@ -85,6 +85,9 @@ impl<'d> Bytes<'d> {
     }
 }
 
+/// How a line of data without a signature begins.
+pub(crate) const UNKNOWN: &str = "data of unknown kind";
+
 /// What writing the device would destroy, a line each: signatures, and data
 /// without one in the first and last MiB. None where these are zeros, a
 /// pattern or noise: what a new, a trimmed or a benchmarked drive holds.
@@ -113,7 +116,7 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<String> {
         lines.push(format!("what cannot be read (at {offset:#x})"));
     }
     if let Some(offset) = data.filter(|_| lines.is_empty()) {
-        lines.push(format!("data of unknown kind (at {offset:#x})"));
+        lines.push(format!("{UNKNOWN} (at {offset:#x})"));
     }
     lines
 }

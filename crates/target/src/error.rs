@@ -254,6 +254,13 @@ impl TargetError {
         )
     }
 
+    /// Whether all that is in the way of writing is data that no signature
+    /// says anything of: what a benchmark wrote looks so.
+    pub fn is_unmarked_data(&self) -> bool {
+        let Self::HoldsData { lost, .. } = self else { return false };
+        lost.iter().all(|line| line.starts_with(crate::contents::UNKNOWN))
+    }
+
     /// What the user can do about it, as a sentence or a command.
     pub fn next_step(&self) -> String {
         match self {

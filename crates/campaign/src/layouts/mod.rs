@@ -1,5 +1,6 @@
 //! Layouts: built on cleared drives, measured, and taken down by the journal.
 
+mod drive;
 mod files;
 mod program;
 mod stack;

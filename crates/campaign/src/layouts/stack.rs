@@ -1,7 +1,6 @@
 //! A layout that stands on drives, for as long as it is measured.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use iodyno_host::{Depth, snapshot};
 use iodyno_layout::{Layout, Names, Step, Top, build};
@@ -9,10 +8,11 @@ use iodyno_model::{Built, Host};
 use iodyno_store::JournalEntry;
 use iodyno_target::{Permission, lend, resolve, resolve_all};
 
-use super::program;
-use super::undo::undo;
+use super::undo::{Outcome, undo};
+use super::{drive, program};
 use crate::error::CampaignError;
 use crate::execute::Tools;
+use crate::watch::Event;
 
 /// Where file systems are mounted: it is gone after a restart, as mounts are.
 const MOUNTS: &str = "/run/iodyno";
@@ -69,68 +69,65 @@ impl<'p> Stack<'p> {
         plan: &'p LayoutPlan,
         permission: &'p Permission,
     ) -> Result<Self, CampaignError> {
-        let paths: Vec<String> = plan.drives.iter().map(|name| path_of(name)).collect();
+        let paths: Vec<String> = plan.drives.iter().map(|name| format!("/dev/{name}")).collect();
         let (steps, top) = build(&plan.layout, &paths, &plan.names)?;
         let mut stack = Self { plan, permission, top, run_id: run_id.into(), built: Vec::new() };
         match stack.take_all(tools, &steps) {
             Ok(()) => Ok(stack),
             Err(error) => {
-                let touched = !stack.built.is_empty();
-                stack.undo_all(tools)?;
-                if touched {
-                    stack.empty(tools, None)?;
-                }
+                stack.take_down(tools)?;
                 Err(error)
             }
         }
     }
 
     fn take_all(&mut self, tools: &mut Tools<'_>, steps: &[Step]) -> Result<(), CampaignError> {
-        let Some((first, others)) = steps.split_first() else { return self.empty(tools, None) };
-        self.note(tools, first)?;
-        self.empty(tools, Some(first))?;
-        for step in others {
-            self.note(tools, step)?;
-            program::run(&step.command, step.fine, tools.interrupted)?;
-        }
-        Ok(())
-    }
-
-    /// Writes down what a step is going to make.
-    fn note(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
-        let Some(built) = &step.makes else { return Ok(()) };
-        let ordinal = tools.store.journal_add(&self.run_id, &JournalEntry::Built(built.clone()))?;
-        self.built.push((ordinal, built.clone()));
-        match built {
-            Built::Mount { at, .. } => std::fs::create_dir_all(at).map_err(|error| {
-                CampaignError::Program { line: step.command.line(), why: format!("{at}: {error}") }
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Clears the drives, discards their blocks, and lends them to the step
-    /// that takes them.
-    fn empty(&self, tools: &Tools<'_>, then: Option<&Step>) -> Result<(), CampaignError> {
         let host = snapshot(tools.source, Depth::Quick);
         let targets = resolve_all(&host, &self.plan.drives)?;
         let lent = targets
             .iter()
             .map(|target| Ok((target, target.clear_for_writing(&host, self.permission)?)))
             .collect::<Result<Vec<_>, CampaignError>>()?;
-        lend(lent, &host, self.permission, || {
-            for drive in &self.plan.drives {
-                let block = host.block(drive);
-                let most = block.and_then(|block| block.queue.discard_max_bytes.value());
-                if most.is_some_and(|bytes| bytes > 0) {
-                    // What is begun with a drive is brought to its end.
-                    program::run(&discard(&path_of(drive)), &[0], &AtomicBool::new(false))?;
-                }
+        for target in &targets {
+            if let Some(taken) = drive::taken(target, &host, &self.plan.names) {
+                self.note(tools, &taken)?;
             }
-            then.map_or(Ok(()), |step| {
+        }
+        let (first, others) = steps.split_first().unzip();
+        if let Some(first) = first {
+            self.begin(tools, first)?;
+        }
+        lend(lent, &host, self.permission, || {
+            for target in &targets {
+                drive::discard(&host, target)?;
+            }
+            first.map_or(Ok(()), |step| {
                 program::run(&step.command, step.fine, tools.interrupted).map(drop)
             })
-        })?
+        })??;
+        for step in others.unwrap_or_default() {
+            self.begin(tools, step)?;
+            program::run(&step.command, step.fine, tools.interrupted)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what a step is going to make.
+    fn begin(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
+        let Some(built) = &step.makes else { return Ok(()) };
+        self.note(tools, built)?;
+        match built {
+            Built::Mount { at } => std::fs::create_dir_all(at).map_err(|error| {
+                CampaignError::Program { line: step.command.line(), why: format!("{at}: {error}") }
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, tools: &mut Tools<'_>, built: &Built) -> Result<(), CampaignError> {
+        let ordinal = tools.store.journal_add(&self.run_id, &JournalEntry::Built(built.clone()))?;
+        self.built.push((ordinal, built.clone()));
+        Ok(())
     }
 
     /// What names the top for writing, now that it stands on `host`; the files
@@ -138,7 +135,9 @@ impl<'p> Stack<'p> {
     pub(crate) fn top_permission(&self, host: &Host) -> Result<Permission, CampaignError> {
         let path = match &self.top {
             Top::Directory(_) => return Ok(Permission::default()),
-            Top::Device(_) if self.built.is_empty() => return Ok(self.permission.clone()),
+            Top::Device(_) if self.plan.layout.layers.is_empty() => {
+                return Ok(self.permission.clone());
+            }
             Top::Device(path) => path,
         };
         let target = resolve(host, path)?;
@@ -149,25 +148,21 @@ impl<'p> Stack<'p> {
     /// Takes everything down, the top first, and gives the drives back empty.
     /// What cannot be taken down is told by the error, and stays in the journal.
     pub(crate) fn take_down(mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
-        self.undo_all(tools)?;
-        self.empty(tools, None)
-    }
-
-    fn undo_all(&mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
         while let Some((ordinal, built)) = self.built.pop() {
-            if let Err(why) = undo(&built) {
-                return Err(CampaignError::Standing { run_id: self.run_id.clone(), why });
-            }
+            let outcome = match undo(&built) {
+                Ok(outcome) => outcome,
+                Err(why) => return Err(CampaignError::Standing { run_id: self.run_id, why }),
+            };
             tools.store.journal_done(&self.run_id, ordinal)?;
+            // What was not built yet is gone, too.
+            if matches!(
+                (&built, &outcome),
+                (Built::Drive { .. }, Outcome::Gone) | (_, Outcome::LeftAlone(_))
+            ) {
+                let told = format!("{}: {outcome}", built.title());
+                tools.watcher.event(&Event::Warning(&told));
+            }
         }
         Ok(())
     }
-}
-
-fn path_of(drive: &str) -> String {
-    format!("/dev/{drive}")
-}
-
-fn discard(device: &str) -> iodyno_layout::Command {
-    iodyno_layout::Command { program: "blkdiscard", arguments: vec![device.into()] }
 }

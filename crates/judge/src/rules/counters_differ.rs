@@ -1,12 +1,13 @@
 //! What was issued against what the kernel and the drive counted.
 
 use iodyno_model::{
-    Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, Origin, RuleReport, RunRecord,
+    Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, RuleReport, RunRecord,
     Severity, Validity,
 };
 
 use super::{Affected, Reservation, Rule, Tally, finding};
 use crate::compare::percent;
+use crate::counters::Counted;
 use crate::facts::Facts;
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
@@ -82,64 +83,30 @@ impl Rule for CountersDiffer {
 /// kernel's statistics: how that qualifies it, and a sentence. What ran at the
 /// same time counts together; others' I/O, copies and parity only add.
 fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
-    // A simulated drive has no counters, and what is below it does nothing.
-    if record.run.origin == Origin::Simulated {
-        return Ok(None);
-    }
-    let around = |of: &Measurement| Some((of.before?, of.after?));
-    let span = around(of).filter(|(before, after)| before != after);
-    let Some((before, after)) = span else {
-        return Err("disk statistics around it are not recorded".into());
-    };
-    let snapshots = (record.snapshots.get(before), record.snapshots.get(after));
-    let (Some(before), Some(after)) = snapshots else {
-        return Err("disk statistics around it are not recorded".into());
-    };
-    let together = || record.measurements.iter().filter(|other| around(other) == span);
-    let mut devices: Vec<&str> = Vec::new();
-    for other in together() {
-        // Passthrough is not in the kernel's statistics.
-        if other.workload.ioengine.as_deref() == Some(PASSTHROUGH) {
-            return Ok(None);
-        }
-        let below = bottoms(before, other);
-        if below.is_empty() {
-            return Err("the device below its target is not known".into());
-        }
-        devices.extend(below.iter().map(|device| device.name.as_str()));
-    }
-    devices.sort_unstable();
-    devices.dedup();
-    let mut counted = [0_u64; 2];
-    for name in &devices {
-        let (Some(before), Some(after)) = (before.stats(name), after.stats(name)) else {
-            return Err(format!("disk statistics of {name} are not recorded"));
-        };
-        let [read, written] = &mut counted;
-        *read = read.saturating_add(after.read_bytes.saturating_sub(before.read_bytes));
-        *written = written.saturating_add(after.written_bytes.saturating_sub(before.written_bytes));
-    }
+    let Some(counted) = Counted::of(record, of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
-    let directions = [(Direction::Read, "read"), (Direction::Write, "written")];
-    for ((direction, verb), counted) in directions.into_iter().zip(counted) {
+    let directions = [
+        (Direction::Read, "read", counted.read_bytes),
+        (Direction::Write, "written", counted.written_bytes),
+    ];
+    let devices = counted.devices.join(", ");
+    for (direction, verb, bytes) in directions {
         if of.result(direction).is_none() {
             continue;
         }
-        let results = together().filter_map(|of| of.result(direction));
-        let issued = results.filter_map(|result| result.whole_bytes).fold(0, u64::saturating_add);
+        let issued = counted.issued_bytes(direction);
         if issued < LEAST_BYTES {
             continue;
         }
-        if counted == 0 && of.workload.direct != Some(false) {
-            return Err(format!("the kernel counts no I/O of {}", devices.join(", ")));
+        if bytes == 0 && of.workload.direct != Some(false) {
+            return Err(format!("the kernel counts no I/O of {devices}"));
         }
-        let share = counted as f64 / issued as f64;
+        let share = bytes as f64 / issued as f64;
         if share < worst.as_ref().map_or(REACHED, |(worst, _)| *worst) {
             let why = format!(
-                "{} were {verb}, and {} counted {} of them ({})",
+                "{} were {verb}, and {devices} counted {} of them ({})",
                 Bytes(issued).decimal(),
-                devices.join(", "),
-                Bytes(counted).decimal(),
+                Bytes(bytes).decimal(),
                 percent(share)
             );
             worst = Some((share, why));
@@ -233,7 +200,7 @@ impl CountersDiffer {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, each, log, look, reserves};
-    use iodyno_model::{DiskStats, Fact};
+    use iodyno_model::{DiskStats, Fact, Origin};
 
     fn measured(bench: &Bench) -> RunRecord {
         let mut record = bench.record();

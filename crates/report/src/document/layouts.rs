@@ -50,6 +50,9 @@ pub struct LayoutResult {
     pub added_ns: Option<f64>,
     /// CPU time of the submitting threads for each I/O, ns.
     pub cpu_ns: Option<f64>,
+    /// Bytes that the drives were sent for each byte that was written, by the
+    /// kernel's counters; null: nothing was written, or nobody counted.
+    pub write_amplification: Option<f64>,
 }
 
 /// The document of what was measured.
@@ -64,6 +67,7 @@ pub fn layouts_document(workloads: &[judged::LayoutWorkload]) -> LayoutsDocument
         latency_ns: of.latency_ns.and_then(finite),
         added_ns: of.added_ns.and_then(finite),
         cpu_ns: of.cpu_ns.and_then(finite),
+        write_amplification: of.write_amplification.and_then(finite),
     };
     let workload = |of: &judged::LayoutWorkload| LayoutWorkload {
         name: of.name.clone(),

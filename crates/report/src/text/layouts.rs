@@ -23,6 +23,7 @@ pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) 
         column("LATENCY", 2, true),
         column("ADDED", 3, true),
         column("CPU/IO", 4, true),
+        column("WRITE AMP", 4, true),
     ];
     let mut rows = Vec::new();
     for workload in workloads {
@@ -40,7 +41,7 @@ fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
 }
 
-fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 7] {
+fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 8] {
     let unknown = || plain("-".into());
     let shown = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
         value.map_or_else(unknown, |value| plain(show(value)))
@@ -59,6 +60,7 @@ fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 7] {
         shown(of.latency_ns, &time),
         shown(of.added_ns, &added),
         shown(of.cpu_ns, &time),
+        shown(of.write_amplification, &|times| format!("{times:.2} x")),
     ]
 }
 
@@ -78,24 +80,25 @@ mod tests {
             latency_ns: rate.map(|_| 80_500.0),
             added_ns: rate.map(|_| 2_500.0),
             cpu_ns: rate.map(|_| 1_850.0),
+            write_amplification: None,
         };
         let workload = LayoutWorkload {
             name: "rand-read".into(),
             metric: Metric::Iops,
             results: vec![result("md0:512k", Some(784e3)), result("ext4", None)],
         };
-        let style = Style { width: 100, color: false, wide: false, columns: None };
+        let style = Style { width: 120, color: false, wide: false, columns: None };
         let text = layouts_text(&[workload], 2, &style);
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
             words(lines[0]),
-            "WORKLOAD LAYOUT RATE OF ONE EXPECTED OF 2 LATENCY ADDED CPU/IO"
+            "WORKLOAD LAYOUT RATE OF ONE EXPECTED OF 2 LATENCY ADDED CPU/IO WRITE AMP"
         );
         assert_eq!(
             words(lines[1]),
-            "rand-read md0:512k 784k IOPS 1.96 x 2.00 x 98 % 80.5 us +2.50 us 1.85 us"
+            "rand-read md0:512k 784k IOPS 1.96 x 2.00 x 98 % 80.5 us +2.50 us 1.85 us -"
         );
-        assert_eq!(words(lines[2]), "ext4 FAILED - - - - - -");
+        assert_eq!(words(lines[2]), "ext4 FAILED - - - - - - -");
     }
 }

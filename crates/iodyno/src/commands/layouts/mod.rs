@@ -2,6 +2,7 @@
 //! and held against the others.
 
 mod files;
+mod trial;
 mod workload;
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools, new_names};
 use iodyno_judge::layouts::Layouts as Held;
-use iodyno_layout::{Layout, Top, advice, build, expand, parse, script, take_down};
+use iodyno_layout::{Layout, Names, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState};
 use iodyno_report::text::layouts_text;
 use iodyno_store::StoreError;
@@ -22,6 +23,7 @@ use crate::commands::study::{Start, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
+use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
 /// What is compared unless it is said.
@@ -30,8 +32,6 @@ const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
 const USUAL_BYTES: u64 = 16 << 30;
 /// How much of the smallest drive is measured at most: a file system needs some room.
 const MOST_OF_A_DRIVE: f64 = 0.8;
-/// The one drive that everything is held against.
-const ONE: &str = "raw";
 
 pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
     let layouts = layouts(arguments)?;
@@ -83,43 +83,6 @@ fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
     Ok(layouts)
 }
 
-/// One thing that is built and measured.
-struct Trial {
-    /// Its notation, or what it is held against.
-    label: String,
-    layout: Layout,
-    drives: Vec<String>,
-    /// The drives as they are, at the same time.
-    together: bool,
-}
-
-impl Trial {
-    fn run_name(&self, arguments: &Layouts) -> String {
-        format!("{} {}", arguments.name, self.label)
-    }
-}
-
-fn trials(layouts: &[Layout], drives: &[String]) -> Vec<Trial> {
-    let raw = || Layout { layers: Vec::new() };
-    let mut all = vec![Trial {
-        label: ONE.into(),
-        layout: raw(),
-        drives: drives[..1].to_vec(),
-        together: false,
-    }];
-    if drives.len() > 1 {
-        let (label, drives) = (format!("{} raw at once", drives.len()), drives.to_vec());
-        all.push(Trial { label, layout: raw(), drives, together: true });
-    }
-    all.extend(layouts.iter().filter(|layout| !layout.layers.is_empty()).map(|layout| Trial {
-        label: layout.to_string(),
-        layout: layout.clone(),
-        drives: drives[..layout.drives(drives.len())].to_vec(),
-        together: false,
-    }));
-    all
-}
-
 fn on_drives(
     context: &Context,
     arguments: &Layouts,
@@ -127,6 +90,32 @@ fn on_drives(
     layouts: &[Layout],
     files: Option<&Files>,
 ) -> Result<u8> {
+    let targets = targets(arguments, setup, files)?;
+    let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
+    let size_bytes = size_bytes(arguments, &targets)?;
+    let names = new_names(&setup.host);
+    let ground =
+        Ground { arguments, host: &setup.host, drives: &drives, size_bytes, names: &names };
+    let trials = ground.trials(layouts)?;
+    if arguments.dry_run {
+        let scripts: String = trials.iter().map(|trial| trial.script(size_bytes)).collect();
+        terminal::print(&scripts)?;
+        return Ok(0);
+    }
+    let runs = setup.store.runs()?;
+    let taken = |trial: &&Trial| runs.iter().any(|run| run.name == trial.run_name(arguments));
+    if let Some(trial) = trials.iter().find(taken) {
+        return Err(StoreError::NameTaken(trial.run_name(arguments)).into());
+    }
+    let permission = files.map_or_else(|| arguments.carrying.permission(), Files::permission);
+    let allowed = Allowed::new(&setup.host, &targets, &permission)?;
+    let (measured, status) = measure_all(context, arguments, setup, &trials, &names, &allowed);
+    print(context, arguments, &trials, &measured)?;
+    Ok(status)
+}
+
+/// The drives that are given up for it.
+fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<Vec<Target>> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
     if arguments.dry_run && arguments.on_files.is_some() {
         let what = "--on-files makes its devices first: name drives, or leave out --dry-run";
@@ -140,72 +129,23 @@ fn on_drives(
     if let Some(other) = targets.iter().find(|target| !matches!(target, Target::Block(_))) {
         return Err(Usage(format!("{}: a drive was expected", other.name())).into());
     }
-    let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
-    let size_bytes = size_bytes(arguments, &targets)?;
-    let permission = match files {
-        Some(files) => files.permission(),
-        None => arguments.carrying.permission(),
-    };
-    let names = new_names(&setup.host);
-    let trials = trials(layouts, &drives);
-    let mut ready = Vec::new();
-    for trial in &trials {
-        let paths: Vec<String> = trial.drives.iter().map(|name| format!("/dev/{name}")).collect();
-        let (steps, top) =
-            build(&trial.layout, &paths, &names).map_err(|error| Usage(error.to_string()))?;
-        let tops =
-            if trial.together { paths.into_iter().map(Top::Device).collect() } else { vec![top] };
-        ready.push((steps, Workload::new(arguments, &trial.layout, &tops, size_bytes)));
-    }
-    if ready.iter().all(|(_, workload)| workload.is_err())
-        && let Some((_, Err(error))) = ready.pop()
-    {
-        return Err(error);
-    }
-    let mut text = String::new();
-    for (trial, (steps, workload)) in trials.iter().zip(&ready) {
-        let _ = writeln!(text, "== {}", trial.label);
-        text.push_str(&script(steps));
-        match workload {
-            Ok(workload) => {
-                let size = Bytes(size_bytes).binary();
-                let _ = writeln!(
-                    text,
-                    "# {}: {} points on {size}",
-                    workload.study.name,
-                    workload.points.len()
-                );
-            }
-            Err(error) => {
-                let _ = writeln!(text, "# not measured: {error}");
-            }
-        }
-        for command in steps.iter().rev().filter_map(|step| step.makes.as_ref()).flat_map(take_down)
-        {
-            let _ = writeln!(text, "{}", command.line());
-        }
-        for advice in advice(&trial.layout, trial.drives.len()).iter().filter(|one| !one.fits) {
-            let _ = writeln!(
-                text,
-                "# {} is {}, {} would fit: {}",
-                advice.setting, advice.given, advice.recommended, advice.why
-            );
-        }
-    }
-    if arguments.dry_run {
-        terminal::print(&text)?;
-        return Ok(0);
-    }
-    let runs = setup.store.runs()?;
-    let taken = |trial: &&Trial| runs.iter().any(|run| run.name == trial.run_name(arguments));
-    if let Some(trial) = trials.iter().find(taken) {
-        return Err(StoreError::NameTaken(trial.run_name(arguments)).into());
-    }
-    let allowed = Allowed::new(&setup.host, &targets, &permission)?;
-    let mut measured: Vec<(usize, RunRecord)> = Vec::new();
+    Ok(targets)
+}
+
+/// The trials' runs by their numbers, as far as there are any, and the exit
+/// status: what cannot be built does not keep others from being measured.
+fn measure_all(
+    context: &Context,
+    arguments: &Layouts,
+    setup: &mut Setup,
+    trials: &[Trial],
+    names: &Names,
+    allowed: &Allowed,
+) -> (Vec<(usize, RunRecord)>, u8) {
+    let mut measured = Vec::new();
     let mut status = 0;
-    for (n, (trial, (_, workload))) in trials.iter().zip(&ready).enumerate() {
-        let workload = match workload {
+    for (n, trial) in trials.iter().enumerate() {
+        let workload = match &trial.workload {
             Ok(workload) => workload,
             Err(error) => {
                 terminal::note(&format!("{}: {error}", trial.label));
@@ -215,6 +155,7 @@ fn on_drives(
         if !context.quiet {
             terminal::note(&format!("{} of {}: {}", n + 1, trials.len(), trial.label));
         }
+        trial.misfits().for_each(|misfit| terminal::note(&misfit));
         let plan = LayoutPlan {
             layout: trial.layout.clone(),
             drives: trial.drives.clone(),
@@ -222,33 +163,29 @@ fn on_drives(
         };
         let name = trial.run_name(arguments);
         let permission = allowed.of(&trial.drives);
-        match measured_on(context, arguments, setup, workload, plan, &name, permission) {
+        let ends = match measured_on(context, arguments, setup, workload, plan, &name, permission) {
             Ok(record) => {
                 let ended = record.run.state;
-                if ended == RunState::Failed {
-                    status = 3;
-                }
                 measured.push((n, record));
-                if ended == RunState::Interrupted {
+                if matches!(ended, RunState::Failed | RunState::Interrupted) {
                     status = 3;
-                    break;
                 }
+                ended == RunState::Interrupted
             }
             Err(error) => {
                 terminal::complain(&error);
                 status = 3;
-                let ends = matches!(
+                matches!(
                     error.downcast_ref(),
                     Some(CampaignError::Interrupted | CampaignError::Standing { .. })
-                );
-                if ends {
-                    break;
-                }
+                )
             }
+        };
+        if ends {
+            break;
         }
     }
-    print(context, arguments, &trials, &measured)?;
-    Ok(status)
+    (measured, status)
 }
 
 fn measured_on(
