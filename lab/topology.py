@@ -12,8 +12,8 @@ Beside them a spare behind the last root port, small, unthrottled, with two name
 taken away as soon as the guest is there, and come back only for those who want it (`with lab.spare():`). It is the last
 one, so that it leaves no gap in the kernel's numbers.
 
-HEALTHY_MACHINE has four drives and nothing wrong. TWO_NODES has two NUMA nodes of two CPUs, with a drive at each, and one
-drive whose two controllers are two paths to one namespace.
+HEALTHY_MACHINE has four drives and nothing wrong; SMALL_MACHINE the same, smaller. TWO_NODES has two NUMA nodes of two
+CPUs, with a drive at each, and one drive whose two controllers are two paths to one namespace.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -95,6 +95,8 @@ class Topology(NamedTuple):
     # NUMA nodes with two CPUs each, and the root ports that are at another than the first.
     nodes: int = 1
     far_slots: tuple = ()
+    # Of each drive.
+    size_bytes: int = SIZE_BYTES
 
     def named(self, name):
         """The drive of that name."""
@@ -120,6 +122,8 @@ FAULTY_MACHINE = Topology(
     spare=True,
 )
 HEALTHY_MACHINE = Topology(drives=tuple(Drive(name, f"root{i}", name) for i, name in enumerate("ABCD", 1)), root_slots=range(1, 5))
+# Arrays on them agree within seconds; no smaller drive takes an XFS.
+SMALL_MACHINE = HEALTHY_MACHINE._replace(size_bytes=320 << 20)
 TWO_NODES = Topology(
     drives=(Drive("A", "root1", "A"), Drive("B", "root2", "B"), Drive("C", "root3", "C", second_port="root4")),
     root_slots=range(1, 5),
@@ -166,16 +170,16 @@ def throttle_node(drive, below):
     return {"driver": "throttle", "node-name": drive.name, "throttle-group": group, "discard": "unmap", "file": below}
 
 
-def _backend(drive, directory, data):
+def _backend(drive, size_bytes, directory, data):
     """A drive's blocks: an overlay of its own over the shared data, so that writes stay its own, and a throttle."""
     overlay = directory / f"{drive.name}.qcow2"
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(overlay), str(SIZE_BYTES)], check=True, timeout=30)
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(overlay), str(size_bytes)], check=True, timeout=30)
     file = {"driver": "file", "filename": str(overlay)}
     blocks = {"driver": "qcow2", "node-name": f"blocks-{drive.name}", "discard": "unmap", "file": file}
     if drive.written:
         reading = {"read-only": True}
         shared = {"driver": "qcow2", **reading, "file": {"driver": "file", "filename": str(data), **reading}}
-        window = {"offset": drive.index * SHIFT_BYTES, "size": SIZE_BYTES}
+        window = {"offset": drive.index * SHIFT_BYTES, "size": size_bytes}
         blocks["backing"] = {"driver": "raw", **reading, **window, "file": shared}
     yield "-blockdev", json.dumps(blocks)
     yield "-blockdev", json.dumps(throttle_node(drive, f"blocks-{drive.name}"))
@@ -184,14 +188,14 @@ def _backend(drive, directory, data):
 def arguments(topology, directory):
     """QEMU's arguments for processors, ports and drives, in pairs; the drives' images are made in `directory`."""
     data = directory / "data.qcow2"
-    image.write_repeating(data, SIZE_BYTES + len(topology.drives) * SHIFT_BYTES)
+    image.write_repeating(data, topology.size_bytes + len(topology.drives) * SHIFT_BYTES)
     yield from processors(topology)
     yield from _ports(topology)
     groups = {drive.throttle: drive.rates for drive in topology.drives}
     for name, rates in groups.items():
         yield "-object", json.dumps({"qom-type": "throttle-group", "id": f"throttle-{name}", "limits": limits(rates)})
     for drive in topology.drives:
-        yield from _backend(drive, directory, data)
+        yield from _backend(drive, topology.size_bytes, directory, data)
         # The warning mark is taken away again before the guest starts.
         marks = f"serial={drive.serial},msix_qsize={drive.mark},smart_critical_warning={WARNING_MARK}"
         subsystem = f",subsys=subsystem-{drive.name}" if drive.second_port else ""

@@ -73,6 +73,9 @@ pub struct FileSystem {
     pub stripe_unit_bytes: Option<u64>,
     /// Stripe width, bytes; null also where it was made without.
     pub stripe_width_bytes: Option<u64>,
+    /// Options that it is mounted with, as the kernel lists them.
+    #[serde(default)]
+    pub mount_options: Option<String>,
 }
 
 impl From<&model::MdArray> for Array {
@@ -112,13 +115,17 @@ impl From<&model::MappedSegment> for Segment {
     }
 }
 
-impl From<&model::FileSystem> for FileSystem {
-    fn from(of: &model::FileSystem) -> Self {
-        Self {
+impl FileSystem {
+    /// What is mounted on a block device.
+    pub(super) fn on(block: &model::BlockDevice) -> Option<Self> {
+        let of = block.file_system.as_ref()?;
+        let options = block.mount().map(|mount| mount.options.clone());
+        Some(Self {
             kind: of.kind.clone(),
             block_bytes: of.block_bytes.value(),
             stripe_unit_bytes: of.stripe_unit_bytes.value(),
             stripe_width_bytes: of.stripe_width_bytes.value(),
-        }
+            mount_options: options.filter(|options| !options.is_empty()),
+        })
     }
 }
