@@ -190,6 +190,10 @@ fn standing(record: &RunRecord) -> Option<Standing> {
         Some(!is_layer && target.strip_prefix("/dev/").unwrap_or(target) == device)
     };
     let of_one = |of: &Measurement| {
+        // Files of their own, for each job.
+        if let (Some(device), [_, _, ..]) = (&of.conditions.device, of.targets.as_slice()) {
+            return host.block(device).map(|_| Standing::Built);
+        }
         let raw: Option<Vec<bool>> = of.targets.iter().map(|target| is_raw(of, target)).collect();
         match raw?.as_slice() {
             [false] => Some(Standing::Built),
@@ -324,6 +328,13 @@ mod tests {
         };
         assert_eq!(of("md0:512k").expected, Some(2.0));
         assert!(of("raw").of_one.is_some() && of("md0:512k").of_all.is_some());
+        // Jobs that write files of their own have as many targets.
+        let mut files = raw.clone();
+        for of in &mut files.measurements {
+            of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into()];
+            of.conditions.device = Some("nvme0n1".into());
+        }
+        assert!(Layouts::among(&[("a raw", &raw), ("a ext4:new", &files)]).is_some());
         // Drives alone are no layouts, nor is what stands on drives that were not measured.
         assert!(Layouts::among(&runs[..2]).is_none());
         assert!(Layouts::among(&runs[1..]).is_none());

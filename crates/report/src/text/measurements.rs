@@ -101,6 +101,11 @@ pub(crate) fn title(measurement: &Measurement) -> String {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),
         },
+        // Files that jobs made for themselves are many, and tell no more than one of them.
+        [first, .., last] if measurement.conditions.device.is_some() => {
+            let device = measurement.conditions.device.as_deref().map(clean).unwrap_or_default();
+            format!("{} files at once (on {device}): {first} to {last}", targets.len())
+        }
         targets => format!("{} at once: {}", targets.len(), targets.join(", ")),
     }
 }
@@ -109,7 +114,11 @@ pub(crate) fn title(measurement: &Measurement) -> String {
 /// same: `ext4, block 4 KiB, rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
 fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
     let host = of.before.and_then(|at| record.snapshots.get(at)).or_else(|| record.host())?;
-    let mut stacks = of.targets.iter().map(|target| host.stack_under(device_of(of, target)));
+    let devices = match (&of.conditions.device, of.targets.as_slice()) {
+        (Some(device), [_, _, ..]) => vec![device.as_str()],
+        (_, targets) => targets.iter().map(|target| device_of(of, target)).collect(),
+    };
+    let mut stacks = devices.into_iter().map(|device| host.stack_under(device));
     let first = stacks.next().filter(|layers| layers.len() > 1)?;
     if stacks.any(|other| other != first) {
         return None;
@@ -186,7 +195,7 @@ fn entry(
             Ink::Plain,
         ));
     }
-    if measurement.targets.len() > 1 {
+    if measurement.targets.len() > 1 && measurement.conditions.device.is_none() {
         let metric = metrics.first().map_or(default_metric(measurement), |first| first.metric);
         out.push_str(&detail(parts(record, measurement, metric), Ink::Plain));
     }
