@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck examples fuzz clean
+.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck examples examples-lab fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -87,6 +87,11 @@ fuzz:
 examples:
 	$(CARGO) build --release
 	docs/examples/make --binary $(TARGET)/release/iodyno
+
+# Those of layouts, measured on drives of the laboratory, and their tables in docs/layouts.md. Ten minutes.
+examples-lab:
+	$(CARGO) build --release
+	docs/examples/make --lab --binary $(TARGET)/release/iodyno
 
 lint:
 	$(CARGO) fmt --all --check

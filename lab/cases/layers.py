@@ -51,6 +51,33 @@ class Layers(Scenario):
         self.named("LVM stripe of two drives, which is no fault", document, set())
         self.assertAlmostEqual(rate / topology.HEALTHY.bandwidth, 2, delta=0.4)
 
+    def test_two_stacks_compare_by_what_they_are_made_of(self):
+        members = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in "AB")
+        for chunk, options in (("256", "noatime"), ("64", "relatime,commit=7")):
+            self.say(STRIPE.replace("{}", members).replace("chunk=256", f"chunk={chunk}"))
+            try:
+                # 64 MiB of it: what is not made is not waited for.
+                self.say(f"mkfs.ext4 -q -E nodiscard -b 4096 /dev/md0 64M && mount -t ext4 -o {options} /dev/md0 /mnt")
+                try:
+                    words = f"file-layout --target /mnt --set size=256k --name on-{chunk}"
+                    document = self.documented("sweep", self.lab.run(f"iodyno sweep --json --store {STORE} {words}", 120))
+                finally:
+                    self.say("umount /mnt")
+            finally:
+                self.say(END_STRIPE.replace("{}", members))
+            (array,) = (block for block in document["host"]["blocks"] if block["kind"] == "md raid0")
+            self.assertEqual((array["array"]["chunk_bytes"], array["array"]["raid_disks"]), (int(chunk) << 10, 2))
+            made = array["file_system"]
+            self.assertEqual((made["kind"], made["block_bytes"]), ("ext4", 4096))
+            self.assertIn(options.split(",")[-1], made["mount_options"])
+        shown = self.say(f"iodyno show on-64 --store {STORE}")
+        self.assertIn("chunk 64 KiB", " ".join(shown.split()))
+        _, compared = self.iodyno("compare on-256 on-64")
+        differing = {one["what"]: one["values"] for one in compared["differing"]}
+        self.assertEqual(differing["chunk"], [["256 KiB"], ["64 KiB"]])
+        self.assertIn("mount options", differing)
+        self.assertNotIn("layers", differing)
+
     def test_a_stripe_is_as_slow_as_its_slowest_member(self):
         with self.lab.throttled("B", 1 / 4), self.made(STRIPE, END_STRIPE):
             _, rate = self.measured("/dev/md0")

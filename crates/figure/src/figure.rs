@@ -36,7 +36,9 @@ impl Figure {
             (Kind::Convergence | Kind::Window, panels) => 180 + 340 * panels.div_ceil(3),
             (Kind::Grid | Kind::Grid3d, 1) => 760,
             (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
-            (Kind::Compare, panels) => 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200),
+            (Kind::Compare | Kind::Ratio, panels) => {
+                140 + panels.div_ceil(2) * self.rows().clamp(220, 1200)
+            }
             (Kind::Topology, _) => return self.tree_size(),
             _ => 560,
         };

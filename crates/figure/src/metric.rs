@@ -23,6 +23,8 @@ pub enum Quantity {
     Share,
     /// Nines of a percentile: -log10(1 - p), so that 99 % is 2.
     Nines,
+    /// How many times something.
+    Ratio,
     /// A plain number.
     Count,
 }

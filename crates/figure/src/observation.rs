@@ -210,6 +210,30 @@ pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String>
     named(all, &short(all, naming(all, across, false), across))
 }
 
+/// The measurements' own names, with the direction where one has several: where
+/// all runs share some of them and each is of one measurement of a run, they
+/// say what belongs together, whatever else differs between the runs.
+pub(crate) fn shared_names(all: &[Observation<'_>]) -> Option<Vec<String>> {
+    let mut of_run: BTreeMap<usize, BTreeMap<&str, usize>> = BTreeMap::new();
+    for one in all {
+        let (run, index) = one.place;
+        let known = of_run.entry(run).or_default();
+        if *known.entry(&one.measurement.name).or_insert(index) != index {
+            return None;
+        }
+    }
+    let mut runs = of_run.values();
+    let first = runs.next().filter(|_| of_run.len() > 1)?;
+    if !runs.all(|run| run.keys().any(|name| first.contains_key(name))) {
+        return None;
+    }
+    let name = |one: &Observation<'_>| match one.measurement.total.len() {
+        1 => one.measurement.name.clone(),
+        _ => format!("{} {}", one.measurement.name, one.result.direction.name()),
+    };
+    Some(all.iter().map(name).collect())
+}
+
 fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
     let several = |option: &str| {
         let first = all.first().and_then(|one| one.option(option));

@@ -26,6 +26,8 @@ pub enum Kind {
     Grid3d,
     /// Grouped bars with intervals.
     Compare,
+    /// The same over what the first run has.
+    Ratio,
     /// Aggregate against the number of drives.
     Scaling,
     /// Rates over a whole run, one measurement behind the other.
@@ -40,7 +42,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, with their names.
-    pub const ALL: [(Self, &str); 12] = [
+    pub const ALL: [(Self, &str); 13] = [
         (Self::Time, "time"),
         (Self::Latency, "latency"),
         (Self::Blocksize, "blocksize"),
@@ -48,6 +50,7 @@ impl Kind {
         (Self::Grid, "grid"),
         (Self::Grid3d, "grid3d"),
         (Self::Compare, "compare"),
+        (Self::Ratio, "ratio"),
         (Self::Scaling, "scaling"),
         (Self::Course, "course"),
         (Self::Convergence, "convergence"),
@@ -189,21 +192,27 @@ pub enum FigureError {
     Drawing(String),
 }
 
-/// An option with the value that measurements have to have.
+/// An option with the value that measurements have to have, or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     option: String,
     value: String,
+    /// They have to have another one, or none.
+    not: bool,
 }
 
 impl FromStr for Filter {
     type Err = String;
 
-    /// `bs=4k`.
+    /// `bs=4k`, `name!=fill`.
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((option, value)) if !option.trim().is_empty() && !value.trim().is_empty() => {
-                Ok(Self { option: option.trim().into(), value: value.trim().into() })
+        let parted = text.split_once('=').map(|(option, value)| {
+            let plain = option.strip_suffix('!');
+            (plain.unwrap_or(option).trim(), value.trim(), plain.is_some())
+        });
+        match parted {
+            Some((option, value, not)) if !option.is_empty() && !value.is_empty() => {
+                Ok(Self { option: option.into(), value: value.into(), not })
             }
             _ => Err(format!("{text}: OPTION=VALUE was expected, such as bs=4k")),
         }
@@ -211,22 +220,30 @@ impl FromStr for Filter {
 }
 
 impl Filter {
+    /// What has another value of the option than this.
+    pub fn not(option: &str, value: &str) -> Self {
+        Self { option: option.into(), value: value.into(), not: true }
+    }
+
     /// The option's name, as fio calls it.
     pub fn option(&self) -> &str {
         &self.option
     }
 
-    /// Whether the observation has the value; false where it is not known.
+    /// Whether the observation has the value; what is not known is not it.
     pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
-        let Some(known) = one.option(&self.option) else { return false };
-        known == self.value
-            || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
+        let has = one.option(&self.option).is_some_and(|known| {
+            known == self.value
+                || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
+        });
+        has != self.not
     }
 }
 
 impl std::fmt::Display for Filter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={}", self.option, self.value)
+        let sign = if self.not { "!=" } else { "=" };
+        write!(f, "{}{sign}{}", self.option, self.value)
     }
 }
 

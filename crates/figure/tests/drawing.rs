@@ -69,10 +69,13 @@ fn drawn(kind: Kind, record: &RunRecord) -> Figure {
         Kind::Grid | Kind::Grid3d => {
             vec!["bs=4k".parse().unwrap(), "direction=read".parse().unwrap()]
         }
+        Kind::Ratio => vec!["bs=64k".parse().unwrap()],
         _ => Vec::new(),
     };
     let rounds = vec![rounds().1];
-    figure(&Request { filters, rounds, ..Request::new(kind) }, record).unwrap()
+    // Of a single run something has to be the first.
+    let series = (kind == Kind::Ratio).then(|| "direction".into());
+    figure(&Request { filters, rounds, series, ..Request::new(kind) }, record).unwrap()
 }
 
 /// All text in the picture, in order.

@@ -340,6 +340,41 @@ fn runs_are_compared_workload_by_workload() {
 }
 
 #[test]
+fn what_is_held_against_the_first_run_is_so_many_times_it() {
+    let of = |target: &str, scale: f64| {
+        let on = |name: &str, bs: u64, iops: f64| Measurement {
+            name: name.into(),
+            targets: vec![target.into()],
+            ..measurement(name, bs, 8, 1, iops * scale)
+        };
+        run(vec![on("fill", 1 << 20, 10.0), on("randread", 4096, 100.0)])
+    };
+    let (one, stripe) = (of("nvme0n1", 1.0), of("/dev/md127", 1.9));
+    // Its name alone says what a measurement is held against.
+    let mut new = of("/mnt", 0.5);
+    new.measurements.remove(0);
+    new.measurements[0].workload.options.insert("unlink".into(), "1".into());
+    let labelled = [("raw", &one), ("md0", &stripe), ("ext4:new", &new)];
+    let sources = labelled.map(|(label, record)| Source { label, record });
+    let asked = filtered(Kind::Ratio, &["name!=fill"]);
+    let drawn = iodyno_figure::figure(&asked, &sources).unwrap();
+    let panel = &drawn.panels[0];
+    let bars = lines(panel, |form| form == Form::Bars);
+    assert_eq!(bars.len(), 3, "{bars:?}");
+    for ((_, points), ratio) in bars.iter().zip([1.0, 1.9, 0.5]) {
+        assert!((points[0].0 - ratio).abs() < 1e-9, "{bars:?}");
+    }
+    assert_eq!(panel.y.categories(), ["randread"]);
+    assert_eq!(panel.x.quantity, Quantity::Ratio);
+    assert_eq!(lines(panel, |form| form == Form::Guide), [("as raw", vec![(1.0, 0.0)])]);
+    let (value, (low, high)) =
+        panel.series()[1].points.first().map(|one| (one.x, one.interval.unwrap())).unwrap();
+    assert!(low < value && value < high, "{low} {value} {high}");
+    let alone = iodyno_figure::figure(&asked, &sources[..1]);
+    assert!(matches!(alone, Err(FigureError::Nothing(_))));
+}
+
+#[test]
 fn scaling_has_an_ideal_and_a_ceiling() {
     let drives = |count: usize, iops: f64| Measurement {
         targets: (0..count).map(|n| format!("nvme{n}n1")).collect(),

@@ -1,6 +1,6 @@
 //! Mounted file systems: how they lie on their device.
 
-use iodyno_model::{BlockDevice, Fact, FileSystem, Mount, Use};
+use iodyno_model::{BlockDevice, Fact, FileSystem, Mount};
 use zerocopy::byteorder::{big_endian, little_endian};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -56,11 +56,7 @@ const _: () = {
 pub(crate) fn complete(source: &dyn Source, depth: Depth, blocks: &mut [Block]) {
     for block in blocks {
         let device = &mut block.device;
-        let mounted = device.used_by.iter().find_map(|used| match used {
-            Use::Mounted(mount) => Some(mount),
-            _ => None,
-        });
-        let Some(mount) = mounted else { continue };
+        let Some(mount) = device.mount() else { continue };
         let from_mount = by_options(mount);
         let by_itself = match (depth, mount.file_system.as_str()) {
             // sysfs has it, for everybody.

@@ -64,6 +64,22 @@ fn layouts_are_built_measured_and_taken_down() {
     assert_eq!(text(&cleaned.stdout), "Nothing was left behind.\n");
     // Each is a run that others can be compared with.
     status(&world.run(&["compare", "try raw", "try ext4"]), 0);
+    // All of them go by the name that was given, also where their devices are gone.
+    let shown = text(&world.run(&["show", "try"]).stdout);
+    for part in ["OF ONE", "ext4:new", "OF 2", "INVALID for drives"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let again = json(&world.run(&["show", "try", "--json"]).stdout);
+    assert_eq!(again["workloads"].as_array().unwrap().len(), 2);
+    assert_eq!(again["schema"], "iodyno.layouts/1");
+    status(&world.run(&["show", "try", "--format", "junit"]), 2);
+    let (picture, page) = (world.path("try.svg"), world.path("try.html"));
+    status(&world.run(&["plot", "try", "-o", picture.to_str().unwrap()]), 0);
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    assert!(drawn.contains("IOPS over raw") && !drawn.contains(">fill<"), "{drawn}");
+    status(&world.run(&["report", "try", "-o", page.to_str().unwrap()]), 0);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("<h2>Layouts</h2>") && page.contains("IOPS over raw"));
     // Their names are theirs: nothing is begun that could not be kept.
     let again = command.output().unwrap();
     assert_ne!(again.status.code(), Some(0));

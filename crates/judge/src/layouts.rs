@@ -1,11 +1,12 @@
 //! Layouts held against one drive and against all drives at once: what each
 //! layer gains, and what it costs.
 
-use iodyno_model::{Direction, Measurement, Metric, RunRecord};
+use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunRecord};
 
 use crate::ceiling::gain;
 use crate::counters::Counted;
 use crate::limiter::Case;
+use crate::place::device_of;
 
 /// From this block on people ask for the bandwidth, below it for the IOPS, bytes.
 const LARGE_BYTES: u64 = 64 << 10;
@@ -62,7 +63,53 @@ pub struct LayoutResult {
     pub write_amplification: Option<f64>,
 }
 
-impl Layouts<'_> {
+impl<'a> Layouts<'a> {
+    /// What runs are as layouts, by their names: `None` unless all are of one
+    /// machine, one of a drive as it is, and others of what stands on drives.
+    /// What the names begin with in common is left out.
+    pub fn among(runs: &[(&'a str, &'a RunRecord)]) -> Option<Self> {
+        let on = |record: &'a RunRecord| record.host().and_then(|host| host.hostname.get());
+        let first = runs.first().and_then(|(_, record)| on(record))?;
+        let known = runs.iter().map(|(_, record)| {
+            let standing = standing(record).filter(|_| on(record) == Some(first))?;
+            Some((standing, *record))
+        });
+        let known = known.collect::<Option<Vec<_>>>()?;
+        let found = |is: &dyn Fn(Standing) -> bool| {
+            known.iter().find(|(standing, _)| is(*standing)).map(|(_, record)| *record)
+        };
+        let one = found(&|standing| standing == Standing::Raw(1))?;
+        let all = found(&|standing| matches!(standing, Standing::Raw(2..)));
+        found(&|standing| standing == Standing::Built)?;
+        let names: Vec<&str> = runs.iter().map(|(name, _)| *name).collect();
+        let lead = common_lead(&names);
+        let built = runs.iter().map(|(name, record)| (&name[lead..], *record)).collect();
+        Some(Self { one: Some(one), all, built })
+    }
+
+    /// How many drives there are, as far as they were measured together.
+    pub fn drives(&self) -> usize {
+        let all = self.all.and_then(|record| record.measurements.first());
+        all.map_or(1, |of| of.targets.len())
+    }
+
+    /// Whether the one drive is a file that is made to look like one.
+    pub fn are_on_files(&self) -> bool {
+        let device = self.one.and_then(|record| {
+            let of = record.measurements.first()?;
+            record.host()?.block(device_of(of, of.targets.first()?))
+        });
+        device.is_some_and(|block| matches!(block.kind, BlockKind::Loop { .. }))
+    }
+
+    /// All runs by their labels, the one drive first.
+    pub fn ranked(&self) -> impl Iterator<Item = (&'a str, &'a RunRecord)> {
+        let is_one = |record: &RunRecord| self.one.is_some_and(|one| one.run.id == record.run.id);
+        let mut all = self.built.clone();
+        all.sort_by_key(|(_, record)| !is_one(record));
+        all.into_iter()
+    }
+
     /// Every workload that any layout has, in the order of their first run.
     pub fn workloads(&self) -> Vec<LayoutWorkload> {
         let mut workloads: Vec<LayoutWorkload> = Vec::new();
@@ -127,6 +174,50 @@ impl Layouts<'_> {
 
 /// The name of the measurement that lays out what is read.
 pub const FILL: &str = "fill";
+
+/// What all measurements of a run were made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// So many whole devices at the same time, with nothing on them.
+    Raw(usize),
+    /// One thing that stands on devices.
+    Built,
+}
+
+/// `None` where it is not known, or not the same everywhere.
+fn standing(record: &RunRecord) -> Option<Standing> {
+    let host = record.host()?;
+    let is_raw = |of: &Measurement, target: &str| {
+        let device = device_of(of, target);
+        let block = host.block(device)?;
+        let kind = &block.kind;
+        let is_layer =
+            matches!(kind, BlockKind::Md(_) | BlockKind::DeviceMapper(_) | BlockKind::Partition);
+        Some(!is_layer && target.strip_prefix("/dev/").unwrap_or(target) == device)
+    };
+    let of_one = |of: &Measurement| {
+        // Files of their own, for each job.
+        if let (Some(device), [_, _, ..]) = (&of.conditions.device, of.targets.as_slice()) {
+            return host.block(device).map(|_| Standing::Built);
+        }
+        let raw: Option<Vec<bool>> = of.targets.iter().map(|target| is_raw(of, target)).collect();
+        match raw?.as_slice() {
+            [false] => Some(Standing::Built),
+            all if !all.is_empty() && all.iter().all(|raw| *raw) => Some(Standing::Raw(all.len())),
+            _ => None,
+        }
+    };
+    let first = of_one(record.measurements.first()?)?;
+    record.measurements.iter().all(|of| of_one(of) == Some(first)).then_some(first)
+}
+
+/// Bytes up to the last blank that all names have in common.
+fn common_lead(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first() else { return 0 };
+    let ends = first.match_indices(' ').map(|(at, _)| at + 1).rev();
+    let shared = |end: &usize| others.iter().all(|name| name.starts_with(&first[..*end]));
+    ends.into_iter().find(shared).unwrap_or(0)
+}
 
 fn expected(record: &RunRecord, measurement: usize) -> Option<f64> {
     Some(gain(&Case::of(record, measurement)?)?.expected)
@@ -222,6 +313,54 @@ mod tests {
             assert!(first.added_ns.unwrap() < 0.0 && second.added_ns.unwrap() > 0.0);
             assert!(first.cpu_ns.unwrap() > 0.0);
         }
+    }
+
+    #[test]
+    fn runs_are_layouts_where_one_is_of_a_drive_and_another_of_what_stands_on_it() {
+        let raw = Bench::new(1).measured().record();
+        let bench = Bench::new(2).measured().host(|host| {
+            let array = iodyno_model::MdArray { level: "raid0".into(), ..Default::default() };
+            host.blocks.push(iodyno_model::BlockDevice {
+                name: "md0".into(),
+                kind: BlockKind::Md(Box::new(array)),
+                stands_on: vec!["nvme0n1".into(), "nvme1n1".into()],
+                ..Default::default()
+            });
+        });
+        let mut striped = bench.record();
+        striped.measurements.truncate(3);
+        let mut both = striped.clone();
+        for of in &mut striped.measurements {
+            of.targets = vec!["/dev/md0".into()];
+        }
+        for of in &mut both.measurements {
+            of.targets = vec!["nvme0n1".into(), "/dev/nvme1n1".into()];
+        }
+        let runs = [("a raw", &raw), ("a 2 raw at once", &both), ("a md0:512k", &striped)];
+        let held = Layouts::among(&runs).unwrap();
+        let labels: Vec<&str> = held.built.iter().map(|(label, _)| *label).collect();
+        assert_eq!((labels, held.drives()), (vec!["raw", "2 raw at once", "md0:512k"], 2));
+        let workloads = held.workloads();
+        let of = |name: &str| {
+            let results = &workloads.iter().find(|one| one.name == "rand-read").unwrap().results;
+            results.iter().find(|one| one.layout == name).unwrap().clone()
+        };
+        assert_eq!(of("md0:512k").expected, Some(2.0));
+        assert!(of("raw").of_one.is_some() && of("md0:512k").of_all.is_some());
+        // Jobs that write files of their own have as many targets.
+        let mut files = raw.clone();
+        for of in &mut files.measurements {
+            of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into()];
+            of.conditions.device = Some("nvme0n1".into());
+        }
+        assert!(Layouts::among(&[("a raw", &raw), ("a ext4:new", &files)]).is_some());
+        // Drives alone are no layouts, nor is what stands on drives that were not measured.
+        assert!(Layouts::among(&runs[..2]).is_none());
+        assert!(Layouts::among(&runs[1..]).is_none());
+        // Another machine's drive is no yardstick.
+        let mut elsewhere = raw.clone();
+        elsewhere.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
+        assert!(Layouts::among(&[("raw", &elsewhere), ("md0", &striped)]).is_none());
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub(crate) fn array(device: &BlockDevice) -> Option<&MdArray> {
 }
 
 /// The name of the block device that a target is or lies on, without `/dev/`.
-pub(crate) fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
+pub fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
     let name = match (&of.conditions.device, of.targets.as_slice()) {
         (Some(device), [_]) => device.as_str(),
         _ => target,

@@ -142,6 +142,16 @@ pub struct BlockDevice {
     pub file_system: Option<FileSystem>,
 }
 
+impl BlockDevice {
+    /// Where it is mounted first.
+    pub fn mount(&self) -> Option<&Mount> {
+        self.used_by.iter().find_map(|used| match used {
+            Use::Mounted(mount) => Some(mount),
+            _ => None,
+        })
+    }
+}
+
 impl Use {
     /// In a few words: `mounted at /`, `md0`, `swap`.
     pub fn label(&self) -> String {

@@ -1,10 +1,10 @@
-//! Runs side by side, workload by workload.
+//! Runs side by side, workload by workload, as they are or over the first.
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
 use crate::observation::{
-    Observation, common, names, observations, value_of, whisker_notes, workloads,
+    Observation, common, names, observations, shared_names, value_of, whisker_notes, workloads,
 };
-use crate::{FigureError, Metric, Quantity, Request, Source};
+use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
 /// Bars of one panel that a picture has room for.
 const MOST_BARS: usize = 200;
@@ -13,12 +13,18 @@ const MOST_BARS: usize = 200;
 const METRICS: [Metric; 4] =
     [Metric::Iops, Metric::Bandwidth, Metric::Mean, Metric::Percentile(99.0)];
 
+/// What is held against the first unasked.
+const OVER_FIRST: [Metric; 2] = [Metric::Iops, Metric::Mean];
+
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let shown = observations(request, sources)?;
     // A series is a run, or what has one value of the option that is asked for.
     let (categories, series) = match &request.series {
         Some(option) => (workloads(&shown, &[option.as_str()]), names(&shown, request, &[])),
-        None => (workloads(&shown, &[]), shown.iter().map(|one| one.label.to_owned()).collect()),
+        None => (
+            shared_names(&shown).unwrap_or_else(|| workloads(&shown, &[])),
+            shown.iter().map(|one| one.label.to_owned()).collect(),
+        ),
     };
     let (rows, columns) = (in_order(&categories), in_order(&series));
     if rows.len() * columns.len() > MOST_BARS {
@@ -28,7 +34,13 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let all = shown.iter().zip(categories.iter().zip(&series));
         all.filter(|(_, (a, b))| *a == row && *b == column).map(|(one, _)| *one).collect()
     };
-    let metrics = request.metric.map_or(METRICS.to_vec(), |one| vec![one]);
+    let over = (request.kind == Kind::Ratio).then(|| columns[0].as_str());
+    if over.is_some() && columns.len() < 2 {
+        let why = "the others are held against the first: several are needed";
+        return Err(FigureError::Nothing(why.into()));
+    }
+    let usual = if over.is_some() { OVER_FIRST.to_vec() } else { METRICS.to_vec() };
+    let metrics = request.metric.map_or(usual, |one| vec![one]);
     let mut panels = Vec::new();
     for metric in metrics {
         let bars = |column: &String| {
@@ -45,16 +57,16 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
                 points,
             })
         };
-        let series: Vec<Series> = columns.iter().filter_map(bars).collect();
+        let mut series: Vec<Series> = columns.iter().filter_map(bars).collect();
+        let (mut name, mut quantity) = (metric.name(), metric.quantity());
+        if let Some(first) = over {
+            (name, quantity) = (format!("{name} over {first}"), Quantity::Ratio);
+            over_first(&mut series, first);
+        }
         if !series.is_empty() {
             panels.push(Panel {
                 title: String::new(),
-                x: Axis {
-                    name: metric.name(),
-                    quantity: metric.quantity(),
-                    scale: Scale::Linear,
-                    end: None,
-                },
+                x: Axis { name, quantity, scale: Scale::Linear, end: None },
                 y: Axis {
                     name: String::new(),
                     quantity: Quantity::Count,
@@ -68,13 +80,38 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
-    Ok(Figure {
-        kind: request.kind,
-        title: String::new(),
-        subtitle: common(&shown),
-        panels,
-        notes: whisker_notes(&shown, &[], &[]),
-    })
+    let mut notes = whisker_notes(&shown, &[], &[]);
+    notes.extend(
+        over.map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
+    );
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
+}
+
+/// Makes each bar how many times that of the `first` series it is; what that
+/// has no bar for is left out.
+fn over_first(series: &mut Vec<Series>, first: &str) {
+    let known = series.iter().find(|one| one.name == first);
+    let bases: Vec<(f64, f64)> =
+        known.iter().flat_map(|one| &one.points).map(|point| (point.y, point.x)).collect();
+    for one in &mut *series {
+        one.points.retain_mut(|point| {
+            let base = bases.iter().find(|(row, base)| *row == point.y && *base > 0.0);
+            if let Some((_, base)) = base {
+                point.x /= base;
+                point.interval = point.interval.map(|(low, high)| (low / base, high / base));
+            }
+            base.is_some()
+        });
+    }
+    series.retain(|one| !one.points.is_empty());
+    if !series.is_empty() {
+        series.push(Series {
+            name: format!("as {first}"),
+            detail: String::new(),
+            form: Form::Guide,
+            points: vec![Point::new(1.0, 0.0)],
+        });
+    }
 }
 
 fn in_order(names: &[String]) -> Vec<String> {

@@ -27,7 +27,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Blocksize => sweep::blocksize(request, sources),
         Kind::Depth => sweep::depth(request, sources),
         Kind::Grid | Kind::Grid3d => grid::figure(request, sources),
-        Kind::Compare => compare::figure(request, sources),
+        Kind::Compare | Kind::Ratio => compare::figure(request, sources),
         Kind::Scaling => scaling::figure(request, sources),
         Kind::Course => course::figure(request, sources),
         Kind::Convergence => rounds::convergence(request, sources),
@@ -52,6 +52,11 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
         Kind::Depth => "Throughput and latency under load".to_owned(),
         Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
         Kind::Compare => format!("{} compared", metric("Rates and latencies")),
+        Kind::Ratio => format!(
+            "{} over {}",
+            metric("Rates and latencies"),
+            sources.first().map_or("the first", |first| first.label)
+        ),
         Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
         Kind::Course => "Rates over the whole run".to_owned(),
         Kind::Convergence => "Convergence to steady state".to_owned(),

@@ -28,7 +28,7 @@ pub(super) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
         Quantity::Time => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
         Quantity::Share => &[("%", 0.01)],
         Quantity::Data => &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)],
-        Quantity::Size | Quantity::Nines | Quantity::Count => &[("", 1.0)],
+        Quantity::Size | Quantity::Nines | Quantity::Ratio | Quantity::Count => &[("", 1.0)],
     };
     // The largest unit in which the greatest value still has four digits to
     // show, seconds as soon as there is one, MB/s up to what one machine does.
@@ -63,7 +63,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
                     format!("scaled:{divisor}")
                 }
                 (_, Quantity::Latency) => "latency".into(),
-                (_, Quantity::Count) => "scaled:1".into(),
+                (_, Quantity::Ratio | Quantity::Count) => "scaled:1".into(),
                 (_, Quantity::Bandwidth) => "bandwidth".into(),
                 (_, Quantity::Iops) => "iops".into(),
                 (_, Quantity::Time | Quantity::Share | Quantity::Data) => "scaled:1".into(),

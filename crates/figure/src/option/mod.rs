@@ -22,6 +22,12 @@ use crate::figure::{Content, Figure, Form, Panel, Scale};
 pub fn option(figure: &Figure, dark: bool) -> Value {
     let theme = theme(dark);
     let names = names(figure);
+    // Guides come last, and have no place among bars.
+    let guides: Vec<&str> = (figure.panels.iter().flat_map(Panel::series))
+        .filter(|one| one.form == Form::Guide)
+        .map(|one| one.name.as_str())
+        .collect();
+    let count = names.iter().filter(|name| !guides.contains(name)).count();
     let (mut x, mut y, mut all, mut colors) = (vec![], vec![], vec![], vec![]);
     for (index, panel) in figure.panels.iter().enumerate() {
         if let Content::Towers(cells) = &panel.content {
@@ -43,7 +49,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
             Content::Series(lines) => {
                 for one in lines {
                     let color = names.iter().position(|name| *name == one.name).unwrap_or(0);
-                    all.extend(series::series(one, panel, index, (color, names.len()), theme));
+                    all.extend(series::series(one, panel, index, (color, count), theme));
                 }
             }
             Content::Cells(cells) => {
@@ -112,6 +118,7 @@ const fn columns(figure: &Figure) -> usize {
         | Kind::Latency
         | Kind::Blocksize
         | Kind::Compare
+        | Kind::Ratio
         | Kind::Scaling => 2,
         Kind::Depth | Kind::Convergence | Kind::Window => 3,
     }

@@ -45,7 +45,10 @@ pub(super) fn series(
             "y": quantity(&panel.y),
         },
     });
-    let more = form(series, (color, count), ink, theme);
+    let more = match (series.form, &panel.y.scale) {
+        (Form::Guide, Scale::Categories(_)) => upright(series, ink),
+        _ => form(series, (color, count), ink, theme),
+    };
     if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
         value.extend(more);
     }
@@ -127,6 +130,23 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
             "z": 1,
         }),
     }
+}
+
+/// A guide across lying bars, over the whole height: categories have no edges to draw it from.
+fn upright(series: &Series, ink: &str) -> Value {
+    let lines: Vec<Value> =
+        series.points.iter().map(|point| json!({"xAxis": rounded(point.x)})).collect();
+    json!({
+        "type": "line",
+        "data": [],
+        "markLine": {
+            "silent": true,
+            "symbol": "none",
+            "label": {"show": false},
+            "lineStyle": {"color": ink, "width": 1.4, "type": "dashed"},
+            "data": lines,
+        },
+    })
 }
 
 fn label(theme: &Theme, show: bool) -> Value {

@@ -27,7 +27,7 @@ pub(crate) struct Plot {
     /// Of which figure: iops, bw, lat (mean), max, or a percentile such as p99.9
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<Metric>,
-    /// Only these measurements: rw=randread,bs=4k,iodepth=64
+    /// Only these measurements: rw=randread,bs=4k,name!=fill
     #[arg(long = "where", value_name = "OPTION=VALUE", value_delimiter = ',', value_parser = filter)]
     pub(crate) filters: Vec<Filter>,
     /// The option whose values make the series: bs

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use iodyno_figure::{Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
+use iodyno_figure::{Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
+use iodyno_judge::layouts::{FILL, Layouts};
 use iodyno_model::{MetricJudgement, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
@@ -22,22 +23,34 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             return Err(Usage(format!("{name}: its name has to end in .svg or .png")).into());
         }
     };
-    let mut loaded: Vec<(String, RunRecord)> = Vec::new();
+    let (mut loaded, mut words): (Vec<(String, RunRecord)>, _) = (Vec::new(), Vec::new());
     for word in &arguments.runs {
-        let one = sources::load(context, word)?;
-        loaded.push((label(word, &one.record), one.record));
+        for one in sources::load_each(context, word)? {
+            words.push(word);
+            loaded.push((label(word, &one.record), one.record));
+        }
     }
     let names: Vec<String> = loaded.iter().map(|(label, _)| label.clone()).collect();
-    for (word, (label, _)) in arguments.runs.iter().zip(&mut loaded) {
+    for (word, (label, _)) in words.into_iter().zip(&mut loaded) {
         if names.iter().filter(|name| *name == label).count() > 1 {
             label.clone_from(word);
         }
     }
+    let named: Vec<_> = loaded.iter().map(|(label, record)| (label.as_str(), record)).collect();
+    let layouts = Layouts::among(&named);
+    let sides = layouts.as_ref().map_or_else(|| named.clone(), |of| of.ranked().collect());
     let whole: Vec<Source<'_>> =
-        loaded.iter().map(|(label, record)| Source { label, record }).collect();
-    let kind = arguments.figure.unwrap_or_else(|| suggested(&arguments.filters, &whole));
-    let shown: Vec<_> = loaded.iter().map(|(_, record)| drawn(record, kind)).collect();
-    let request = request(context, arguments, kind, &whole, &shown)?;
+        sides.into_iter().map(|(label, record)| Source { label, record }).collect();
+    let suggested = || match layouts {
+        Some(_) => Kind::Ratio,
+        None => suggested(&arguments.filters, &whole),
+    };
+    let kind = arguments.figure.unwrap_or_else(suggested);
+    let shown: Vec<_> = whole.iter().map(|source| drawn(source.record, kind)).collect();
+    let mut request = request(context, arguments, kind, &whole, &shown)?;
+    if layouts.is_some() {
+        request.filters.push(Filter::not("name", FILL));
+    }
     let sources: Vec<Source<'_>> = whole
         .iter()
         .zip(&shown)

@@ -23,8 +23,8 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     }
     let claims = context.claims(&arguments.datasheet)?;
     let mut loaded = Vec::new();
-    for word in &arguments.runs {
-        let one = sources::load(context, word)?;
+    let words = arguments.runs.iter().map(|word| sources::load_each(context, word));
+    for one in words.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         let assessment = judged_anew(&one.record, &claims);
         let unread = one.problems.iter().map(Problem::to_string).collect();
         let prepared = prepared(context, &one.record)?;

@@ -16,6 +16,7 @@ use iodyno_report::text::{
 use iodyno_store::Store;
 
 use crate::arguments::{Format, Show, Table};
+use crate::commands::layouts;
 use crate::context::Context;
 use crate::{sources, terminal};
 
@@ -52,7 +53,15 @@ impl Shape {
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let claims = context.claims(&arguments.datasheet)?;
     let load = |word: &str| Ok::<_, anyhow::Error>(sources::load(context, word)?.record);
-    let record = load(&arguments.run)?;
+    let mut loaded = sources::load_each(context, &arguments.run)?;
+    let record = match (loaded.pop(), loaded.is_empty()) {
+        (Some(one), true) => one.record,
+        (last, _) => {
+            loaded.extend(last);
+            let records: Vec<RunRecord> = loaded.into_iter().map(|one| one.record).collect();
+            return layouts::show(context, arguments, &records);
+        }
+    };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;
     let earlier = earlier_judged(context, &record);
     let (assessment, status) = print(

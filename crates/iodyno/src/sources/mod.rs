@@ -2,6 +2,7 @@
 //! folder with what others printed.
 
 mod figures;
+mod together;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::context::{Context, Usage};
 use crate::terminal;
 
 use figures::or_figures;
+pub(crate) use together::load_each;
 
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";

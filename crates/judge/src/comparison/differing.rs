@@ -9,6 +9,7 @@ use iodyno_model::{
 use super::pairing::Group;
 use super::point::manner;
 use super::sample::Sample;
+use super::stack;
 use crate::place::{device_of, own_link, place};
 
 /// A condition that is not the same everywhere.
@@ -238,7 +239,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         let links = links.filter_map(|name| loaded.link(name));
         silent(what, joined(links.map(value)))
     };
-    vec![
+    let mut all = vec![
         of_drives("model", &|drive| drive.model.value()),
         of_drives("serial", &|drive| drive.serial.value()),
         of_drives("firmware", &|drive| drive.firmware.value()),
@@ -268,11 +269,25 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         of_blocks("logical block", &|block| {
             block.queue.logical_block_bytes.get().map(u32::to_string)
         }),
-        silent(
-            "layers",
-            joined(of.targets.iter().map(|target| layers(host, device_of(of, target)))),
-        ),
-    ]
+    ];
+    all.extend(of_stack(host, of));
+    all
+}
+
+/// Of what lies between its targets and the drives.
+fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for (what, value) in
+        of.targets.iter().flat_map(|target| stack::parts(host, device_of(of, target)))
+    {
+        match all.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, values)) => values.push(value),
+            None => all.push((what, vec![value])),
+        }
+    }
+    all.into_iter()
+        .map(|(what, values)| silent(what, joined(values.into_iter().map(Some))))
+        .collect()
 }
 
 /// The values that are known, each once.
@@ -289,12 +304,4 @@ fn iommu_domain(drive: &Drive) -> Option<String> {
         Fact::Absent => Some("none".into()),
         iommu => iommu.get()?.domain.value(),
     }
-}
-
-/// File system, arrays and volumes, the uppermost first, without what they
-/// stand on in the end: drives have conditions of their own.
-fn layers(host: &Host, device: &str) -> Option<String> {
-    let mut layers = host.stack_under(device);
-    layers.pop();
-    (!layers.is_empty()).then(|| layers.join(" on "))
 }

@@ -7,6 +7,7 @@ mod pairing;
 mod point;
 mod quantity;
 mod sample;
+mod stack;
 #[cfg(test)]
 mod tests;
 

@@ -211,26 +211,35 @@ fn geometry(of: &FileSystem) -> Vec<String> {
     .collect()
 }
 
+/// See [`Host::levels_under`].
+pub(super) fn levels_under<'h>(host: &'h Host, block: &str) -> Vec<Vec<&'h BlockDevice>> {
+    let mut levels = Vec::new();
+    let mut level: Vec<&BlockDevice> = host.block(block).into_iter().collect();
+    while !level.is_empty() && levels.len() < MOST_LAYERS {
+        let mut below: Vec<&BlockDevice> = Vec::new();
+        for name in level.iter().flat_map(|device| &device.stands_on) {
+            if !below.iter().any(|known| known.name == *name) {
+                below.extend(host.block(name));
+            }
+        }
+        levels.push(std::mem::replace(&mut level, below));
+    }
+    levels
+}
+
 /// See [`Host::stack_under`].
 pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    let mut level: Vec<&BlockDevice> = host.block(block).into_iter().collect();
-    if let Some(top) = level.first() {
-        let mounted = top.used_by.iter().find_map(|used| match used {
-            Use::Mounted(mount) => Some(mount),
-            _ => None,
-        });
-        if let Some(mount) = mounted {
-            let mut items = vec![mount.file_system.clone()];
-            items.extend(top.file_system.iter().flat_map(geometry));
-            items.push(mount.options.clone());
-            words.push(items.join(", "));
-        }
+    if let Some(top) = host.block(block)
+        && let Some(mount) = top.mount()
+    {
+        let mut items = vec![mount.file_system.clone()];
+        items.extend(top.file_system.iter().flat_map(geometry));
+        items.push(mount.options.clone());
+        items.retain(|item| !item.is_empty());
+        words.push(items.join(", "));
     }
-    for _ in 0..MOST_LAYERS {
-        if level.is_empty() {
-            break;
-        }
+    for level in levels_under(host, block) {
         // Equal devices side by side are one layer.
         let mut here: Vec<(String, usize)> = Vec::new();
         for device in &level {
@@ -245,13 +254,6 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
             count => format!("{count} x {what}"),
         });
         words.push(here.collect::<Vec<_>>().join(" and "));
-        let mut below: Vec<&BlockDevice> = Vec::new();
-        for name in level.iter().flat_map(|device| &device.stands_on) {
-            if !below.iter().any(|known| known.name == *name) {
-                below.extend(host.block(name));
-            }
-        }
-        level = below;
     }
     words
 }

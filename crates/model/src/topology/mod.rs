@@ -7,7 +7,7 @@ mod link_load;
 
 pub use link_load::LinkLoad;
 
-use crate::Host;
+use crate::{BlockDevice, Host};
 
 /// What a node of the tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,5 +107,11 @@ impl Host {
     /// KiB blocks`, `md raid5 of 3, chunk 512 KiB`, `3 x SAMSUNG …`.
     pub fn stack_under(&self, block: &str) -> Vec<String> {
         layers::stack_under(self, block)
+    }
+
+    /// `block`, what it stands on, what that stands on, and so on: devices
+    /// side by side, the uppermost first; empty where it is not known.
+    pub fn levels_under(&self, block: &str) -> Vec<Vec<&BlockDevice>> {
+        layers::levels_under(self, block)
     }
 }

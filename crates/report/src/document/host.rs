@@ -351,7 +351,7 @@ impl From<&model::BlockDevice> for Block {
                 }
                 _ => None,
             },
-            file_system: block.file_system.as_ref().map(FileSystem::from),
+            file_system: FileSystem::on(block),
         }
     }
 }

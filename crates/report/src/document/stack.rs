@@ -88,6 +88,9 @@ pub struct FileSystem {
     /// Devices that it is made of, where it may be several (btrfs).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub devices: Option<u32>,
+    /// Options that it is mounted with, as the kernel lists them.
+    #[serde(default)]
+    pub mount_options: Option<String>,
 }
 
 impl From<&model::MdArray> for Array {
@@ -130,15 +133,19 @@ impl From<&model::MappedSegment> for Segment {
     }
 }
 
-impl From<&model::FileSystem> for FileSystem {
-    fn from(of: &model::FileSystem) -> Self {
-        Self {
+impl FileSystem {
+    /// What is mounted on a block device.
+    pub(super) fn on(block: &model::BlockDevice) -> Option<Self> {
+        let of = block.file_system.as_ref()?;
+        let options = block.mount().map(|mount| mount.options.clone());
+        Some(Self {
             kind: of.kind.clone(),
             block_bytes: of.block_bytes.value(),
             stripe_unit_bytes: of.stripe_unit_bytes.value(),
             stripe_width_bytes: of.stripe_width_bytes.value(),
             data_profile: of.data_profile.value(),
             devices: of.devices.value(),
-        }
+            mount_options: options.filter(|options| !options.is_empty()),
+        })
     }
 }

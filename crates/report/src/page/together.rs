@@ -1,9 +1,10 @@
 //! What several runs are together: their table, the drives of many hosts, and
 //! what differs between them.
 
-use iodyno_figure::{Kind, Request, Source, figure};
+use iodyno_figure::{Filter, Kind, Request, Source, figure};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Side, compare};
+use iodyno_judge::layouts::{FILL, Layouts};
 use iodyno_model::RunRecord;
 
 use super::data::FigureView;
@@ -13,6 +14,7 @@ use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
 use crate::text::comparison::{Cells, cells, notes_of};
 use crate::text::fleet::{cells as drives_of, counts, heading};
+use crate::text::layouts::{self, OF_ONE_RUN};
 use crate::text::runs::{origin, started};
 use crate::text::verdict_words;
 use crate::text::words::clean;
@@ -29,6 +31,10 @@ pub(super) struct Together {
     pub(super) fleet: String,
     /// Drives by class: (what they are, the drives).
     pub(super) classes: Vec<(String, Table)>,
+    /// Layouts by workload, where the runs are of layouts.
+    pub(super) layouts: Option<Table>,
+    /// What has to be known of that.
+    pub(super) of_layouts: &'static str,
     /// A line for each figure of each workload that they have in common.
     pub(super) differences: Option<Table>,
     /// How many workloads those are.
@@ -55,17 +61,22 @@ impl Together {
             .map(|(title, record)| Side { label: title.clone(), records: vec![*record] })
             .collect();
         let comparison = compare(&sides, claims);
+        let named: Vec<(&str, &RunRecord)> =
+            titles.iter().map(String::as_str).zip(records.iter().copied()).collect();
+        let layouts = Layouts::among(&named);
         let workloads = comparison.rows.len();
         let common = (workloads > 0).then_some(&comparison);
         Self {
             runs: runs_table(runs, titles),
             fleet: hosts.as_ref().map(|fleet| counts(fleet).join(" · ")).unwrap_or_default(),
             classes: classes.collect(),
+            layouts: layouts.as_ref().map(layouts_table),
+            of_layouts: OF_ONE_RUN,
             differences: common.map(differences),
             workloads,
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
-            figure: in_one_figure(&judged, titles),
+            figure: in_one_figure(&judged, titles, layouts.as_ref()),
         }
     }
 }
@@ -115,11 +126,32 @@ fn differences(comparison: &Comparison) -> Table {
     Table { columns, rows: all }
 }
 
-/// All runs in one figure, where they have something in common to draw.
-fn in_one_figure(runs: &[Judged<'_>], titles: &[String]) -> Option<FigureView> {
-    let sources: Vec<Source<'_>> =
-        titles.iter().zip(runs).map(|(label, run)| Source { label, record: run.record }).collect();
+/// What `iodyno layouts` prints.
+fn layouts_table(of: &Layouts<'_>) -> Table {
+    let of_all = layouts::of_all(of.drives());
+    let (columns, rows) = layouts::cells(&of.workloads(), &of_all);
+    Table::of_grid(&columns, rows)
+}
+
+/// All runs in one figure, where they have something in common to draw: layouts
+/// over the one drive.
+fn in_one_figure(
+    runs: &[Judged<'_>],
+    titles: &[String],
+    layouts: Option<&Layouts<'_>>,
+) -> Option<FigureView> {
+    let sources = titles.iter().zip(runs);
+    let sources: Vec<Source<'_>> = match layouts {
+        Some(of) => of.ranked().map(|(label, record)| Source { label, record }).collect(),
+        None => sources.map(|(label, run)| Source { label, record: run.record }).collect(),
+    };
+    let request = match layouts {
+        Some(_) => {
+            Request { filters: vec![Filter::not("name", FILL)], ..Request::new(Kind::Ratio) }
+        }
+        None => Request::new(Kind::Compare),
+    };
     let judged: Vec<_> = runs.iter().flat_map(|run| &run.assessment.measurements).collect();
-    let figure = figure(&Request::new(Kind::Compare), &sources).ok()?;
+    let figure = figure(&request, &sources).ok()?;
     Some(FigureView::new(&figure, measurement::not_valid(&judged)))
 }

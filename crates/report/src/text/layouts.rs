@@ -9,17 +9,36 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::clean;
 
+/// What has to be known of the table.
+pub const OF_ONE_RUN: &str =
+    "Ratios are of one run each: what differs from run to run is not known.";
+
 /// A line for each layout of each workload; `drives` is how many there are.
 pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
-    let of_all = format!("OF {drives}");
+    let of_all = of_all(drives);
+    let (columns, rows) = cells(workloads, &of_all);
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// The heading over the share of all drives; empty where there is but one.
+pub(crate) fn of_all(drives: usize) -> String {
+    if drives > 1 { format!("OF {drives}") } else { String::new() }
+}
+
+/// The table's columns and rows; `of_all` heads the share of all drives, which
+/// is left out where it is empty.
+pub(crate) fn cells<'a>(
+    workloads: &[LayoutWorkload],
+    of_all: &'a str,
+) -> (Vec<GridColumn<'a>>, Vec<Vec<GridCell>>) {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
-    let columns = [
+    let mut columns = vec![
         column("WORKLOAD", 0, false),
         column("LAYOUT", 0, false),
         column("RATE", 0, true),
         column("OF ONE", 1, true),
         column("EXPECTED", 2, true),
-        column(&of_all, 1, true),
+        column(of_all, 1, true),
         column("LATENCY", 2, true),
         column("ADDED", 3, true),
         column("CPU/IO", 4, true),
@@ -34,7 +53,11 @@ pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) 
             rows.push(row);
         }
     }
-    grid(&columns, &rows, style, style.wide).text
+    if let Some(at) = columns.iter().position(|column| column.heading.is_empty()) {
+        columns.remove(at);
+        rows.iter_mut().for_each(|row| drop(row.remove(at)));
+    }
+    (columns, rows)
 }
 
 fn plain(text: String) -> GridCell {
@@ -100,5 +123,13 @@ mod tests {
             "rand-read md0:512k 784k IOPS 1.96 x 2.00 x 98 % 80.5 us +2.50 us 1.85 us -"
         );
         assert_eq!(words(lines[2]), "ext4 FAILED - - - - - - -");
+    }
+
+    #[test]
+    fn a_single_drive_is_no_share_of_all() {
+        let style = Style { width: 120, color: false, wide: false, columns: None };
+        assert!(layouts_text(&[], 2, &style).contains("OF 2"));
+        let heading = layouts_text(&[], 1, &style);
+        assert!(heading.contains("OF ONE") && !heading.contains("OF 1"), "{heading}");
     }
 }

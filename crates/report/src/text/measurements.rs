@@ -1,5 +1,6 @@
 //! What was measured: for each target alone, then for all at once.
 
+use iodyno_judge::device_of;
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
     MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns, format_mb_per_s,
@@ -49,6 +50,10 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
                 out.push('\n');
             }
             out.push_str(&hanging(style, 0, Ink::Bold).lines(std::slice::from_ref(&title)));
+            if let Some(stack) = stack(record, measurement) {
+                let line = Hanging { separator: " ", ..hanging(style, 2, Ink::Dim) };
+                out.push_str(&line.lines(&stack));
+            }
             heading = title;
         }
         let judged = assessment.measurements.iter().find(|judged| judged.measurement == index);
@@ -101,8 +106,33 @@ pub(crate) fn title(measurement: &Measurement) -> String {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),
         },
+        // Files that jobs made for themselves are many, and tell no more than one of them.
+        [first, .., last] if measurement.conditions.device.is_some() => {
+            let device = measurement.conditions.device.as_deref().map(clean).unwrap_or_default();
+            format!("{} files at once (on {device}): {first} to {last}", targets.len())
+        }
         targets => format!("{} at once: {}", targets.len(), targets.join(", ")),
     }
+}
+
+/// What its targets lie on, down to the drives, where all of them lie on the
+/// same: `ext4, block 4 KiB, rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
+fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
+    let host = of.before.and_then(|at| record.snapshots.get(at)).or_else(|| record.host())?;
+    let devices = match (&of.conditions.device, of.targets.as_slice()) {
+        (Some(device), [_, _, ..]) => vec![device.as_str()],
+        (_, targets) => targets.iter().map(|target| device_of(of, target)).collect(),
+    };
+    let mut stacks = devices.into_iter().map(|device| host.stack_under(device));
+    let first = stacks.next().filter(|layers| layers.len() > 1)?;
+    if stacks.any(|other| other != first) {
+        return None;
+    }
+    let word = |(n, layer): (usize, &String)| match n {
+        0 => clean(layer),
+        _ => format!("on {}", clean(layer)),
+    };
+    Some(first.iter().enumerate().map(word).collect())
 }
 
 /// One measurement: a line for each metric, then its conditions and reservations.
@@ -170,7 +200,7 @@ fn entry(
             Ink::Plain,
         ));
     }
-    if measurement.targets.len() > 1 {
+    if measurement.targets.len() > 1 && measurement.conditions.device.is_none() {
         let metric = metrics.first().map_or(default_metric(measurement), |first| first.metric);
         out.push_str(&detail(parts(record, measurement, metric), Ink::Plain));
     }

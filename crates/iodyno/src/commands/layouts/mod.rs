@@ -2,6 +2,7 @@
 //! and held against the others.
 
 mod files;
+mod held;
 mod trial;
 mod workload;
 
@@ -13,7 +14,6 @@ use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools, new_names};
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_layout::{Layout, Names, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState};
-use iodyno_report::text::layouts_text;
 use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
@@ -23,6 +23,7 @@ use crate::commands::study::{Start, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
+pub(crate) use held::show;
 use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
@@ -272,21 +273,15 @@ fn print(
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
     };
-    let workloads = held.workloads();
-    if context.json {
-        let document = iodyno_report::layouts_document(&workloads);
-        return terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?));
-    }
-    let style = terminal::style(context, &arguments.carrying.table);
-    let drives = all.map_or(1, |trial| trial.drives.len());
-    let mut text = layouts_text(&workloads, drives, &style);
-    text.push_str("\nRatios are of one run each: what differs from run to run is not known.\n");
-    if arguments.on_files.is_some() {
-        text.push_str("INVALID for drives: this was measured on loop devices over files.\n");
-    }
-    if let Some((n, _)) = measured.last() {
-        let name = trials[*n].run_name(arguments);
-        let _ = writeln!(text, "Kept as runs of their own: iodyno show '{name}', iodyno runs");
+    let mut text =
+        held::shown(context, &held, &arguments.carrying.table, arguments.on_files.is_some())?;
+    if let Some((n, _)) = measured.last().filter(|_| !context.json) {
+        let (name, all) = (trials[*n].run_name(arguments), &arguments.name);
+        let _ = writeln!(
+            text,
+            "Kept as runs of their own: iodyno show '{name}'; together: iodyno show '{all}', \
+             iodyno report '{all}'"
+        );
     }
     terminal::print(&text)
 }

@@ -16,6 +16,10 @@ const FILL_BLOCK: &str = "1m";
 
 /// Jobs' parts are whole ones of this, bytes.
 const PART_BYTES: u64 = 1 << 20;
+/// One in so many bytes lies in gaps between jobs' parts.
+const GAPS: u64 = 16;
+/// Jobs begin at multiples of this, bytes.
+const LEAST_BLOCK_BYTES: u64 = 4 << 10;
 
 /// A plan, and its points on one layout.
 pub(crate) struct Workload {
@@ -118,15 +122,28 @@ fn only_writes(point: &Point) -> bool {
 }
 
 /// Jobs that begin one behind the other have a part of what was laid out each:
-/// their increment would leave it.
+/// their increment would leave it. Parts leave gaps: where all jobs begin at
+/// multiples of a stripe, they stand on the same drive, and go on to the next
+/// one together.
 fn share(point: &mut Point, size_bytes: u64) {
     let jobs = number(point, "numjobs");
     if jobs < 2 || !point.options.iter().any(|(name, _)| name == "offset_increment") {
         return;
     }
-    let is_bounds = |name: &str| name == "offset_increment" || name == "size";
-    for (_, value) in point.options.iter_mut().filter(|(name, _)| is_bounds(name)) {
-        *value = part_bytes(size_bytes, jobs).to_string();
+    let size = part_bytes(size_bytes - size_bytes / GAPS, jobs);
+    let block = number(point, "bs").max(LEAST_BLOCK_BYTES);
+    // Stripes are powers of two: an odd number of blocks is a multiple of none.
+    let blocks = size_bytes.saturating_sub(size) / (jobs - 1) / block;
+    let mut increment = (blocks.saturating_sub(1) | 1) * block;
+    if size.saturating_mul(jobs) <= size_bytes {
+        increment = increment.max(size);
+    }
+    for (name, value) in &mut point.options {
+        match name.as_str() {
+            "offset_increment" => *value = increment.to_string(),
+            "size" => *value = size.to_string(),
+            _ => {}
+        }
     }
 }
 
@@ -137,7 +154,7 @@ fn part_bytes(size_bytes: u64, jobs: u64) -> u64 {
 
 fn number(point: &Point, name: &str) -> u64 {
     let found = point.options.iter().find(|(option, _)| option == name);
-    found.and_then(|(_, value)| value.parse().ok()).unwrap_or(1)
+    found.and_then(|(_, value)| iodyno_job::parse_size(value).ok()).unwrap_or(1)
 }
 
 /// The point writes a file of its own for each job, once, and removes it.
@@ -154,4 +171,34 @@ fn into_new_file(point: &mut Point, size_bytes: u64) {
     point.options.extend(own.map(|(name, value)| (name.to_owned(), value)));
     point.own_file = true;
     point.until_known = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the 64 jobs of `database` begin and end on `size_bytes`.
+    fn parts(size_bytes: u64) -> Vec<(u64, u64)> {
+        let mut study = sweep::plan(Some("database")).unwrap();
+        study.targets = vec!["/dev/md127".into()];
+        let mut point = study.points(0).remove(0);
+        share(&mut point, size_bytes);
+        let (size, increment) = (number(&point, "size"), number(&point, "offset_increment"));
+        (0..64).map(|job| (job * increment, job * increment + size)).collect()
+    }
+
+    #[test]
+    fn jobs_parts_lie_in_what_was_laid_out_and_begin_on_every_drive_of_a_stripe() {
+        for size_bytes in [72 << 20, 1 << 30, 16 << 30, (16 << 30) + (1 << 20)] {
+            let parts = parts(size_bytes);
+            assert!(parts.last().unwrap().1 <= size_bytes, "{size_bytes}");
+            assert!(parts.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{parts:?}");
+            assert!(parts.iter().all(|(start, _)| start % 4096 == 0), "{parts:?}");
+            for chunk_bytes in [64 << 10, 512 << 10] {
+                let on_first = |(start, _): &&(u64, u64)| start / chunk_bytes % 2 == 0;
+                let count = parts.iter().filter(on_first).count();
+                assert!((16..=48).contains(&count), "{size_bytes} {chunk_bytes}: {count}");
+            }
+        }
+    }
 }

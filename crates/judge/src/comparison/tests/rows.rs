@@ -422,10 +422,14 @@ fn what_drives_and_layers_are_set_to_is_compared() {
         ("maximum payload", ["256", "128"]),
         ("power state", ["0", "1"]),
         ("wbt_lat_usec", ["2000", "0"]),
-        ("layers", ["md raid0, chunk 64 KiB", "md raid0, chunk 512 KiB"]),
+        ("chunk", ["64 KiB", "512 KiB"]),
     ] {
         assert_eq!(differs(&comparison, what).unwrap(), values, "{what}");
     }
+    assert_eq!(differs(&comparison, "layers"), None);
     let alike = compared(&[&a, &a.clone()]);
-    assert!(alike.differing.iter().all(|one| one.what != "layers" && one.what != "ASPM"));
+    assert!(alike.differing.iter().all(|one| one.what != "chunk" && one.what != "ASPM"));
+    let raw = with("default", Fact::Absent, false, 2000, None);
+    let comparison = compared(&[&raw, &a]);
+    assert_eq!(differs(&comparison, "layers").unwrap(), ["none", "md raid0"]);
 }

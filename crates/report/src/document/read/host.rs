@@ -10,6 +10,7 @@ use crate::document::host::{Block, Card, Driver, Host, NvmeFunction, Slot};
 use crate::document::iommu::Iommu;
 use crate::document::link::{Link, LinkEnd, LinkError, LinkErrorSeverity};
 use crate::document::run::RunDocument;
+use crate::document::stack::FileSystem;
 
 /// A page of a drive of which a document holds but a few figures.
 const NOT_HELD: &str = "not in the document that the run was read from";
@@ -257,7 +258,7 @@ fn block(of: &Block) -> model::BlockDevice {
         size: known(&of.size_bytes).map(Bytes),
         model: known(&of.model),
         stands_on: of.stands_on.clone(),
-        used_by: of.used_by.iter().map(|label| usage(label)).collect(),
+        used_by: of.used_by.iter().map(|label| usage(label, of.file_system.as_ref())).collect(),
         queue: Queue {
             scheduler: known(&of.scheduler),
             nr_requests: known(&of.nr_requests),
@@ -301,10 +302,14 @@ fn kind(of: &Block) -> BlockKind {
     }
 }
 
-/// The inverse of `Use::label`.
-fn usage(label: &str) -> Use {
+/// The inverse of `Use::label`, of a device with this file system.
+fn usage(label: &str, file_system: Option<&FileSystem>) -> Use {
     let mounted = |at: &str| {
-        Use::Mounted(Mount { at: at.into(), file_system: String::new(), options: String::new() })
+        Use::Mounted(Mount {
+            at: at.into(),
+            file_system: file_system.map(|of| of.kind.clone()).unwrap_or_default(),
+            options: file_system.and_then(|of| of.mount_options.clone()).unwrap_or_default(),
+        })
     };
     let opened = |rest: &str| {
         let (command, pid) = rest.strip_suffix(')')?.rsplit_once(" (")?;
