@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use anyhow::Result;
 use iodyno_figure::{Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
-use iodyno_model::{MetricJudgement, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Prediction, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
-use crate::commands::judged_anew;
+use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
@@ -33,8 +33,13 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             label.clone_from(word);
         }
     }
-    let whole: Vec<Source<'_>> =
-        loaded.iter().map(|(label, record)| Source { label, record }).collect();
+    let predicted: Vec<Vec<Prediction>> =
+        loaded.iter().map(|(_, record)| predictions(record)).collect();
+    let whole: Vec<Source<'_>> = loaded
+        .iter()
+        .zip(&predicted)
+        .map(|((label, record), predictions)| Source { label, record, predictions })
+        .collect();
     let kind = arguments.figure.unwrap_or_else(|| suggested(&arguments.filters, &whole));
     let shown: Vec<_> = loaded.iter().map(|(_, record)| drawn(record, kind)).collect();
     let request = request(context, arguments, kind, &whole, &shown)?;
@@ -64,6 +69,11 @@ enum Picture {
 /// as where several have that name.
 fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
+}
+
+/// Points of a sweep that were not measured.
+fn predictions(record: &RunRecord) -> Vec<Prediction> {
+    outlook_of(record).map(|outlook| outlook.predictions).unwrap_or_default()
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.

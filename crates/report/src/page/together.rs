@@ -65,7 +65,7 @@ impl Together {
             workloads,
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
-            figure: in_one_figure(&judged, titles),
+            figure: in_one_figure(runs, titles),
         }
     }
 }
@@ -116,10 +116,14 @@ fn differences(comparison: &Comparison) -> Table {
 }
 
 /// All runs in one figure, where they have something in common to draw.
-fn in_one_figure(runs: &[Judged<'_>], titles: &[String]) -> Option<FigureView> {
-    let sources: Vec<Source<'_>> =
-        titles.iter().zip(runs).map(|(label, run)| Source { label, record: run.record }).collect();
-    let judged: Vec<_> = runs.iter().flat_map(|run| &run.assessment.measurements).collect();
+fn in_one_figure<'r>(runs: &[PageRun<'r>], titles: &'r [String]) -> Option<FigureView> {
+    let source = |(label, run): (&'r String, &PageRun<'r>)| Source {
+        label,
+        record: run.judged.record,
+        predictions: run.predictions(),
+    };
+    let sources: Vec<Source<'_>> = titles.iter().zip(runs).map(source).collect();
+    let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
     let figure = figure(&Request::new(Kind::Compare), &sources).ok()?;
     Some(FigureView::new(&figure, measurement::not_valid(&judged)))
 }
