@@ -15,6 +15,8 @@ SERIAL = topology.SPARE_SERIAL
 ALLOWED, DISCARD = f"--allow-write {SERIAL}", f"--discard-data {SERIAL}"
 BOTH = f"{ALLOWED} {DISCARD}"
 OWN_STORE = "/tmp/prepare.sqlite"
+# More than a file system writes while it rests, to which `resume` shuts an eye.
+FOREIGN_BYTES = 5 << 28
 # The guest has no udev that LVM could wait for.
 LVM_CONFIG = "devices { obtain_device_list_from_udev=0 use_devicesfile=0 } activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 }"
 
@@ -172,15 +174,40 @@ class Prepare(JobCase):
         # A later run knows.
         self.assertIn("the rate of its last fill", self.prepared(f"{words} --dry-run").stdout)
 
-    def test_a_fill_that_is_stopped_says_how_far_it_was(self):
+    def stopped(self, words):
+        """The document of a preparation that gets a SIGINT within its fill."""
         writes = f"$(awk '{{print $5}}' /sys/block/{self.controller}n1/stat)"
         result = self.lab.run(
-            f"goal=$(({writes} + 400)); iodyno prepare --json --store {STORE} {self.device} --fill 100x {ALLOWED} & pid=$!; "
+            f"goal=$(({writes} + 400)); iodyno prepare --json {words} & pid=$!; "
             f"until [ {writes} -ge $goal ] || ! kill -0 $pid; do usleep 20000; done; kill -INT $pid; wait $pid"
         )
         self.no_panic(result)
         self.assertEqual(result.status, 3, result.stderr)
-        document = json.loads(result.stdout)
+        return json.loads(result.stdout)
+
+    def test_a_fill_that_is_stopped_says_how_far_it_was(self):
+        document = self.stopped(f"--store {STORE} {self.device} --fill 100x {ALLOWED}")
         (fill,) = document["measurements"]
         self.assertEqual((document["state"], fill["end"]), ("interrupted", "interrupted"))
         self.assertLess(fill["write"]["bytes"], 100 * topology.SPARE_BYTES)
+
+    def test_a_fill_does_not_go_on_over_what_others_wrote(self):
+        """Whether that happened, the drive's own count of written bytes says; --anew begins again."""
+        store = "/tmp/foreign.sqlite"
+        words = f"--store {store} {self.device} --fill 100x {ALLOWED}"
+        run = self.stopped(words)["id"]
+        self.refused_prepare(words, f"iodyno resume {run}", "--anew")
+        passes = FOREIGN_BYTES // topology.SPARE_BYTES
+        self.say(f"for n in $(seq {passes}); do dd if=/dev/zero of={self.device} bs=1M count={topology.SPARE_BYTES >> 20} conv=fsync 2>/dev/null; done", 120)
+        with self.untouched(1):
+            result = self.lab.run(f"iodyno resume --store {store} {ALLOWED}")
+        self.no_panic(result)
+        self.assertEqual(result.status, 2, result.stderr)
+        self.assertIn("were written since the run was left", result.stderr)
+        self.assertIn("its preparation has to be repeated", result.stderr)
+        self.keep("foreign-writes.txt", result.stderr)
+        result = self.prepared(f"--json --anew {words}", 120)
+        self.assertEqual(result.status, 0, result.stderr)
+        document = json.loads(result.stdout)
+        self.assertNotEqual(document["id"], run)
+        self.assertEqual(sum(of["write"]["bytes"] for of in document["measurements"]), 100 * topology.SPARE_BYTES)

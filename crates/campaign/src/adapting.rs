@@ -63,6 +63,7 @@ impl Campaign<'_, '_> {
         let phases: Vec<Option<&Phase>> = adapting.points.iter().map(phase_of).collect();
         let before = self.tools.store.measurements(&self.run_id)?;
         let mut known = known(&adapting.points, before.iter());
+        let mut count = before.len();
         drop(before);
         // What the script does not have was measured before, or may not be.
         let mut tried: Vec<bool> = phases.iter().map(Option::is_none).collect();
@@ -81,7 +82,8 @@ impl Campaign<'_, '_> {
             let measured = self
                 .phase(script, phase, places, bench, left_ns)
                 .map_err(|error| error.placed(script))?;
-            known[next] = measured.iter().find_map(Known::of);
+            known[next] = measured.iter().zip(count..).find_map(|(of, index)| Known::of(of, index));
+            count += measured.len();
             tried[next] = true;
         }
         self.tools.watcher.event(&Event::Predicted(&adapting.predictions(&known)));

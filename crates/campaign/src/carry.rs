@@ -37,18 +37,13 @@ pub fn carry_out(
     }
     let budget = Budget::divide(&plan, targets.len(), options.budget_ns);
     let new = || Run {
-        id: iodyno_store::new_id(),
         name: options.name.clone(),
         command: options.command.clone(),
-        state: RunState::Running,
-        started_ns: now_ns(),
-        ended_ns: None,
-        writer: env!("CARGO_PKG_VERSION").to_owned(),
         plan_name: plan.name.clone(),
         plan: plan.text.clone(),
         origin: options.origin.clone(),
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
-        skipped: Vec::new(),
+        ..Run::new(iodyno_store::new_id(), now_ns())
     };
     let mut run = match &options.resumed {
         Some(resumed) => {

@@ -187,11 +187,11 @@ pub(crate) struct StopForm {
 impl Default for StopForm {
     fn default() -> Self {
         Self {
-            precision_percent: 1.0,
+            precision_percent: 2.0,
             level_percent: 95.0,
             p99_percent: None,
             min_time: "5s".into(),
-            max_time: "10s".into(),
+            max_time: "60s".into(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Bytes, Drive, EndReason, Fact, Host, RunRecord};
+use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 
 use crate::rounds::{convergences, over_in};
 use crate::scaling::growth;
@@ -99,16 +99,12 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     })
 }
 
-/// What is not as it was when the run was left, in sentences; `prepares`: its
-/// plan prepares the drives.
+/// What is not as it was when the run was left, in sentences.
 ///
 /// # Errors
-/// A drive that the run was measured on is gone, is another one, or is not any
-/// more what the run made of it.
-pub fn differences(record: &RunRecord, now: &Host, prepares: bool) -> Result<Vec<String>, String> {
-    let (Some(first), Some(last)) = (record.host(), record.host_after()) else {
-        return Ok(Vec::new());
-    };
+/// A drive that the run was measured on is gone, or is another one.
+pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, String> {
+    let Some(first) = record.host() else { return Ok(Vec::new()) };
     let mut said = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
         said.push("the kernel is another one than it was".into());
@@ -134,25 +130,83 @@ pub fn differences(record: &RunRecord, now: &Host, prepares: bool) -> Result<Vec
         if link(first, before) != link(now, drive) {
             said.push(format!("{target}: its link runs otherwise than it did"));
         }
+    }
+    Ok(said)
+}
+
+/// How many times as fast as it was measured to write a run may have written
+/// when it was killed: a mean hides what is faster.
+const FASTER: f64 = 2.0;
+
+/// What is left of a study.
+#[derive(Debug, Clone, Copy)]
+pub struct Left<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Its points that are still to be measured.
+    pub points: &'a [Point],
+    /// Its preparation is not over.
+    pub prepares: bool,
+}
+
+impl Left<'_> {
+    /// The most bytes that the run itself wrote to a drive since its last
+    /// snapshot; `None`: nobody knows.
+    fn own_bytes(&self, record: &RunRecord) -> Option<u128> {
+        if record.run.ended_ns.is_some() {
+            return Some(0);
+        }
+        if self.prepares {
+            return None;
+        }
+        // It was killed in one of the points that are left.
+        let max_ns = self.study.stop().ok()?.max_ns;
+        let lasts = |point: &Point| match point.until_known {
+            true => Some(max_ns),
+            false => point.runtime_ns(),
+        };
+        let writing = self.points.iter().filter(|point| point.writes());
+        let all_ns: Vec<u64> = writing.map(lasts).collect::<Option<_>>()?;
+        let Some(longest_ns) = all_ns.into_iter().max() else { return Some(0) };
+        let written = record.measurements.iter().filter_map(|of| of.result(Direction::Write));
+        let rates = written.filter_map(|result| Some(result.bandwidth?.value));
+        let fastest = rates.filter(|rate| rate.is_finite()).reduce(f64::max)?;
+        Some((FASTER * fastest * longest_ns as f64 / 1e9) as u128)
+    }
+}
+
+/// What was written to the drives since the run was left, by their own count, in
+/// sentences.
+///
+/// # Errors
+/// A drive that the run prepared is not any more what it made of it.
+pub fn foreign_writes(
+    record: &RunRecord,
+    now: &Host,
+    left: &Left<'_>,
+) -> Result<Vec<String>, String> {
+    let Some(last) = record.host_after() else { return Ok(Vec::new()) };
+    let mut said = Vec::new();
+    for target in &record.run.targets {
         let written = |host: &Host| {
             let (drive, _) = host.namespace(target)?;
             drive.health.get().map(|health| health.host_written_bytes)
         };
         let since = written(now).zip(written(last)).map(|(now, then)| now.saturating_sub(then));
-        if let Some(bytes) = since.filter(|bytes| *bytes > FOREIGN_BYTES) {
-            let bytes = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).binary();
-            // Of a run that was killed nobody counted what it wrote itself.
-            if prepares && record.run.ended_ns.is_some() {
-                return Err(format!(
-                    "{target}: {bytes} were written by others since the run was left, so its \
-                     preparation has to be repeated, by a run of its own"
-                ));
-            }
-            said.push(format!(
-                "{target}: {bytes} were written since the run was left; where its state matters, \
-                 prepare it again"
+        let Some(bytes) = since.filter(|bytes| *bytes > FOREIGN_BYTES) else { continue };
+        let own = left.own_bytes(record).filter(|_| left.study.preparation.is_some());
+        let is_foreign = own.is_some_and(|own| bytes.saturating_sub(own) > FOREIGN_BYTES);
+        let bytes = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).binary();
+        if is_foreign {
+            return Err(format!(
+                "{target}: {bytes} were written since the run was left, more than it can have \
+                 written itself, so its preparation has to be repeated, by a run of its own"
             ));
         }
+        said.push(format!(
+            "{target}: {bytes} were written since the run was left; where its state matters, \
+             prepare it again"
+        ));
     }
     Ok(said)
 }

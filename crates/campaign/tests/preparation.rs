@@ -10,7 +10,7 @@ use iodyno_job::{Operation, Request, Room, Stream};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Bytes, Conditions, Direction, DirectionResult, DriveState, EndReason, Fact, FillState, Host,
-    Measurement, Origin, PreparationState, PurgeMethod, Run, RunRecord, RunState, Workload,
+    Measurement, PreparationState, PurgeMethod, Run, RunRecord, RunState, Workload,
 };
 use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
@@ -86,20 +86,7 @@ fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
 }
 
 fn run() -> Run {
-    Run {
-        id: "1".into(),
-        name: String::new(),
-        command: String::new(),
-        state: RunState::Interrupted,
-        started_ns: 0,
-        ended_ns: None,
-        writer: String::new(),
-        plan_name: "prepare".into(),
-        plan: String::new(),
-        origin: Origin::Measured,
-        targets: Vec::new(),
-        skipped: Vec::new(),
-    }
+    Run { state: RunState::Interrupted, plan_name: "prepare".into(), ..Run::new("1", 0) }
 }
 
 proptest! {

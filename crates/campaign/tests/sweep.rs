@@ -238,6 +238,13 @@ fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
 }
 
 #[test]
+fn a_plan_that_does_not_say_when_points_end_asks_for_two_percent_within_a_minute() {
+    let stop = Study::named("x").stop().unwrap();
+    let times_ns = (stop.min_ns, stop.max_ns);
+    assert_eq!((stop.precision, times_ns), (0.02, (5_000_000_000, 60_000_000_000)));
+}
+
+#[test]
 fn a_cliff_of_writes_is_cut_off_or_said() {
     let stage = Stage::new();
     let writes = READS.replace("randread", "randwrite").replace("[1, 4, 16, 64]", "[64]");

@@ -94,7 +94,10 @@
       if (item.data && item.data.about) return item.data.about.map((words) => line(words));
       if (about.table) {
         const place = about.table.map((axis, n) => axis.name + "\u2009=\u2009" + axis.values[item.value[n]]);
-        return [line(place.join(", ")), line(text(about.z, item.value[2], 4))];
+        lines.push(line(place.join(", ")), line(text(about.z, item.value[2], 4)));
+        const ends = item.data && item.data.predicted;
+        if (ends) lines.push(line("predicted, not measured: " + ends.map((end) => text(about.z, end, 4)).join(" to ")));
+        return lines;
       }
       const value = (axis) => {
         const found = item.value[axis === "x" ? 0 : 1];
@@ -131,13 +134,13 @@
         const [x, y] = api.coord([value, api.value(0)]);
         return [x, y + shift];
       };
-      const [low, high, end, value] = [1, 2, 3, 4].map((n) => api.value(n));
-      const [x, y] = at(Math.max(end, value));
+      const [low, high, value, predicted] = [1, 2, 3, 4].map((n) => api.value(n));
+      const [x, y] = at(Math.max(high, value));
       const words = {
         type: "text", x: x + 6, y,
-        style: { text: text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
+        style: { text: (predicted ? "~ " : "") + text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
       };
-      const interval = low < high ? whisker(at(low), at(end), true, api, [false, end < high]) : [];
+      const interval = low < high ? whisker(at(low), at(high), true, api, []) : [];
       return group([...interval, words]);
     },
 
@@ -164,7 +167,9 @@
       const faces = item.faces.map((corners, n) => ({
         type: "polygon",
         shape: { points: corners.map((place) => api.coord(place)) },
-        style: { fill: shaded(item.itemStyle.color, shade[n]), stroke: "rgba(0,0,0,0.35)", lineWidth: 0.5 },
+        style: item.predicted
+          ? { fill: shaded(item.itemStyle.color, shade[n]), stroke: item.itemStyle.borderColor, lineWidth: 1, lineDash: [3, 2] }
+          : { fill: shaded(item.itemStyle.color, shade[n]), stroke: "rgba(0,0,0,0.35)", lineWidth: 0.5 },
       }));
       const top = item.faces[2].map((place) => api.coord(place)[0]);
       const wide = Math.max(...top) - Math.min(...top);

@@ -197,12 +197,21 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
     /// What is written at it; may be empty.
     pub label: String,
+    /// It was not measured: its interval is what measured ones leave.
+    pub is_predicted: bool,
 }
 
 impl Point {
-    /// A point without an interval and a label.
+    /// A measured point without an interval and a label.
     pub const fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, label: String::new() }
+        Self { x, y, interval: None, label: String::new(), is_predicted: false }
+    }
+}
+
+impl Series {
+    /// Whether some of its points were not measured.
+    pub(crate) fn has_predicted(&self) -> bool {
+        self.points.iter().any(|point| point.is_predicted)
     }
 }
 
@@ -226,6 +235,8 @@ pub struct Cell {
     pub row: usize,
     /// The value.
     pub value: f64,
+    /// Lower and upper end of its interval, where it was predicted and not measured.
+    pub predicted: Option<(f64, f64)>,
 }
 
 impl Cells {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use iodyno_model::{Measurement, RunRecord, Workload};
+use iodyno_model::{Measurement, Prediction, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
@@ -66,6 +66,15 @@ pub struct Source<'a> {
     pub label: &'a str,
     /// The run.
     pub record: &'a RunRecord,
+    /// Points that were not measured and may be shown as such.
+    pub predictions: &'a [Prediction],
+}
+
+impl<'a> Source<'a> {
+    /// What was measured, and nothing else.
+    pub const fn new(label: &'a str, record: &'a RunRecord) -> Self {
+        Self { label, record, predictions: &[] }
+    }
 }
 
 /// Which figure.
@@ -156,6 +165,11 @@ impl Request {
             judged: Vec::new(),
             rounds: Vec::new(),
         }
+    }
+
+    /// Whether its filters leave the observation.
+    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
+        self.filters.iter().all(|filter| filter.admits(one))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_model::{Direction, Measurement, RunRecord};
+use iodyno_model::{Direction, Measurement, Prediction, RunRecord};
 
 use crate::kinds::suggestion;
 use crate::{Figure, Kind, Request, Source, Track, figure};
@@ -23,12 +23,13 @@ const FEWEST_DEPTHS: usize = 3;
 /// with the indices of the measurements that it shows: of each sweep the
 /// figure over what was swept, then what is of one kind (same name, `rw` and
 /// `bs`) over time and with its latencies, in groups that can be told apart.
-pub fn figures_of_run(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
-    let mut figures = sweeps(record);
+/// `predictions`: points of the sweeps that were not measured.
+pub fn figures_of_run(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
+    let mut figures = sweeps(record, predictions);
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
         for few in group.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
-            figures.extend(kinds.into_iter().filter_map(|kind| made(record, kind, few)));
+            figures.extend(kinds.into_iter().filter_map(|kind| made(record, &[], kind, few)));
         }
     }
     figures
@@ -40,7 +41,7 @@ pub fn figures_of_run(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
 pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecord) -> Vec<Figure> {
     let of_rounds = |kind| {
         let request = Request { rounds: rounds.to_vec(), ..Request::new(kind) };
-        figure(&request, &[Source { label: "", record }]).ok()
+        figure(&request, &[Source::new("", record)]).ok()
     };
     let mut figures: Vec<Figure> =
         [Kind::Convergence, Kind::Window].into_iter().filter_map(of_rounds).collect();
@@ -49,32 +50,32 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
         |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
     let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
     if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
-        figures.extend(made(record, Kind::Course, &all).map(|(figure, _)| figure));
+        figures.extend(made(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
     }
-    figures.extend(sweeps(window).into_iter().map(|(figure, _)| figure));
+    figures.extend(sweeps(window, &[]).into_iter().map(|(figure, _)| figure));
     figures
 }
 
 /// Of each sweep that a run holds the figure over what was swept.
-fn sweeps(record: &RunRecord) -> Vec<(Figure, Vec<usize>)> {
+fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
-        if suggested(record, &group) == Kind::Blocksize {
-            figures.extend(made(record, Kind::Blocksize, &group));
+        if suggested(record, predictions, &group) == Kind::Blocksize {
+            figures.extend(made(record, predictions, Kind::Blocksize, &group));
         }
     }
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
         let searched = |index: &usize| {
             record.measurements[*index].conditions.depths_tried.len() >= FEWEST_DEPTHS
         };
-        let kinds: &[Kind] = match suggested(record, &group) {
+        let kinds: &[Kind] = match suggested(record, predictions, &group) {
             Kind::Grid => &[Kind::Grid, Kind::Grid3d],
             Kind::Depth => &[Kind::Depth],
             Kind::Scaling => &[Kind::Scaling],
             _ if group.iter().any(searched) => &[Kind::Depth],
             _ => &[],
         };
-        figures.extend(kinds.iter().filter_map(|kind| made(record, *kind, &group)));
+        figures.extend(kinds.iter().filter_map(|kind| made(record, predictions, *kind, &group)));
     }
     figures
 }
@@ -101,18 +102,24 @@ fn request(kind: Kind, group: &[usize]) -> Request {
     Request { measurements: Some(group.to_vec()), ..Request::new(kind) }
 }
 
-fn suggested(record: &RunRecord, group: &[usize]) -> Kind {
-    suggestion(&request(Kind::Compare, group), &[Source { label: "", record }])
+fn suggested(record: &RunRecord, predictions: &[Prediction], group: &[usize]) -> Kind {
+    suggestion(&request(Kind::Compare, group), &[Source { label: "", record, predictions }])
 }
 
 /// The figure of these measurements, where they give something for it.
-fn made(record: &RunRecord, kind: Kind, group: &[usize]) -> Option<(Figure, Vec<usize>)> {
+fn made(
+    record: &RunRecord,
+    predictions: &[Prediction],
+    kind: Kind,
+    group: &[usize],
+) -> Option<(Figure, Vec<usize>)> {
     let names: BTreeSet<&str> =
         group.iter().map(|index| record.measurements[*index].name.as_str()).collect();
     let label = match names.len() {
         0..=MOST_NAMES => names.into_iter().collect::<Vec<_>>().join(", "),
         _ => String::new(),
     };
-    let figure = figure(&request(kind, group), &[Source { label: &label, record }]).ok()?;
+    let sources = [Source { label: &label, record, predictions }];
+    let figure = figure(&request(kind, group), &sources).ok()?;
     Some((figure, group.to_vec()))
 }

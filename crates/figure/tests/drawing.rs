@@ -212,7 +212,7 @@ fn names_of_devices_and_files_are_text_and_nothing_else() {
     other.name = "harmless".into();
     let record = RunRecord { snapshots: vec![machine(hostile)], ..run(vec![one, other]) };
     for (kind, _) in Kind::ALL {
-        let sources = [hostile, "tooltip"].map(|label| Source { label, record: &record });
+        let sources = [hostile, "tooltip"].map(|label| Source::new(label, &record));
         let asked = Request { title: Some(hostile.into()), ..Request::new(kind) };
         let Ok(figure) = iodyno_figure::figure(&asked, &sources) else { continue };
         let picture = svg(&figure, 1200, 600, false).unwrap();

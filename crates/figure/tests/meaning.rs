@@ -89,7 +89,7 @@ fn runs_are_laid_over_each_other_and_both_directions_are_drawn() {
     let mut mixed = measurement("randrw", 4096, 8, 1, 10_000.0);
     mixed.total.push(result(Direction::Write, 5_000.0, 4096));
     let record = run(vec![over_time(mixed, 5)]);
-    let sources = ["before", "after"].map(|label| Source { label, record: &record });
+    let sources = ["before", "after"].map(|label| Source::new(label, &record));
     let drawn = iodyno_figure::figure(&request(Kind::Time), &sources).unwrap();
     let names: Vec<&str> = lines(&drawn.panels[0], is_line).iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["before read", "before write", "after read", "after write"]);
@@ -212,7 +212,7 @@ fn the_knee_is_marked_in_all_three_panels() {
 #[test]
 fn jobs_make_the_axis_where_the_depth_stays() {
     let record = grid(4, 1, |row, _| f64::from(row + 1));
-    assert_eq!(suggested(&[], &[Source { label: "run", record: &record }]), Kind::Depth);
+    assert_eq!(suggested(&[], &[Source::new("run", &record)]), Kind::Depth);
     let drawn = figure(&request(Kind::Depth), &record).unwrap();
     assert_eq!(drawn.panels[0].x.name, "Jobs");
     let points = &lines(&drawn.panels[0], is_marked)[0].1;
@@ -328,8 +328,7 @@ fn runs_are_compared_workload_by_workload() {
         ])
     };
     let (before, after) = (of(1.0), of(2.0));
-    let sources =
-        [Source { label: "before", record: &before }, Source { label: "after", record: &after }];
+    let sources = [Source::new("before", &before), Source::new("after", &after)];
     let drawn = iodyno_figure::figure(&request(Kind::Compare), &sources).unwrap();
     let bars = lines(&drawn.panels[0], |form| form == Form::Bars);
     assert_eq!(
@@ -402,7 +401,7 @@ fn scaling_has_an_ideal_and_a_ceiling() {
 
 #[test]
 fn the_measurements_suggest_a_figure() {
-    let kind = |record: &RunRecord| suggested(&[], &[Source { label: "run", record }]);
+    let kind = |record: &RunRecord| suggested(&[], &[Source::new("run", record)]);
     assert_eq!(kind(&grid(3, 3, |_, _| 1.0)), Kind::Grid);
     assert_eq!(kind(&grid(1, 5, |_, _| 1.0)), Kind::Depth);
     let sizes = (0..4).map(|n| measurement("read", 4096 << n, 1, 1, 1.0)).collect();
@@ -427,7 +426,7 @@ fn a_reports_figures_show_every_measurement() {
     let mut all = grid(3, 3, |row, column| f64::from(row + column + 1)).measurements;
     all.push(over_time(measurement("read", 131_072, 32, 1, 5e4), 4));
     let record = run(all);
-    let figures = iodyno_figure::figures_of_run(&record);
+    let figures = iodyno_figure::figures_of_run(&record, &[]);
     let kinds: Vec<Kind> = figures.iter().map(|(figure, _)| figure.kind).collect();
     assert!(kinds.starts_with(&[Kind::Grid, Kind::Grid3d]), "{kinds:?}");
     assert!(kinds.contains(&Kind::Time));

@@ -205,6 +205,30 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
+    let world = World::new();
+    write(
+        &world,
+        "fio.toml",
+        "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"data\"]\ngenerator = \"fio\"\n\
+         [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[grid]\niodepth = [1, 2]\n",
+    );
+    let said = |more: &[&str]| {
+        let output = run(&world, &[&["sweep", "fio.toml", "--dry-run"], more].concat());
+        status(&output, 0);
+        text(&output.stdout)
+    };
+    assert!(said(&[]).contains("2 points, 4 s: 2 s each, by fio"), "{}", said(&[]));
+    let native = said(&["--generator", "native"]);
+    assert!(native.contains("known within 2 %, but 2 s at the longest"), "{native}");
+    status(&run(&world, &GRID), 0);
+    let output = run(&world, &["resume", "--generator", "fio"]);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("that it began with"), "{}", text(&output.stderr));
+    status(&run(&world, &["resume", "--generator", "native"]), 0);
+}
+
+#[test]
 fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     let world = World::new();
     let arguments = [&GRID[..], &["--adaptive", "--p99-bound", "1s", "--precision", "40"]].concat();
@@ -220,6 +244,18 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     status(&output, 0);
     let shown = text(&output.stdout);
     assert!(shown.contains("rw=randread data: the "), "{shown}");
+    // Page and figure say the same.
+    status(&run(&world, &["report", "last", "-o", "page.html"]), 0);
+    status(&run(&world, &["plot", "last", "--figure", "depth", "-o", "depth.svg"]), 0);
+    let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();
+    let (page, figure) = (read("page.html"), read("depth.svg"));
+    let (_, embedded) = page.split_once("id=\"document\">").unwrap();
+    let embedded: Value =
+        serde_json::from_str(embedded.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(&embedded["outlook"], outlook);
+    let is_any = count(&outlook["predictions"]) > 0;
+    assert_eq!(page.contains("<h3>Predicted, not measured</h3>"), is_any);
+    assert_eq!(figure.contains("hollow: predicted, not measured"), is_any);
     let output = run(&world, &[&GRID[..], &["--adaptive", "--repeat", "2"]].concat());
     status(&output, 2);
 }

@@ -24,6 +24,12 @@ pub struct Prediction {
     pub name: String,
     /// File or device, as it was typed.
     pub target: String,
+    /// Index of a measurement of the same curve, from which it differs in depth and jobs alone.
+    pub beside: usize,
+    /// Its depth, of each job.
+    pub iodepth: u32,
+    /// Its jobs.
+    pub numjobs: u32,
     /// I/Os per second over all directions: the middle of the interval that its neighbours leave.
     pub iops: Estimate,
 }

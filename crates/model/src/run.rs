@@ -59,6 +59,26 @@ pub struct Run {
     pub skipped: Vec<Skipped>,
 }
 
+impl Run {
+    /// One that begins on this machine, of a plan without a name.
+    pub fn new(id: impl Into<String>, started_ns: i64) -> Self {
+        Self {
+            id: id.into(),
+            name: String::new(),
+            command: String::new(),
+            state: RunState::Running,
+            started_ns,
+            ended_ns: None,
+            writer: env!("CARGO_PKG_VERSION").into(),
+            plan_name: String::new(),
+            plan: String::new(),
+            origin: Origin::Measured,
+            targets: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+}
+
 /// Something that was asked for and not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {

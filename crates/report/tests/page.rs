@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
-    Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Origin,
-    RunRecord, Severity, Spread,
+    Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
+    Outlook, Peak, Prediction, RunRecord, Severity, Spread,
 };
 use iodyno_report::page::{PageRun, is_page, page};
 use iodyno_report::{Judged, run_document};
@@ -21,7 +21,7 @@ fn of(record: &RunRecord) -> String {
 }
 
 fn run<'a>(record: &'a RunRecord, assessment: &'a Assessment, unread: &'a [String]) -> PageRun<'a> {
-    PageRun { judged: Judged { record, assessment }, unread, prepared: &[] }
+    PageRun { unread, ..PageRun::new(Judged { record, assessment }) }
 }
 
 fn html(runs: &[PageRun<'_>]) -> String {
@@ -72,6 +72,47 @@ fn the_page_says_what_the_terminal_says() {
     let (fail, info) = (html.find("The link of nvme2"), html.find("Formatted with 512-byte"));
     assert!(fail.is_some() && fail < info, "the worst finding stands first");
     assert_eq!(html.matches("class=\"measurement\"").count(), record.measurements.len());
+}
+
+#[test]
+fn what_was_predicted_stands_apart_from_what_was_measured() {
+    let record = common::record();
+    let assessment = common::assessment(&record);
+    let peak = Peak { at: "iodepth=8".into(), outstanding: 8, iops: 9000.0 };
+    let outlook = Outlook {
+        predictions: vec![Prediction {
+            name: "iodepth=4 <b>".into(),
+            target: "nvme0n1".into(),
+            beside: 0,
+            iodepth: 4,
+            numjobs: 1,
+            iops: Estimate::confident(5000.0, 4900.0, 5100.0, 0.95),
+        }],
+        checked: 1,
+        held: 1,
+        knees: vec![Knee {
+            curve: "rw=randread".into(),
+            target: "nvme0n1".into(),
+            knee: peak.clone(),
+            most: peak,
+            is_last: true,
+            under: None,
+        }],
+    };
+    let run = PageRun { outlook: Some(&outlook), ..run(&record, &assessment, &[]) };
+    let html = html(&[run]);
+    let visible = without_scripts(&html);
+    for words in [
+        "<h3>Predicted, not measured</h3>",
+        "~ 5000 ± 100",
+        "Tried out on a measured point, it held.",
+        "rw=randread nvme0n1: the most is 9000 IOPS",
+    ] {
+        assert!(visible.contains(words), "{words}");
+    }
+    assert!(!visible.contains("iodepth=4 <b>"));
+    assert!(html.contains("\"predictions\":[{\"name\":\"iodepth=4"), "the data has it, too");
+    assert!(!of(&record).contains("Predicted, not measured"));
 }
 
 #[test]

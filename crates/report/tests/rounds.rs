@@ -138,16 +138,18 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     assert!(other.contains("not known: nothing is recorded of one"), "{other}");
 }
 
+/// The page of a run that tracked the IOPS of `point`.
+fn page_of(record: &mut RunRecord, point: &str) -> String {
+    record.run.plan = format!("[rounds]\ntrack = [{{ point = '{point}', metric = 'iops' }}]");
+    let (_, assessment) = common::virtual_machine();
+    let judged = Judged { record, assessment: &assessment };
+    page(&[PageRun::new(judged)], &ClaimBook::default()).unwrap()
+}
+
 #[test]
 fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
     let (mut record, _) = record("0/100 </script>", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
-    record.run.plan = "about = 'a test'\n[rounds]\n\
-         track = [{ point = '0/100 </script>', metric = 'iops' }]"
-        .into();
-    let (_, assessment) = common::virtual_machine();
-    let judged = Judged { record: &record, assessment: &assessment };
-    let run = PageRun { judged, unread: &[], prepared: &[] };
-    let text = page(&[run], &ClaimBook::default()).unwrap();
+    let text = page_of(&mut record, "0/100 </script>");
     for words in [
         "reached in round 6 of at most 25",
         "Averages over rounds 2 to 6",
@@ -158,6 +160,7 @@ fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
     ] {
         assert!(text.contains(words), "{words}");
     }
+    assert!(text.contains("<summary>Each round</summary>"));
     // ECharts itself speaks of none of these.
     assert_eq!(text.matches("Rates and latencies over time").count(), 0);
     assert!(!text.contains("0/100 </script>"));
@@ -249,6 +252,9 @@ fn points_of_two_dimensions_make_a_table() {
                  \x204k    100    201\n\
                  64k      -    200\n";
     assert!(text.contains(words), "{text}");
+    let page = page_of(&mut record, "0/100 bs=4k");
+    assert!(page.contains("<h3>Average IOPS over rounds 1 to 5</h3>"));
+    assert!(page.contains("<td class=\"right \">64k</td><td class=\"right \">-</td>"));
 }
 
 #[test]
@@ -279,4 +285,7 @@ fn recovery_is_told_while_it_writes_and_against_the_steady_state() {
         let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
         assert_eq!(cells[..2], [rate, share], "{text}");
     }
+    let page = page_of(&mut record, "check");
+    assert!(page.contains("<h3>Recovery: while I/O is made, against rounds 1 to 5</h3>"));
+    assert!(page.contains("<td class=\"right \">1200</td><td class=\"right \">120 %</td>"));
 }

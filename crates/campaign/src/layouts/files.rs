@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iodyno_model::{Built, Origin, Run, RunState};
+use iodyno_model::{Built, Run, RunState};
 use iodyno_store::{JournalEntry, Store};
 
 use super::{program, undo};
@@ -34,18 +34,9 @@ impl OnFiles {
         size_bytes: u64,
     ) -> Result<Self, CampaignError> {
         let run = Run {
-            id: iodyno_store::new_id(),
-            name: String::new(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
-            state: RunState::Running,
-            started_ns: now_ns(),
-            ended_ns: None,
-            writer: env!("CARGO_PKG_VERSION").to_owned(),
             plan_name: "files".into(),
-            plan: String::new(),
-            origin: Origin::Measured,
-            targets: Vec::new(),
-            skipped: Vec::new(),
+            ..Run::new(iodyno_store::new_id(), now_ns())
         };
         store.create_run(&run)?;
         let mut files = Self { run, made: Vec::new(), devices: Vec::new(), size_bytes };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iodyno_model::{Origin, Run, RunState};
+use iodyno_model::{Run, RunState};
 use iodyno_store::{JournalEntry, SettingChange, Store};
 
 use super::*;
@@ -25,20 +25,7 @@ impl Machine {
         machine.write(REQUESTS, "256");
         machine.write(&governor(0), "powersave");
         machine.write(&governor(1), "powersave");
-        let run = Run {
-            id: RUN.into(),
-            name: String::new(),
-            command: String::new(),
-            state: RunState::Interrupted,
-            started_ns: 0,
-            ended_ns: None,
-            writer: String::new(),
-            plan_name: String::new(),
-            plan: String::new(),
-            origin: Origin::Measured,
-            targets: Vec::new(),
-            skipped: Vec::new(),
-        };
+        let run = Run { state: RunState::Interrupted, ..Run::new(RUN, 0) };
         machine.store.create_run(&run).unwrap();
         machine
     }

@@ -52,6 +52,9 @@ pub struct Study {
     /// All targets at the same time, in place of one after the other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub targets_together: bool,
+    /// Who makes the I/O.
+    #[serde(default, skip_serializing_if = "MadeBy::is_native")]
+    pub generator: MadeBy,
     /// In which order the points are measured.
     #[serde(default)]
     pub order: Order,
@@ -131,6 +134,24 @@ pub enum Until {
     Done,
 }
 
+/// Who makes the I/O of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeBy {
+    /// iodyno itself.
+    #[default]
+    Native,
+    /// fio; every point lasts its whole time.
+    Fio,
+}
+
+impl MadeBy {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it skips by reference")]
+    fn is_native(&self) -> bool {
+        *self == Self::Native
+    }
+}
+
 /// In which order points are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -184,6 +205,7 @@ impl Study {
             before: String::new(),
             targets: Vec::new(),
             targets_together: false,
+            generator: MadeBy::default(),
             order: Order::default(),
             fresh: false,
             adaptive: false,

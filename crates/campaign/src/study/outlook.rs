@@ -13,8 +13,8 @@ use crate::tail::Q;
 const LEVEL: f64 = 0.95;
 
 impl Known {
-    /// Of a measurement that ended by itself and did not fail.
-    pub(crate) fn of(measurement: &Measurement) -> Option<Self> {
+    /// Of a measurement, the `index`th, that ended by itself and did not fail.
+    pub(crate) fn of(measurement: &Measurement, index: usize) -> Option<Self> {
         if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
             return None;
         }
@@ -26,7 +26,7 @@ impl Known {
             Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
         };
         let slowest = measurement.total.iter().filter_map(p99);
-        Some(Self { iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
+        Some(Self { index, iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
     }
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn known<'m>(
             && of.targets.iter().zip(&point.targets).all(at)
     };
     let known = |point: &Point| {
-        let mut its = measurements.clone().filter(|of| is_of(of, point));
-        its.find_map(Known::of)
+        let mut its = measurements.clone().enumerate().filter(|(_, of)| is_of(of, point));
+        its.find_map(|(index, of)| Known::of(of, index))
     };
     points.iter().map(known).collect()
 }
@@ -100,13 +100,19 @@ pub(crate) fn outlook(
 ) -> Outlook {
     let mut outlook = Outlook::default();
     if predicts {
-        let predicted = points.iter().zip(surface.predicted(known));
-        outlook.predictions = predicted
-            .filter_map(|(point, iops)| {
-                let (name, target) = (point.title.clone(), point.place());
-                Some(Prediction { name, target, iops: iops? })
+        let predicted = surface.predicted(known).into_iter().enumerate();
+        let prediction = |(n, iops): (usize, Option<Estimate>)| {
+            let (iodepth, numjobs) = surface.depth_and_jobs(n)?;
+            Some(Prediction {
+                name: points[n].title.clone(),
+                target: points[n].place(),
+                beside: surface.beside(n, known)?.index,
+                iodepth,
+                numjobs,
+                iops: iops?,
             })
-            .collect();
+        };
+        outlook.predictions = predicted.filter_map(prediction).collect();
         let checked = surface.checked(known);
         outlook.checked = checked.len() as u32;
         outlook.held = checked.iter().filter(|(_, held)| *held).count() as u32;

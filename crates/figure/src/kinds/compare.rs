@@ -1,9 +1,9 @@
 //! Runs side by side, workload by workload, as they are or over the first.
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
-use crate::observation::{
-    Observation, common, names, observations, shared_names, value_of, whisker_notes, workloads,
-};
+use crate::naming::{common, names, shared_names, workloads};
+use crate::observation::{Observation, observations, value_of, whisker_notes};
+use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
 /// Bars of one panel that a picture has room for.
@@ -17,7 +17,10 @@ const METRICS: [Metric; 4] =
 const OVER_FIRST: [Metric; 2] = [Metric::Iops, Metric::Mean];
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    let shown = observations(request, sources)?;
+    let mut shown = observations(request, sources)?;
+    let mut notes = whisker_notes(&shown, &[], &[]);
+    let (predicted, note) = predictions(request, sources);
+    shown.extend(predicted);
     // A series is a run, or what has one value of the option that is asked for.
     let (categories, series) = match &request.series {
         Some(option) => (workloads(&shown, &[option.as_str()]), names(&shown, request, &[])),
@@ -41,12 +44,19 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     let usual = if over.is_some() { OVER_FIRST.to_vec() } else { METRICS.to_vec() };
     let metrics = request.metric.map_or(usual, |one| vec![one]);
+    notes.extend(note.filter(|_| metrics.contains(&Metric::Iops)));
     let mut panels = Vec::new();
     for metric in metrics {
         let bars = |column: &String| {
             let bar = |(y, row): (usize, &String)| {
-                let (x, interval) = value_of(metric, &at(row, column))?;
-                Some(Point { interval, ..Point::new(x, y as f64) })
+                let (here, y) = (at(row, column), y as f64);
+                let measured = value_of(metric, &here);
+                let measured = measured.map(|(x, interval)| Point { interval, ..Point::new(x, y) });
+                let predicted = || {
+                    let one = predicted_points(metric, &here, |_| Some(y)).pop()?;
+                    Some(Point { x: one.y, y: one.x, ..one })
+                };
+                measured.or_else(predicted)
             };
             let points: Vec<Point> = rows.iter().enumerate().filter_map(bar).collect();
             let detail = String::new();
@@ -80,7 +90,6 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
-    let mut notes = whisker_notes(&shown, &[], &[]);
     notes.extend(
         over.map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
     );

@@ -5,7 +5,8 @@ use iodyno_model::{Measurement, Window};
 
 use super::time::whole;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{Observation, common, observations};
+use crate::naming::common;
+use crate::observation::{Observation, observations};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// Points of a panel, roughly: more than a picture can show.

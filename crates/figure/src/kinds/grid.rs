@@ -1,9 +1,9 @@
 //! iodepth by numjobs: as a heat map and as bars in space.
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
-use crate::observation::{
-    Observation, by_name, common, is_repeated, names, observations, value_of, values,
-};
+use crate::naming::{by_name, common, names, values};
+use crate::observation::{Observation, interval, is_repeated, observations, value_of};
+use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
 /// What makes columns and rows.
@@ -15,13 +15,15 @@ pub(super) const MOST_PANELS: usize = 4;
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let metric = request.metric.unwrap_or(Metric::Iops);
     let mut shown = observations(request, sources)?;
+    let (predicted, note) = predictions(request, sources);
+    shown.extend(predicted);
     shown.retain(|one| ACROSS.iter().all(|option| one.number(option).is_some()));
     if shown.is_empty() {
         return Err(FigureError::Nothing(
             "no measurement says both its iodepth and its numjobs".into(),
         ));
     }
-    shown.retain(|one| metric.of(one.result).is_some());
+    shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
     let groups = by_name(&shown, &names(&shown, request, &ACROSS));
     if groups.is_empty() {
         return Err(super::unknown_metric(request));
@@ -40,6 +42,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if is_repeated(&shown, &ACROSS, &ACROSS) {
         notes.push("What was measured several times is written as its median.".to_owned());
     }
+    notes.extend(note.filter(|_| metric == Metric::Iops));
     if panels.iter().any(hides_values) {
         notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
     }
@@ -63,7 +66,13 @@ fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -
                     && one.option("numjobs").as_ref() == Some(jobs)
             };
             let here: Vec<_> = group.iter().filter(is_here).copied().collect();
-            cells.extend(value_of(metric, &here).map(|(value, _)| Cell { column, row, value }));
+            let measured = value_of(metric, &here).map(|(value, _)| (value, None));
+            let predicted = || {
+                let rate = here.iter().find_map(|one| one.prediction(metric))?;
+                Some((rate.value, interval(&rate)))
+            };
+            let known = measured.or_else(predicted);
+            cells.extend(known.map(|(value, predicted)| Cell { column, row, value, predicted }));
         }
     }
     let axis = |name: &str, values: Vec<String>| Axis {

@@ -6,7 +6,8 @@ use iodyno_model::Histogram;
 
 use super::time::apart;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{Observation, common, names, observations, sort};
+use crate::naming::{common, names};
+use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Quantity, Request, Source};
 
 /// Bins for each doubling: wide enough that noise does not hide the shape.

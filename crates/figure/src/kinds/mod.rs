@@ -13,7 +13,9 @@ mod topology;
 use std::collections::BTreeSet;
 
 use crate::figure::{Figure, Scale, Series};
-use crate::observation::{by_name, names, observations, reservations, values};
+use crate::naming::{by_name, names, values};
+use crate::observation::{observations, reservations};
+use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
 /// The figure that is asked for, of these runs.
@@ -84,7 +86,8 @@ pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
 
 /// As [`suggested`], of what the request admits, whatever its kind.
 pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
-    let Ok(shown) = observations(request, sources) else { return Kind::Compare };
+    let Ok(mut shown) = observations(request, sources) else { return Kind::Compare };
+    shown.extend(predictions(request, sources).0);
     // The most values that an option takes within a series.
     let most = |option: &str, across: &[&str]| {
         let groups = by_name(&shown, &names(&shown, request, across));

@@ -2,7 +2,8 @@
 //! the measurement window, as the SNIA PTS draws both.
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{common, observations};
+use crate::naming::common;
+use crate::observation::observations;
 use crate::{FigureError, Quantity, Request, Source, Track, TrackWindow};
 
 /// More panels than this are no figure.

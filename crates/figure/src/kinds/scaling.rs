@@ -1,7 +1,8 @@
 //! The aggregate against the number of drives.
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
-use crate::observation::{by_name, common, names, observations, points, whisker_notes};
+use crate::naming::{by_name, common, names};
+use crate::observation::{observations, points, whisker_notes};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {

@@ -2,33 +2,41 @@
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
 use crate::knee::knee;
-use crate::observation::{
-    Observation, by_name, common, names, observations, points, sort, values, whisker_notes,
-};
+use crate::naming::{by_name, common, names, values};
+use crate::observation::{Observation, observations, points, sort, whisker_notes};
+use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// IOPS and bandwidth against block size.
 pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    let (predicted, note) = predictions(request, sources);
+    shown.extend(predicted);
     sort(&mut shown);
     keep_numbers(&mut shown, "bs")?;
     let metrics = request.metric.map_or(vec![Metric::Iops, Metric::Bandwidth], |one| vec![one]);
     let named = by_name(&shown, &names(&shown, request, &["bs"]));
     let mut panels = Vec::new();
     for metric in metrics {
-        let points = |group: &[Observation<'_>]| points(metric, group, |one| one.number("bs"));
-        let series: Vec<Series> =
-            named.iter().filter_map(|(name, group)| line(name, points(group))).collect();
+        let lines = |(name, group): &(String, Vec<Observation<'_>>)| {
+            let x = |one: &Observation<'_>| one.number("bs");
+            [line(name, points(metric, group, x)), hollow(name, metric, group, x)]
+        };
+        let series: Vec<Series> = named.iter().flat_map(lines).flatten().collect();
         let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
-    finished(request, &shown, panels, whisker_notes(&shown, &["bs"], &["bs"]))
+    let mut notes = whisker_notes(&shown, &["bs"], &["bs"]);
+    notes.extend(note.filter(|_| request.metric.is_none_or(|one| one == Metric::Iops)));
+    finished(request, &shown, panels, notes)
 }
 
 /// Throughput and latency against queue depth, and against each other; against
 /// the number of jobs where these differ and the depth does not.
 pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
+    let (predicted, note) = predictions(request, sources);
+    shown.extend(predicted);
     sort(&mut shown);
     let swept = |option| values(&shown, option).len() > 1;
     let (option, name) = match swept("numjobs") && !swept("iodepth") {
@@ -61,6 +69,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
             panel.extend(line(series_name, points));
             panel.extend(marked);
         }
+        rates.extend(hollow(series_name, rate, group, |one| one.number(option)));
     }
     if rates.iter().any(|one| one.form == Form::Highlight) {
         notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
@@ -73,6 +82,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     panels.extend(panel(x(&rates), rate_axis(), rates));
     panels.extend(panel(x(&latencies), latency_axis(&latencies), latencies));
     panels.extend(panel(rate_axis(), latency_axis(&tradeoffs), tradeoffs));
+    notes.extend(note.filter(|_| rate == Metric::Iops));
     finished(request, &shown, panels, notes)
 }
 
@@ -103,6 +113,22 @@ fn line(name: &str, points: Vec<Point>) -> Option<Series> {
         name: name.into(),
         detail: String::new(),
         form: Form::Marked,
+        points,
+    })
+}
+
+/// What was not measured, beside the line of what was.
+fn hollow(
+    name: &str,
+    metric: Metric,
+    group: &[Observation<'_>],
+    x_of: impl Fn(&Observation<'_>) -> Option<f64>,
+) -> Option<Series> {
+    let points = predicted_points(metric, group, x_of);
+    (!points.is_empty()).then(|| Series {
+        name: name.into(),
+        detail: "predicted".into(),
+        form: Form::Points,
         points,
     })
 }

@@ -3,7 +3,8 @@
 use iodyno_model::{LatencyWindow, Window};
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
-use crate::observation::{Observation, common, names, observations, sort};
+use crate::naming::{common, names};
+use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// Percentiles over time, and how their lines are drawn.

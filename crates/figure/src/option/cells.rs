@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::series::hollow;
 use super::theme::{Theme, heat};
 use super::{axes, clean, rounded};
 use crate::figure::{Axis, Cell, Cells};
@@ -11,8 +12,16 @@ use crate::projection::{Place, Projection};
 const MOST_STEPS: f64 = 5.0;
 
 /// The heat map's series, its values written in.
-pub(super) fn heat_map(cells: &Cells, x: &Axis, y: &Axis, index: usize) -> Value {
-    let (data, _) = data(cells);
+pub(super) fn heat_map(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> Value {
+    let (_, divisor) = axes::unit(cells.quantity, greatest(cells));
+    let mut data = data(cells, theme);
+    for (datum, cell) in data.iter_mut().zip(&cells.cells) {
+        // A prediction is the middle of its interval.
+        if let (Some((low, high)), Some(name)) = (cell.predicted, datum["name"].as_str()) {
+            let half = written((high - low) / 2.0 / divisor, cell.value / divisor);
+            datum["name"] = format!("{name}\n± {half}").into();
+        }
+    }
     json!({
         "type": "heatmap",
         "name": clean(&cells.name),
@@ -42,7 +51,7 @@ pub(super) fn color_scale(cells: &Cells, series: usize) -> Value {
 /// The series of bars in space: the floor and the walls, and the bars before them.
 pub(super) fn towers(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> [Value; 2] {
     let (bars, seen) = (cells.bars(), cells.projection(x, y));
-    let (mut data, _) = data(cells);
+    let mut data = data(cells, theme);
     for hidden in seen.hidden(&bars) {
         data[hidden]["hidden"] = json!(true);
     }
@@ -106,21 +115,31 @@ pub(super) fn unit(cells: &Cells) -> &'static str {
     axes::unit(cells.quantity, greatest(cells)).0
 }
 
-/// Each value with its colour, and the text that is written on it.
-fn data(cells: &Cells) -> (Vec<Value>, f64) {
+/// Each value with its colour, and the text that is written on it; what was not
+/// measured is hollow.
+fn data(cells: &Cells, theme: &Theme) -> Vec<Value> {
     let most = greatest(cells);
     let (_, divisor) = axes::unit(cells.quantity, most);
     let datum = |cell: &Cell| {
         let share = if most > 0.0 { cell.value / most } else { 0.0 };
         let (color, ink) = heat(share);
-        json!({
+        let name = written(cell.value / divisor, most / divisor);
+        let (name, style, ink) = match cell.predicted {
+            Some(_) => (format!("~ {name}"), hollow(theme.faint, theme), theme.text),
+            None => (name, json!({"color": color}), ink),
+        };
+        let mut datum = json!({
             "value": [cell.column, cell.row, rounded(cell.value)],
-            "name": written(cell.value / divisor, most / divisor),
-            "itemStyle": {"color": color},
+            "name": name,
+            "itemStyle": style,
             "label": {"color": ink},
-        })
+        });
+        if let Some((low, high)) = cell.predicted {
+            datum["predicted"] = json!([rounded(low), rounded(high)]);
+        }
+        datum
     };
-    (cells.cells.iter().map(datum).collect(), most)
+    cells.cells.iter().map(datum).collect()
 }
 
 fn place((x, y): Place) -> Value {

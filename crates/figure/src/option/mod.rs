@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::axes::Way;
 use self::theme::{Theme, theme};
 use crate::Kind;
-use crate::figure::{Content, Figure, Form, Panel, Scale};
+use crate::figure::{Content, Figure, Form, Panel, Scale, Series};
 
 /// The option object that ECharts draws the figure from, for `SCRIPT`'s
 /// `iodyno.draw` and `iodyno.svg`.
@@ -54,11 +54,13 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
             }
             Content::Cells(cells) => {
                 colors.push(cells::color_scale(cells, all.len()));
-                all.push(cells::heat_map(cells, &panel.x, &panel.y, index));
+                all.push(cells::heat_map(cells, &panel.x, &panel.y, index, theme));
             }
             Content::Towers(_) | Content::Tree(_) => {}
         }
     }
+    let has_predicted = figure.panels.iter().flat_map(Panel::series).any(Series::has_predicted);
+    all.extend(has_predicted.then(|| series::key(theme)));
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
     titles.push(title(&figure.subtitle, "subtitle", 12, theme.faint));
     for panel in &figure.panels {
@@ -72,7 +74,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         "animation": false,
         "color": theme.palette,
         "title": titles,
-        "legend": legend(figure, &names, theme),
+        "legend": legend(figure, &names, has_predicted, theme),
         "grid": figure.panels.iter().map(|_| json!({})).collect::<Vec<_>>(),
         "xAxis": x,
         "yAxis": y,
@@ -133,21 +135,22 @@ fn title(text: &str, role: &str, size: u32, color: &str) -> Value {
     })
 }
 
-fn legend(figure: &Figure, names: &[&str], theme: &Theme) -> Value {
+fn legend(figure: &Figure, names: &[&str], has_predicted: bool, theme: &Theme) -> Value {
     let is_line = |name: &str| {
         let is_line = |form| matches!(form, Form::Line(_) | Form::Guide | Form::Steps);
         let all = figure.panels.iter().flat_map(Panel::series);
         all.filter(|one| one.name == name).any(|one| is_line(one.form))
     };
-    let data: Vec<Value> = names
+    let mut data: Vec<Value> = names
         .iter()
         .map(|name| {
             let line = json!({"name": clean(name), "icon": "path://M0 4h20v3h-20z"});
             if is_line(name) { line } else { json!({"name": clean(name)}) }
         })
         .collect();
+    data.extend(has_predicted.then(|| json!({"name": series::PREDICTED})));
     json!({
-        "show": names.len() > 1,
+        "show": data.len() > 1,
         "data": data,
         "textStyle": theme.words(12),
         "inactiveColor": theme.lines,
@@ -178,8 +181,7 @@ fn extent(panel: &Panel) -> (f64, f64) {
     let lying = matches!(panel.y.scale, Scale::Categories(_));
     let points = panel.series().iter().flat_map(|one| &one.points);
     points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
-        let along = if lying { point.x } else { point.y };
-        let high = point.interval.map_or(0.0, |(_, high)| high.min(1.5 * along));
+        let high = point.interval.map_or(0.0, |(_, high)| high);
         let (across, upwards) = if lying { (high, 0.0) } else { (0.0, high) };
         (x.max(point.x).max(across), y.max(point.y).max(upwards))
     })

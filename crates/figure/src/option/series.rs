@@ -15,6 +15,9 @@ const MOST_LABELS: usize = 4;
 /// More areas than this hide each other.
 const MOST_AREAS: usize = 4;
 
+/// Its name in the legend.
+pub(super) const PREDICTED: &str = "hollow: predicted, not measured";
+
 /// What tells series apart where colours do not.
 const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "arrow"];
 
@@ -31,7 +34,7 @@ pub(super) fn series(
         Form::Guide => theme.faint,
         _ => theme.color(color),
     };
-    let data: Vec<Value> = series.points.iter().map(datum).collect();
+    let data: Vec<Value> = series.points.iter().map(|point| datum(point, ink, theme)).collect();
     let mut value = json!({
         "name": clean(&series.name),
         "xAxisIndex": index,
@@ -65,12 +68,36 @@ fn quantity(axis: &crate::figure::Axis) -> String {
     }
 }
 
-fn datum(point: &Point) -> Value {
+fn datum(point: &Point, ink: &str, theme: &Theme) -> Value {
     let place = json!([rounded(point.x), rounded(point.y)]);
-    match point.label.is_empty() {
-        true => place,
-        false => json!({"value": place, "name": clean(&point.label)}),
+    if point.label.is_empty() && !point.is_predicted {
+        return place;
     }
+    let mut datum = json!({"value": place, "name": clean(&point.label)});
+    if point.is_predicted {
+        datum["itemStyle"] = hollow(ink, theme);
+    }
+    datum
+}
+
+/// How what was not measured is drawn: its outline alone.
+pub(super) fn hollow(ink: &str, theme: &Theme) -> Value {
+    json!({
+        "color": theme.background,
+        "borderColor": ink,
+        "borderWidth": 1.6,
+    })
+}
+
+/// What the legend says of all that is hollow: a series without points.
+pub(super) fn key(theme: &Theme) -> Value {
+    json!({
+        "type": "scatter",
+        "name": PREDICTED,
+        "symbol": "circle",
+        "data": [],
+        "itemStyle": hollow(theme.text, theme),
+    })
 }
 
 fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Theme) -> Value {
@@ -168,31 +195,29 @@ fn whiskers(
     theme: &Theme,
 ) -> Option<Value> {
     let is_bars = series.form == Form::Bars;
-    // A whisker may leave the panel: it is not to squash what was measured.
-    let along = |point: &Point| if is_bars { point.x } else { point.y };
-    let most = 1.5 * series.points.iter().map(along).fold(0.0, f64::max);
     let datum = |point: &Point| {
         if is_bars {
             let (low, high) = point.interval.unwrap_or((point.x, point.x));
-            let end = high.min(most);
             return Some(json!([
                 rounded(point.y),
                 rounded(low),
                 rounded(high),
-                rounded(end),
-                rounded(point.x)
+                rounded(point.x),
+                u8::from(point.is_predicted),
             ]));
         }
         let (low, high) = point.interval?;
-        Some(json!([rounded(point.x), rounded(low), rounded(high), rounded(high.min(most))]))
+        // The axis holds both ends; a logarithmic one has no place for 0.
+        let held = if low > 0.0 { low } else { point.y };
+        Some(json!([rounded(point.x), rounded(low), rounded(high), rounded(held)]))
     };
     let data: Vec<Value> = series.points.iter().filter_map(datum).collect();
     let (render, encode) = match is_bars {
         true => {
             let quantity = quantity(&panel.x);
-            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 3, "y": 0}))
+            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 2, "y": 0}))
         }
-        false => ("whiskers".into(), json!({"x": 0, "y": 3})),
+        false => ("whiskers".into(), json!({"x": 0, "y": [2, 3]})),
     };
     (!data.is_empty()).then(|| {
         json!({

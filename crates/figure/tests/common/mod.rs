@@ -4,8 +4,8 @@
 
 use iodyno_figure::{Figure, FigureError, Metric, Request, Source, Track, TrackWindow};
 use iodyno_model::{
-    Direction, DirectionResult, Estimate, Histogram, Measurement, Origin, Run, RunRecord, RunState,
-    Window, Workload,
+    Direction, DirectionResult, Estimate, Histogram, Measurement, Run, RunRecord, RunState, Window,
+    Workload,
 };
 
 /// A result with rates, and latencies that spread around `1e9 / iops` ns.
@@ -101,20 +101,7 @@ pub(crate) fn in_rounds(rates: &[f64]) -> (Vec<Measurement>, Track) {
 /// A run of these.
 pub(crate) fn run(measurements: Vec<Measurement>) -> RunRecord {
     RunRecord {
-        run: Run {
-            id: "0".into(),
-            name: "run".into(),
-            command: String::new(),
-            state: RunState::Done,
-            started_ns: 0,
-            ended_ns: None,
-            writer: "0.1.0".into(),
-            plan_name: "test".into(),
-            plan: String::new(),
-            origin: Origin::Measured,
-            targets: Vec::new(),
-            skipped: Vec::new(),
-        },
+        run: Run { name: "run".into(), state: RunState::Done, ..Run::new("0", 0) },
         snapshots: Vec::new(),
         measurements,
     }
@@ -122,5 +109,5 @@ pub(crate) fn run(measurements: Vec<Measurement>) -> RunRecord {
 
 /// The figure of one run.
 pub(crate) fn figure(request: &Request, record: &RunRecord) -> Result<Figure, FigureError> {
-    iodyno_figure::figure(request, &[Source { label: "run", record }])
+    iodyno_figure::figure(request, &[Source::new("run", record)])
 }

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use iodyno_campaign::MadeBy;
 
 use super::Table;
 
 /// How jobs are carried out.
 #[derive(Debug, Args)]
 pub(crate) struct Carrying {
-    /// Who makes the I/O
-    #[arg(long, value_enum, default_value = "native")]
-    pub(crate) generator: RunGenerator,
+    /// Who makes the I/O [default: native, or what the plan says]
+    #[arg(long, value_enum)]
+    pub(crate) generator: Option<RunGenerator>,
     /// The fio of `--generator fio` [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
@@ -42,6 +43,16 @@ pub(crate) enum RunGenerator {
     Native,
     /// fio, as a child
     Fio,
+}
+
+impl RunGenerator {
+    /// The same in a plan's words.
+    pub(crate) const fn made_by(self) -> MadeBy {
+        match self {
+            Self::Native => MadeBy::Native,
+            Self::Fio => MadeBy::Fio,
+        }
+    }
 }
 
 impl Carrying {

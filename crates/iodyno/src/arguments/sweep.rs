@@ -47,14 +47,14 @@ pub(crate) struct Sweep {
     /// Measure all points again and again, for about so long
     #[arg(long = "for", value_name = "TIME", value_parser = super::time, conflicts_with = "repeat")]
     pub(crate) duration: Option<u64>,
-    /// A point ends once its rate is known within so many percent
+    /// A point ends once its rate is known within so many percent [default: the plan's, else 2]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,
     /// ... and once its 99 % percentile is known within so many percent; 0: whatever is known of
     /// it [default: 10 where one I/O is outstanding]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) p99: Option<f64>,
-    /// A point ends after this time at the latest
+    /// A point ends after this time at the latest [default: the plan's, else 60s]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
     /// All times and sizes of the plan become so many times as much: 0.01 to try it out

@@ -23,10 +23,17 @@ pub(crate) mod show;
 pub(crate) mod study;
 pub(crate) mod sweep;
 
+use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Assessment, RunRecord};
+use iodyno_model::{Assessment, Outlook, RunRecord};
 
 /// What a run means by today's rules and these claims.
 pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
+}
+
+/// What the measurements of a sweep say beyond themselves; `None`: it is none.
+pub(crate) fn outlook_of(record: &RunRecord) -> Option<Outlook> {
+    let study = Study::parse(&record.run.plan, &record.run.plan_name).ok()?;
+    study.outlook(&record.measurements)
 }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use anyhow::Result;
 use iodyno_figure::{Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
 use iodyno_judge::layouts::{FILL, Layouts};
-use iodyno_model::{MetricJudgement, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Prediction, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
-use crate::commands::judged_anew;
+use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
@@ -39,8 +39,13 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let named: Vec<_> = loaded.iter().map(|(label, record)| (label.as_str(), record)).collect();
     let layouts = Layouts::among(&named);
     let sides = layouts.as_ref().map_or_else(|| named.clone(), |of| of.ranked().collect());
-    let whole: Vec<Source<'_>> =
-        sides.into_iter().map(|(label, record)| Source { label, record }).collect();
+    let predicted: Vec<Vec<Prediction>> =
+        sides.iter().map(|(_, record)| predictions(record)).collect();
+    let whole: Vec<Source<'_>> = sides
+        .into_iter()
+        .zip(&predicted)
+        .map(|((label, record), predictions)| Source { label, record, predictions })
+        .collect();
     let suggested = || match layouts {
         Some(_) => Kind::Ratio,
         None => suggested(&arguments.filters, &whole),
@@ -77,6 +82,11 @@ enum Picture {
 /// as where several have that name.
 fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
+}
+
+/// Points of a sweep that were not measured.
+fn predictions(record: &RunRecord) -> Vec<Prediction> {
+    outlook_of(record).map(|outlook| outlook.predictions).unwrap_or_default()
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.

@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         all: &[],
         measured: &[],
     };
-    let record = measure(context, &mut setup, start, &mut NativeGenerator::new(), false)?;
+    let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
     let judging = Judging {
         claims: &setup.claims,
         baseline: None,

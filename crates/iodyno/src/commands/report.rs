@@ -10,8 +10,8 @@ use iodyno_report::Judged;
 use iodyno_report::page::{PageRun, is_page, page};
 
 use crate::arguments::Report;
-use crate::commands::judged_anew;
 use crate::commands::show::prepared;
+use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, write};
 use crate::{sources, terminal};
 
@@ -28,14 +28,18 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
         let assessment = judged_anew(&one.record, &claims);
         let unread = one.problems.iter().map(Problem::to_string).collect();
         let prepared = prepared(context, &one.record)?;
-        loaded.push((one.record, assessment, unread, prepared));
+        let outlook = outlook_of(&one.record);
+        loaded.push((one.record, assessment, unread, prepared, outlook));
     }
     let runs: Vec<PageRun<'_>> = loaded
         .iter()
-        .map(|(record, assessment, unread, prepared): &(_, _, Vec<String>, _)| PageRun {
-            judged: Judged { record, assessment },
-            unread,
-            prepared,
+        .map(|(record, assessment, unread, prepared, outlook): &(_, _, Vec<String>, _, _)| {
+            PageRun {
+                judged: Judged { record, assessment },
+                unread,
+                prepared,
+                outlook: outlook.as_ref(),
+            }
         })
         .collect();
     let text = page(&runs, &claims)?;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
+    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
+    foreign_writes,
 };
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder};
@@ -53,7 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
     if study.preparation.is_some() {
-        let script = study.script(&points, carrying.generator == RunGenerator::Fio)?;
+        let script = study.script(&points, study.generator == MadeBy::Fio)?;
         sentences.extend(cost(&script, &setup.host, &setup.claims));
     }
     let mut outline = outline;
@@ -72,7 +73,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     if !context.quiet {
         outline.lines().for_each(terminal::note);
     }
-    let (mut generator, for_fio) = generator(carrying)?;
+    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
     let start = Start {
         study: &study,
         points: &points,
@@ -85,7 +86,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         all: &points,
         measured: &[],
     };
-    let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
+    let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
 }
 
@@ -110,10 +111,13 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     let carrying = &arguments.carrying;
+    if carrying.generator.map(RunGenerator::made_by).is_some_and(|asked| asked != study.generator) {
+        let why = "a run goes on with the generator that it began with";
+        return Err(Usage(format!("--generator: {why}")).into());
+    }
     let mut setup = Setup::new(context, &carrying.datasheet)?;
-    let told = differences(&record, &setup.host, study.preparation.is_some())
-        .map_err(|what| Usage(format!("{what}: what is measured now would be another study")))?;
-    told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
+    let refused = |what| Usage(format!("{what}: what is measured now would be another study"));
+    let mut told = differences(&record, &setup.host).map_err(refused)?;
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
@@ -124,6 +128,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         Some(how) => how.left(&record, &targets)?,
         None => None,
     };
+    let what_is_left = Left { study: &study, points: &left, prepares: preparing.is_some() };
+    told.extend(foreign_writes(&record, &setup.host, &what_is_left).map_err(refused)?);
+    told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     if !context.quiet {
         let preparation = if preparing.is_some() { ", and of its preparation" } else { "" };
         let predicted = if is_done && !left.is_empty() {
@@ -138,7 +145,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
     }
     whole_rounds(&study, left_out)?;
-    let (mut generator, for_fio) = generator(carrying)?;
+    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
     let start = Start {
         study: &study,
         points: &left,
@@ -151,7 +158,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         all: &all,
         measured: &record.measurements,
     };
-    let record = measure(context, &mut setup, start, generator.as_mut(), for_fio)?;
+    let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
 }
 
@@ -194,6 +201,8 @@ fn study(arguments: &Sweep) -> Result<Study> {
         };
     }
     study.targets_together |= arguments.together;
+    study.generator =
+        arguments.carrying.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
     study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;

@@ -234,7 +234,8 @@ mod tests {
         grid.progress(&progress(STEP));
         let name = "rw=read iodepth=64 numjobs=64".to_owned();
         let (target, iops) = ("/dev/nvme0n1".to_owned(), Estimate::bare(512_000.0));
-        grid.predicted(&[Prediction { name, target, iops }]);
+        let prediction = Prediction { name, target, beside: 0, iodepth: 64, numjobs: 64, iops };
+        grid.predicted(&[prediction]);
         let lines = grid.lines(80, 24);
         assert_eq!(lines[0], "rw=read nvme0n1: IOPS");
         assert_eq!(

@@ -367,19 +367,13 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
 
 /// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.
 fn run(path: &str, started_ns: Option<i64>) -> Run {
+    let started_ns = started_ns.unwrap_or_else(iodyno_campaign::now_ns);
     Run {
-        id: iodyno_store::new_id(),
         name: name_of(Path::new(path)),
-        command: String::new(),
         state: RunState::Done,
-        started_ns: started_ns.unwrap_or_else(iodyno_campaign::now_ns),
-        ended_ns: None,
-        writer: env!("CARGO_PKG_VERSION").into(),
         plan_name: "import".into(),
-        plan: String::new(),
         origin: Origin::Imported(path.to_owned()),
-        targets: Vec::new(),
-        skipped: Vec::new(),
+        ..Run::new(iodyno_store::new_id(), started_ns)
     }
 }
 

@@ -134,18 +134,14 @@ impl Bench {
         }
         RunRecord {
             run: Run {
-                id: "0".into(),
                 name: "test".into(),
                 command: "iodyno check".into(),
                 state: RunState::Done,
-                started_ns: 0,
                 ended_ns: Some(1),
-                writer: "0".into(),
                 plan_name: "check".into(),
-                plan: String::new(),
                 origin: Origin::Simulated,
                 targets: self.host.blocks.iter().map(|block| block.name.clone()).collect(),
-                skipped: Vec::new(),
+                ..Run::new("0", 0)
             },
             snapshots: std::iter::once(self.host.clone()).chain(self.after.clone()).collect(),
             measurements,

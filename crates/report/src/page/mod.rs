@@ -18,7 +18,7 @@ mod together;
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{DriveState, Origin};
+use iodyno_model::{DriveState, Origin, Outlook, Prediction};
 
 use data::Data;
 use run::RunView;
@@ -38,6 +38,20 @@ pub struct PageRun<'a> {
     pub unread: &'a [String],
     /// The states that its drives were in when it began.
     pub prepared: &'a [DriveState],
+    /// What its measurements say beyond themselves.
+    pub outlook: Option<&'a Outlook>,
+}
+
+impl<'a> PageRun<'a> {
+    /// The run, with nothing known beside it.
+    pub const fn new(judged: Judged<'a>) -> Self {
+        Self { judged, unread: &[], prepared: &[], outlook: None }
+    }
+
+    /// Points that were not measured.
+    fn predictions(&self) -> &'a [Prediction] {
+        self.outlook.map_or(&[], |outlook| &outlook.predictions)
+    }
 }
 
 /// In the head of every page, by which it is known as ours.
@@ -69,7 +83,10 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         .iter()
         .map(|run| {
             let Judged { record, assessment } = run.judged;
-            crate::document::run_document(record, assessment, run.judged.exit_status() as u8)
+            let status = run.judged.exit_status() as u8;
+            let mut document = crate::document::run_document(record, assessment, status);
+            document.outlook = run.outlook.map(crate::document::Outlook::from);
+            document
         })
         .collect();
     let document = match documents.as_slice() {

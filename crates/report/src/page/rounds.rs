@@ -11,7 +11,8 @@ use super::measurement::not_valid;
 use super::table::{Cell, Table};
 use crate::rounds::{drawn, tracks};
 use crate::text::pts::pts_lines;
-use crate::text::rounds::{AVERAGES, average_cells, name, verdict_words, window_words};
+use crate::text::rounds::{name, verdict_words, window_words};
+use crate::text::rounds_tables::{RoundsTable, convergence, over_window};
 use crate::text::words::clean;
 
 /// A run in rounds as the template lays it out.
@@ -32,8 +33,10 @@ pub(super) struct TargetView {
     pub(super) verdict: Cell,
     /// What the window says of each tracked figure: (figure, words).
     pub(super) windows: Vec<(String, String)>,
-    /// Each point's averages over the window.
-    pub(super) averages: Option<(String, Table)>,
+    /// What was tracked in each round.
+    pub(super) convergence: Table,
+    /// What the window came to: (of what, figures).
+    pub(super) over_window: Vec<(String, Table)>,
 }
 
 impl RoundsView {
@@ -74,12 +77,13 @@ impl TargetView {
         });
         let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
-        let averages = average_cells(&plan.rounds, found, &all);
+        let table = |of: RoundsTable| Table::of_grid(&of.columns(), of.rows.clone());
+        let over_window = over_window(&plan.rounds, found, &all).into_iter();
         Self {
             verdict: Cell::mark(&words.join("; "), ink),
             windows: windows.collect(),
-            averages: averages
-                .map(|(heading, rows)| (heading, Table::of_grid(&AVERAGES, rows).without_empty(1))),
+            convergence: table(convergence(&plan.rounds, found)),
+            over_window: over_window.map(|of| (of.heading.clone(), table(of))).collect(),
         }
     }
 }

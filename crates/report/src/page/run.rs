@@ -1,7 +1,7 @@
 //! A run: what it was, what was found, and every measurement.
 
 use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
-use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, RunRecord};
+use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord};
 
 use super::PageRun;
 use super::data::FigureView;
@@ -14,6 +14,7 @@ use crate::text::findings::{headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
+use crate::text::outlook::{knees, predictions, tried_out};
 use crate::text::runs::{origin, started, state, took};
 use crate::text::verdict_words;
 use crate::text::words::clean;
@@ -48,6 +49,10 @@ pub(super) struct RunView {
     pub(super) topology: Option<FigureView>,
     /// What came of a plan in rounds.
     pub(super) rounds: Option<RoundsView>,
+    /// What was not measured but predicted, and what is said of it.
+    pub(super) predicted: Option<(Table, String)>,
+    /// Where curves stop to rise, a sentence each.
+    pub(super) knees: Vec<String>,
     /// All measurements in a line each.
     pub(super) summary: Option<Table>,
     /// Figures of several measurements.
@@ -100,7 +105,7 @@ impl RunView {
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);
         let rounds = RoundsView::new(run);
-        let mut figures = figures_of_run(record);
+        let mut figures = figures_of_run(record, run.predictions());
         // Of rounds there are many alike: what they come to stands with them.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
@@ -142,11 +147,18 @@ impl RunView {
             figures: several.iter().map(together).collect(),
             measurements: indices.map(view).collect(),
             rounds,
+            predicted: run.outlook.filter(|of| !of.predictions.is_empty()).map(predicted),
+            knees: run.outlook.map(knees).unwrap_or_default(),
             skipped: record.run.skipped.iter().map(skipped).collect(),
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
         }
     }
+}
+
+fn predicted(outlook: &Outlook) -> (Table, String) {
+    let (columns, rows) = predictions(outlook);
+    (Table::of_grid(&columns, rows), tried_out(outlook))
 }
 
 fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
@@ -201,7 +213,7 @@ fn of_host(host: &Host) -> Vec<(&'static str, String)> {
 fn topology(record: &RunRecord) -> Option<FigureView> {
     let known = record.host().is_some_and(|host| !host.blocks.is_empty());
     let asked = Request::new(Kind::Topology);
-    let made = known.then(|| figure(&asked, &[Source { label: "", record }]))?.ok()?;
+    let made = known.then(|| figure(&asked, &[Source::new("", record)]))?.ok()?;
     Some(FigureView::new(&made, Vec::new()))
 }
 

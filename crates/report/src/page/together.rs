@@ -76,7 +76,7 @@ impl Together {
             workloads,
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
-            figure: in_one_figure(&judged, titles, layouts.as_ref()),
+            figure: in_one_figure(runs, titles, layouts.as_ref()),
         }
     }
 }
@@ -135,23 +135,24 @@ fn layouts_table(of: &Layouts<'_>) -> Table {
 
 /// All runs in one figure, where they have something in common to draw: layouts
 /// over the one drive.
-fn in_one_figure(
-    runs: &[Judged<'_>],
-    titles: &[String],
-    layouts: Option<&Layouts<'_>>,
+fn in_one_figure<'r>(
+    runs: &[PageRun<'r>],
+    titles: &'r [String],
+    layouts: Option<&Layouts<'r>>,
 ) -> Option<FigureView> {
-    let sources = titles.iter().zip(runs);
-    let sources: Vec<Source<'_>> = match layouts {
-        Some(of) => of.ranked().map(|(label, record)| Source { label, record }).collect(),
-        None => sources.map(|(label, run)| Source { label, record: run.record }).collect(),
+    let source = |(label, run): (&'r String, &PageRun<'r>)| Source {
+        label,
+        record: run.judged.record,
+        predictions: run.predictions(),
     };
-    let request = match layouts {
-        Some(_) => {
-            Request { filters: vec![Filter::not("name", FILL)], ..Request::new(Kind::Ratio) }
-        }
-        None => Request::new(Kind::Compare),
+    let of_layout = |(label, record)| Source { label, record, predictions: &[] };
+    let (kind, sources): (_, Vec<Source<'_>>) = match layouts {
+        Some(of) => (Kind::Ratio, of.ranked().map(of_layout).collect()),
+        None => (Kind::Compare, titles.iter().zip(runs).map(source).collect()),
     };
-    let judged: Vec<_> = runs.iter().flat_map(|run| &run.assessment.measurements).collect();
+    let mut request = Request::new(kind);
+    request.filters.extend(layouts.map(|_| Filter::not("name", FILL)));
+    let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
     let figure = figure(&request, &sources).ok()?;
     Some(FigureView::new(&figure, measurement::not_valid(&judged)))
 }

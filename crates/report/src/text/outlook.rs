@@ -1,7 +1,7 @@
 //! What the measurements of a sweep say beyond themselves: predictions, marked as
 //! such, and knees in a sentence each.
 
-use iodyno_model::{Knee, Metric, Outlook, Peak, format_count, format_duration_ns};
+use iodyno_model::{Knee, Metric, Outlook, Peak, Prediction, format_count, format_duration_ns};
 
 use super::Style;
 use super::figure::estimated;
@@ -14,21 +14,24 @@ use super::words::{Hanging, clean};
 pub fn outlook_text(outlook: &Outlook, style: &Style) -> String {
     let mut parts = Vec::new();
     if !outlook.predictions.is_empty() {
-        parts.push(predictions(outlook, style));
+        let (columns, rows) = predictions(outlook);
+        let table = grid(&columns, &rows, style, style.wide).text;
+        parts.push(format!("{table}{}", sentence(&tried_out(outlook), style)));
     }
-    let knees: String = outlook.knees.iter().map(|knee| sentence(&said(knee), style)).collect();
+    let knees: String = knees(outlook).iter().map(|knee| sentence(knee, style)).collect();
     parts.push(knees);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-fn predictions(outlook: &Outlook, style: &Style) -> String {
+/// The points that were not measured, a row each.
+pub(crate) fn predictions(outlook: &Outlook) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     let columns =
         [column("PREDICTED", 0, false), column("TARGET", 2, false), column("IOPS", 1, true)];
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
     let cell = |text: String| GridCell { text, ink: Ink::Doubt };
-    let row = |one: &iodyno_model::Prediction| {
+    let row = |one: &Prediction| {
         let rate = estimated(Metric::Iops, &one.iops).replace(" IOPS", "");
         let mut row =
             vec![cell(clean(&one.name)), cell(clean(&one.target)), cell(format!("~ {rate}"))];
@@ -37,10 +40,12 @@ fn predictions(outlook: &Outlook, style: &Style) -> String {
         }
         row
     };
-    let rows: Vec<_> = outlook.predictions.iter().map(row).collect();
-    let shown: Vec<GridColumn<'_>> =
-        columns.into_iter().filter(|one| several || one.heading != "TARGET").collect();
-    let table = grid(&shown, &rows, style, style.wide).text;
+    let shown = columns.into_iter().filter(|one| several || one.heading != "TARGET");
+    (shown.collect(), outlook.predictions.iter().map(row).collect())
+}
+
+/// What came of trying such predictions out.
+pub(crate) fn tried_out(outlook: &Outlook) -> String {
     let (count, checked, held) = (outlook.predictions.len(), outlook.checked, outlook.held);
     let points = if count == 1 { "point was" } else { "points were" };
     let tried = match checked {
@@ -51,10 +56,14 @@ fn predictions(outlook: &Outlook, style: &Style) -> String {
         ),
         _ => format!("Tried out on {checked} measured points, it held for {held}."),
     };
-    let note = format!(
+    format!(
         "{count} {points} not measured: the measured ones around leave no more than this. {tried}"
-    );
-    format!("{table}{}", sentence(&note, style))
+    )
+}
+
+/// A sentence for each knee.
+pub(crate) fn knees(outlook: &Outlook) -> Vec<String> {
+    outlook.knees.iter().map(said).collect()
 }
 
 fn said(knee: &Knee) -> String {

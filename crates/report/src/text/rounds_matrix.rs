@@ -4,9 +4,9 @@
 use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Metric, Rounds};
 
-use super::Style;
-use super::grid::{GridCell, GridColumn, grid};
-use super::rounds::{cell, mean, name, of_window, plain};
+use super::grid::GridCell;
+use super::rounds::name;
+use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, plain};
 use super::words::clean;
 
 /// For each kind of figure that is tracked, a table of the averages over the
@@ -16,9 +16,8 @@ pub(super) fn matrices(
     asked: &Rounds,
     found: &Convergence,
     all: &[&Measurement],
-    style: &Style,
-) -> String {
-    let Some(window) = found.window(asked) else { return String::new() };
+) -> Vec<RoundsTable> {
+    let Some(window) = found.window(asked) else { return Vec::new() };
     let in_window = |of: &Measurement| of.round.is_some_and(|round| window.contains(&round));
     let within = all.iter().filter(|of| in_window(of));
     let names: Vec<(&str, &str, &str)> = within.filter_map(|of| parted(&of.name)).collect();
@@ -26,18 +25,11 @@ pub(super) fn matrices(
     let parts = distinct(names.iter().map(|(part, ..)| *part));
     let values = distinct(names.iter().map(|(.., value)| *value));
     let ([option], true) = (options.as_slice(), parts.len() > 1 && values.len() > 1) else {
-        return String::new();
+        return Vec::new();
     };
     let metrics = distinct(asked.track.iter().map(|tracked| tracked.metric));
     let table = |metric: Metric| {
-        let headings: Vec<String> = parts.iter().map(|part| clean(part)).collect();
-        let option = clean(option);
-        let column = |heading| GridColumn { heading, priority: 0, right: true };
-        let columns: Vec<GridColumn<'_>> = [option.as_str()]
-            .into_iter()
-            .chain(headings.iter().map(String::as_str))
-            .map(column)
-            .collect();
+        let columns = [option].into_iter().chain(&parts).map(|name| Column::of(clean(name)));
         let row = |value: &&str| -> Vec<GridCell> {
             let figure = |part: &&str| {
                 let is_it = |of: &&&Measurement| {
@@ -50,11 +42,14 @@ pub(super) fn matrices(
             };
             [clean(value)].into_iter().chain(parts.iter().map(figure)).map(plain).collect()
         };
-        let rows: Vec<Vec<GridCell>> = values.iter().map(row).collect();
         let (what, of) = (name(&metric), of_window(found, &window));
-        format!("Average {what} over {of}\n{}", grid(&columns, &rows, style, style.wide).text)
+        RoundsTable {
+            heading: format!("Average {what} over {of}"),
+            columns: columns.collect(),
+            rows: values.iter().map(row).collect(),
+        }
     };
-    metrics.into_iter().map(table).collect::<Vec<_>>().join("\n")
+    metrics.into_iter().map(table).collect()
 }
 
 /// Part, option and value of a point that has one of each: `65/35 bs=4k`.

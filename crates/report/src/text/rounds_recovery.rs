@@ -4,25 +4,21 @@
 use iodyno_judge::{Convergence, figure};
 use iodyno_model::{Measurement, Metric, Rounds};
 
-use super::Style;
-use super::grid::{GridCell, GridColumn, grid};
-use super::rounds::{cell, mean, of_window, plain, slowest};
+use super::grid::GridCell;
+use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, plain, slowest};
 use super::words::clean;
 
 /// A line for the steady state, and for each point after the rounds, where some
-/// of them pause; else empty.
+/// of them pause; else `None`.
 pub(super) fn recovery(
     asked: &Rounds,
     found: &Convergence,
     all: &[&Measurement],
-    style: &Style,
-) -> String {
+) -> Option<RoundsTable> {
     let after: Vec<&Measurement> = all.iter().filter(|of| of.round.is_none()).copied().collect();
-    let (Some(window), Some(tracked)) = (found.window(asked), asked.track.first()) else {
-        return String::new();
-    };
+    let (window, tracked) = (found.window(asked)?, asked.track.first()?);
     if !after.iter().any(|of| active_share(of).is_some_and(|share| share < 1.0)) {
-        return String::new();
+        return None;
     }
     let in_window = |of: &&&Measurement| {
         of.name == tracked.point && of.round.is_some_and(|round| window.contains(&round))
@@ -48,17 +44,19 @@ pub(super) fn recovery(
         let iops = figure(Metric::Iops, of).zip(active_share(of));
         row(clean(&of.name), &[*of], iops.map(|(iops, share)| iops / share))
     }));
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
     let columns = [
-        column("POINT", 0, false),
-        column("IOPS WHILE ACTIVE", 0, true),
-        column("OF STEADY", 1, true),
-        column("MEAN LATENCY", 2, true),
-        column("99.999 %", 4, true),
-        column("LONGEST", 3, true),
+        Column::left("POINT"),
+        Column::of("IOPS WHILE ACTIVE"),
+        Column::of("OF STEADY").given_up(1),
+        Column::of("MEAN LATENCY").given_up(2),
+        Column::of("99.999 %").given_up(4),
+        Column::of("LONGEST").given_up(3),
     ];
-    let heading = format!("Recovery: while I/O is made, against {}", of_window(found, &window));
-    format!("{heading}\n{}", grid(&columns, &rows, style, style.wide).text)
+    Some(RoundsTable {
+        heading: format!("Recovery: while I/O is made, against {}", of_window(found, &window)),
+        columns: columns.into(),
+        rows,
+    })
 }
 
 /// Which share of its time a point makes I/O, by its options, 0..1; `None`:

@@ -31,6 +31,8 @@ const WIDTH: f64 = 2.5;
 /// What is known of a measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Known {
+    /// The measurement's, among all.
+    pub(crate) index: usize,
     /// I/Os per second over all directions, with their interval.
     pub(crate) iops: Estimate,
     /// The 99 % percentile, ns, with its interval; `None`: not known.
@@ -166,6 +168,18 @@ impl Surface {
     /// The bound of the 99 % percentile, ns.
     pub(crate) const fn p99_bound_ns(&self) -> Option<u64> {
         self.p99_bound_ns
+    }
+
+    /// Depth of each job, and jobs, of a point that is on a curve.
+    pub(crate) fn depth_and_jobs(&self, n: usize) -> Option<(u32, u32)> {
+        self.places[n].as_ref().map(|place| (place.depth, place.jobs))
+    }
+
+    /// What is known first on the curve of a point.
+    pub(crate) fn beside<'k>(&self, n: usize, known: &'k [Option<Known>]) -> Option<&'k Known> {
+        let curve = |n: usize| self.places[n].as_ref().map(|place| place.curve);
+        let is_on_it = |other: &usize| curve(*other).is_some() && curve(*other) == curve(n);
+        (0..known.len()).filter(is_on_it).find_map(|other| known[other].as_ref())
     }
 
     /// Outstanding I/Os of a point.

@@ -83,7 +83,7 @@ fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64
         // Mean latency by Little's law, and a tail of three times that.
         let p99_ns = 3e9 * f64::from(surface.outstanding(next)) / value;
         let p99 = Some(Estimate::confident(p99_ns, p99_ns * 0.95, p99_ns * 1.05, 0.95));
-        known[next] = Some(Known { iops, p99 });
+        known[next] = Some(Known { index: turns, iops, p99 });
         turns += 1;
     }
     Measured { surface, points, known, turns }
@@ -223,7 +223,7 @@ proptest! {
             let (value, width) = (rates[next], widths[next]);
             let iops =
                 Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95);
-            known[next] = Some(Known { iops, p99: None });
+            known[next] = Some(Known { index: 0, iops, p99: None });
         }
         prop_assert_eq!(surface.next(&known, &tried), None);
         for (known, predicted) in known.iter().zip(surface.predicted(&known)) {

@@ -198,7 +198,7 @@ fn measured_on(
     name: &str,
     permission: Permission,
 ) -> Result<RunRecord> {
-    let (mut generator, for_fio) = generator(&arguments.carrying)?;
+    let mut generator = generator(workload.study.generator, arguments.carrying.fio.as_deref())?;
     let start = Start {
         study: &workload.study,
         points: &workload.points,
@@ -211,7 +211,7 @@ fn measured_on(
         all: &workload.points,
         measured: &[],
     };
-    measure(context, setup, start, generator.as_mut(), for_fio)
+    measure(context, setup, start, generator.as_mut())
 }
 
 /// What of the user's permission is of which drive.

@@ -5,7 +5,7 @@ use iodyno_campaign::{Order, Point, Study, StudyStep, Until};
 use iodyno_judge::layouts::FILL;
 use iodyno_layout::{Layout, Top};
 
-use crate::arguments::Layouts;
+use crate::arguments::{Layouts, RunGenerator};
 use crate::commands::sweep;
 use crate::context::Usage;
 
@@ -43,6 +43,8 @@ impl Workload {
         let precision = arguments.precision.map(|percent| percent / 100.0);
         study.stop_at(precision, arguments.max_time.as_deref());
         study.fresh |= arguments.fresh;
+        let asked = arguments.carrying.generator.map(RunGenerator::made_by);
+        study.generator = asked.unwrap_or(study.generator);
         // The fill comes first, and no point of chance before it.
         if study.order == Order::Random {
             study.order = Order::Written;

@@ -104,7 +104,7 @@ fn script(
     sections: &[Section],
 ) -> Result<Script> {
     let how = Compile {
-        for_fio: arguments.carrying.generator == RunGenerator::Fio,
+        for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
         exec: arguments.allow_exec,
         readonly: line.invocation.readonly,
         global: &line.global,
@@ -125,8 +125,8 @@ fn script(
 
 fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
-        RunGenerator::Native => Box::new(NativeGenerator::new()),
-        RunGenerator::Fio => {
+        None | Some(RunGenerator::Native) => Box::new(NativeGenerator::new()),
+        Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
             for section in sections {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Early, InRounds, InScaling, LayoutPlan, Options, Plan, Point, Preparing, Resumed,
-    Study,
+    Adapting, Early, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing,
+    Resumed, Study,
 };
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
@@ -17,7 +17,7 @@ use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
 
-use crate::arguments::{Carrying, RunGenerator, Table};
+use crate::arguments::{Carrying, Table};
 use crate::commands::setup::Setup;
 use crate::commands::show::{Judging, Shape, judge_and_print};
 use crate::context::{Context, Usage};
@@ -90,9 +90,9 @@ pub(crate) fn measure(
     setup: &mut Setup,
     start: Start<'_>,
     generator: &mut dyn LoadGenerator,
-    for_fio: bool,
 ) -> Result<RunRecord> {
     let Start { study, points, .. } = start;
+    let for_fio = study.generator == MadeBy::Fio;
     let (rounds, once) = match &study.rounds {
         Some(asked) => {
             let (rounds, once) = InRounds::new(asked.clone(), points);
@@ -129,13 +129,13 @@ pub(crate) fn measure(
     outcome
 }
 
-/// The load generator that was asked for, and whether it is fio.
-pub(crate) fn generator(carrying: &Carrying) -> Result<(Box<dyn LoadGenerator>, bool)> {
-    Ok(match carrying.generator {
-        RunGenerator::Native => (Box::new(NativeGenerator::new()), false),
-        RunGenerator::Fio => {
-            let fio = FioGenerator::find(carrying.fio.as_deref());
-            (Box::new(fio.map_err(|error| Usage(error.to_string()))?), true)
+/// The load generator that is asked for; `fio`: which fio, if not the one in PATH.
+pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn LoadGenerator>> {
+    Ok(match asked {
+        MadeBy::Native => Box::new(NativeGenerator::new()),
+        MadeBy::Fio => {
+            let fio = FioGenerator::find(fio);
+            Box::new(fio.map_err(|error| Usage(error.to_string()))?)
         }
     })
 }

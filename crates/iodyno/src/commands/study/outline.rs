@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use iodyno_campaign::{Point, Study};
+use iodyno_campaign::{MadeBy, Point, Study};
 use iodyno_model::{Rounds, format_duration_ns};
 
 use crate::context::Usage;
@@ -28,14 +28,17 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     }
     let mut text = format!("{}: {} points", study.name, points.len());
     if timed > 0 {
-        let most_ns = stop.max_ns as f64 * timed as f64;
-        let _ = write!(
-            text,
-            ", at most {}: each until its rate is known within {} %, but {} at the longest",
-            format_duration_ns(most_ns),
-            stop.precision * 100.0,
-            format_duration_ns(stop.max_ns as f64),
-        );
+        let most = format_duration_ns(stop.max_ns as f64 * timed as f64);
+        let longest = format_duration_ns(stop.max_ns as f64);
+        let _ = match study.generator {
+            MadeBy::Native => write!(
+                text,
+                ", at most {most}: each until its rate is known within {} %, but {longest} at the \
+                 longest",
+                stop.precision * 100.0,
+            ),
+            MadeBy::Fio => write!(text, ", {most}: {longest} each, by fio"),
+        };
     }
     text.push('\n');
     if study.scaling.is_some() {

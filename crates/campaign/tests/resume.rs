@@ -1,0 +1,142 @@
+//! What was written to a drive while a run lay still.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use iodyno_campaign::{Left, Resumed, Study, foreign_writes};
+use iodyno_model::{
+    Direction, DirectionResult, Drive, Estimate, Fact, HealthLog, Host, Measurement, Namespace,
+    Run, RunRecord, RunState,
+};
+
+const GIB: u128 = 1 << 30;
+
+/// A machine whose drive counts so many bytes as written by hosts.
+fn host(host_written_bytes: u128) -> Host {
+    let health = HealthLog {
+        critical_warning: 0,
+        temperature_k: 313,
+        available_spare_percent: 100,
+        spare_threshold_percent: 10,
+        used_percent: 3,
+        host_read_bytes: 0,
+        host_written_bytes,
+        host_read_commands: 0,
+        host_write_commands: 0,
+        power_on_hours: 100,
+        power_cycles: 1,
+        unsafe_shutdowns: 0,
+        media_errors: 0,
+        error_log_entries: 0,
+        warning_temperature_min: 0,
+        critical_temperature_min: 0,
+        thermal_transitions: [0, 0],
+        thermal_seconds: [0, 0],
+    };
+    let namespace = Namespace { name: "nvme0n1".into(), ..Namespace::default() };
+    let drive = Drive {
+        name: "nvme0".into(),
+        health: Fact::Read(health),
+        namespaces: vec![namespace],
+        ..Drive::default()
+    };
+    Host { drives: vec![drive], ..Host::default() }
+}
+
+/// A study of reads and writes of half a minute each, prepared or not.
+fn study(rw: &str, is_prepared: bool) -> Study {
+    let preparation =
+        if is_prepared { "[preparation]\npurge = \"discard\"\nfill = 1.0\n" } else { "" };
+    let text = format!(
+        "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"nvme0n1\"]\n{preparation}\
+         [stop]\nmin_time = \"1s\"\nmax_time = \"30s\"\n[grid]\nrw = {rw}\n"
+    );
+    Study::parse(&text, "x").unwrap()
+}
+
+/// The study when its fill was done, at 100 MB/s, and no point: killed, or stopped.
+fn record(is_killed: bool) -> RunRecord {
+    let fill = DirectionResult {
+        bandwidth: Some(Estimate::bare(100e6)),
+        ..DirectionResult::unknown(Direction::Write)
+    };
+    let fill = Measurement {
+        targets: vec!["nvme0n1".into()],
+        total: vec![fill],
+        ..Measurement::unknown("fill")
+    };
+    let run = Run {
+        state: RunState::Interrupted,
+        ended_ns: (!is_killed).then_some(1),
+        targets: vec!["nvme0n1".into()],
+        ..Run::new("1", 0)
+    };
+    RunRecord { run, snapshots: vec![host(0), host(100 * GIB)], measurements: vec![fill] }
+}
+
+/// What is said where the drive counts so many bytes more than when the run was left.
+fn said(
+    study: &Study,
+    record: &RunRecord,
+    prepares: bool,
+    bytes: u128,
+) -> Result<Vec<String>, String> {
+    let (_, points) = Resumed::of(record, study.points(0), study);
+    assert!(!points.is_empty());
+    let left = Left { study, points: &points, prepares };
+    foreign_writes(record, &host(100 * GIB + bytes), &left)
+}
+
+const READS: &str = "[\"read\", \"randread\"]";
+const WRITES: &str = "[\"read\", \"write\"]";
+
+#[test]
+fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
+    for (rw, is_killed, prepares) in [
+        (READS, false, false),
+        (WRITES, false, false),
+        // A fill that was stopped goes on where it was.
+        (WRITES, false, true),
+        // Reads wrote nothing themselves, killed or not.
+        (READS, true, false),
+    ] {
+        let (study, record) = (study(rw, true), record(is_killed));
+        assert_eq!(said(&study, &record, prepares, GIB), Ok(Vec::new()));
+        let what = said(&study, &record, prepares, 3 * GIB).unwrap_err();
+        assert!(what.contains("nvme0n1: 3 GiB were written since the run was left"), "{what}");
+        assert!(what.contains("preparation has to be repeated"), "{what}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
+    let (study, record) = (study(WRITES, true), record(true));
+    // 30 s at 100 MB/s, and twice that: 6 GB are its own.
+    let own = said(&study, &record, false, 6 * GIB).unwrap();
+    assert!(
+        own[0].contains("6 GiB were written") && own[0].contains("prepare it again"),
+        "{own:?}"
+    );
+    assert!(said(&study, &record, false, 7 * GIB).is_err());
+    // What a fill wrote that was killed nobody counted; it begins anew.
+    assert_eq!(said(&study, &record, true, 700 * GIB).map(|said| said.len()), Ok(1));
+    // Nor what a point without an end wrote.
+    let endless = "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"nvme0n1\"]\n\
+                   [preparation]\nfill = 1.0\n[[step]]\nname = \"w\"\nuntil = \"done\"\n\
+                   job = { rw = \"write\", size = \"1g\" }\n";
+    let endless = Study::parse(endless, "x").unwrap();
+    assert_eq!(said(&endless, &record, false, 700 * GIB).map(|said| said.len()), Ok(1));
+}
+
+#[test]
+fn of_a_drive_that_was_not_prepared_it_is_said() {
+    for is_killed in [false, true] {
+        let (study, record) = (study(READS, false), record(is_killed));
+        assert_eq!(said(&study, &record, false, GIB), Ok(Vec::new()));
+        let told = said(&study, &record, false, 2 * GIB).unwrap();
+        assert!(told[0].starts_with("nvme0n1: 2 GiB were written"), "{told:?}");
+    }
+    // A drive that does not count says nothing.
+    let (study, mut record) = (study(READS, true), record(false));
+    record.snapshots[1].drives[0].health = Fact::Absent;
+    assert_eq!(said(&study, &record, false, 700 * GIB), Ok(Vec::new()));
+}

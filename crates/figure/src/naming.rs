@@ -1,0 +1,199 @@
+//! Names of series and workloads: what tells observations apart, and what they
+//! have in common.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Request;
+use crate::observation::Observation;
+use crate::request::number;
+
+/// The values of an option, in the order of their size.
+pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
+    let mut values: Vec<String> = all.iter().filter_map(|one| one.option(option)).collect();
+    values.sort_by(|a, b| match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    });
+    values.dedup();
+    values
+}
+
+/// Options that name a workload, the most telling first.
+const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+
+/// Options that say how long and how it was reported, not what was done; files
+/// are told by the targets.
+const SILENT: [&str; 14] = [
+    "directory",
+    "filename",
+    "group_reporting",
+    "invalidate",
+    "loops",
+    "name",
+    "nrfiles",
+    "per_job_logs",
+    "ramp_time",
+    "runtime",
+    "stonewall",
+    "thread",
+    "time_based",
+    "wait_for_previous",
+];
+
+/// Options of the workloads, the best known first, then `target`.
+fn options(all: &[Observation<'_>]) -> Vec<String> {
+    let tells = |option: &&String| {
+        !TELLING.contains(&option.as_str())
+            && !SILENT.contains(&option.as_str())
+            && !option.contains("log")
+    };
+    let others: BTreeSet<&String> =
+        all.iter().flat_map(|one| one.measurement.workload.options.keys()).filter(tells).collect();
+    let mut options: Vec<String> = TELLING.map(str::to_owned).into();
+    options.extend(others.into_iter().cloned());
+    options.push("target".into());
+    options
+}
+
+/// What tells observations apart: the run, the values of options, the direction.
+#[derive(Debug, Clone)]
+struct Naming {
+    options: Vec<String>,
+    by_run: bool,
+    by_direction: bool,
+}
+
+impl Naming {
+    fn name(&self, one: &Observation<'_>) -> String {
+        let mut words = Vec::new();
+        if self.by_run {
+            words.push(one.label.to_owned());
+        }
+        for option in &self.options {
+            if let Some(value) = one.option(option) {
+                words.push(match option.as_str() {
+                    "name" | "target" => value,
+                    _ => format!("{option}={value}"),
+                });
+            }
+        }
+        // A direction goes without saying where there is only one.
+        let says = one.measurement.total.len() > 1 || one.measurement.workload.rw.is_none();
+        if self.by_direction && says {
+            words.push(one.result.direction.name().into());
+        }
+        words.join(" ")
+    }
+
+    fn distinct(&self, all: &[Observation<'_>]) -> usize {
+        all.iter().map(|one| self.name(one)).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// A name for the series of each observation, of what tells them apart; the
+/// options `across` make points of a series, not series.
+pub(crate) fn names(all: &[Observation<'_>], request: &Request, across: &[&str]) -> Vec<String> {
+    let by_run = all.iter().any(|one| one.label != all[0].label);
+    match &request.series {
+        Some(option) => {
+            named(all, &Naming { options: vec![option.clone()], ..naming(all, &[], by_run) })
+        }
+        None => named(all, &short(all, naming(all, across, by_run), across)),
+    }
+}
+
+/// A name for the workload of each observation, whichever run it is of.
+pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
+    named(all, &short(all, naming(all, across, false), across))
+}
+
+/// The measurements' own names, with the direction where one has several: where
+/// all runs share some of them and each is of one measurement of a run, they
+/// say what belongs together, whatever else differs between the runs.
+pub(crate) fn shared_names(all: &[Observation<'_>]) -> Option<Vec<String>> {
+    let mut of_run: BTreeMap<usize, BTreeMap<&str, usize>> = BTreeMap::new();
+    for one in all {
+        let (run, index) = one.place;
+        let known = of_run.entry(run).or_default();
+        if *known.entry(&one.measurement.name).or_insert(index) != index {
+            return None;
+        }
+    }
+    let mut runs = of_run.values();
+    let first = runs.next().filter(|_| of_run.len() > 1)?;
+    if !runs.all(|run| run.keys().any(|name| first.contains_key(name))) {
+        return None;
+    }
+    let name = |one: &Observation<'_>| match one.measurement.total.len() {
+        1 => one.measurement.name.clone(),
+        _ => format!("{} {}", one.measurement.name, one.result.direction.name()),
+    };
+    Some(all.iter().map(name).collect())
+}
+
+fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
+    let several = |option: &str| {
+        let first = all.first().and_then(|one| one.option(option));
+        all.iter().any(|one| one.option(option) != first)
+    };
+    let differs = |option: &String| !across.contains(&option.as_str()) && several(option);
+    Naming {
+        options: options(all).into_iter().filter(differs).collect(),
+        by_run,
+        by_direction: several("direction"),
+    }
+}
+
+/// By the measurements' own names where these say as much as several options.
+fn short(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
+    let by_name = Naming { options: vec!["name".into()], ..by_options.clone() };
+    let is_long = by_options.options.len() != 1;
+    let name = |one: &Observation<'_>| one.option("name");
+    let says_something = all.iter().any(|one| name(one) != name(&all[0]));
+    let says_as_much = says_something && by_name.distinct(all) >= by_options.distinct(all);
+    if across.is_empty() && is_long && says_as_much { by_name } else { by_options }
+}
+
+fn named(all: &[Observation<'_>], naming: &Naming) -> Vec<String> {
+    let name = |one: &Observation<'_>| match naming.name(one) {
+        name if name.is_empty() => one.result.direction.name().to_owned(),
+        name => name,
+    };
+    all.iter().map(name).collect()
+}
+
+/// What all observations have in common, in a line.
+pub(crate) fn common(all: &[Observation<'_>]) -> String {
+    let mut words = Vec::new();
+    for option in options(all) {
+        let shared = values(all, &option);
+        let known_of_all = all.iter().all(|one| one.option(&option).is_some());
+        if let ([value], true) = (shared.as_slice(), known_of_all) {
+            words.push(match option.as_str() {
+                "target" if value.is_empty() => continue,
+                "target" => format!("on {value}"),
+                _ => format!("{option}={value}"),
+            });
+        }
+    }
+    let first = all.first().map_or("", |one| &one.measurement.source);
+    if !first.is_empty() && all.iter().all(|one| one.measurement.source == first) {
+        words.push(format!("by {first}"));
+    }
+    words.join(" ")
+}
+
+/// Observations by name, in order of appearance.
+pub(crate) fn by_name<'a>(
+    all: &[Observation<'a>],
+    names: &[String],
+) -> Vec<(String, Vec<Observation<'a>>)> {
+    let mut groups: Vec<(String, Vec<Observation<'a>>)> = Vec::new();
+    for (one, name) in all.iter().zip(names) {
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, group)) => group.push(*one),
+            None => groups.push((name.clone(), vec![*one])),
+        }
+    }
+    groups
+}

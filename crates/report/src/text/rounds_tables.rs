@@ -1,0 +1,193 @@
+//! Tables of rounds, for text and page alike.
+
+use std::ops::RangeInclusive;
+
+use iodyno_judge::{Convergence, Track, figure};
+use iodyno_model::{Histogram, Measurement, Metric, Rounds};
+
+use super::Style;
+use super::figure::stated;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::rounds::name;
+use super::rounds_matrix::matrices;
+use super::rounds_recovery::recovery;
+use super::words::clean;
+use crate::percentiles::percentiles;
+
+/// The percentile that the specification asks for.
+const FIVE_NINES: f64 = 99.999;
+
+/// A table with what it shows.
+pub(crate) struct RoundsTable {
+    /// What stands above it; may be empty.
+    pub(crate) heading: String,
+    /// Its columns.
+    pub(super) columns: Vec<Column>,
+    /// A cell for each column.
+    pub(crate) rows: Vec<Vec<GridCell>>,
+}
+
+/// A column whose heading is made of names.
+pub(super) struct Column {
+    heading: String,
+    priority: u8,
+    right: bool,
+}
+
+impl Column {
+    /// One of figures, which stays however narrow the terminal is.
+    pub(super) fn of(heading: impl Into<String>) -> Self {
+        Self { heading: heading.into(), priority: 0, right: true }
+    }
+
+    /// One of words.
+    pub(super) fn left(heading: impl Into<String>) -> Self {
+        Self { right: false, ..Self::of(heading) }
+    }
+
+    /// It is left out where there is no room, the highest number first.
+    pub(super) fn given_up(self, priority: u8) -> Self {
+        Self { priority, ..self }
+    }
+}
+
+impl RoundsTable {
+    /// Its columns, as grids have them.
+    pub(crate) fn columns(&self) -> Vec<GridColumn<'_>> {
+        let columns = self.columns.iter();
+        columns
+            .map(|Column { heading, priority, right }| GridColumn {
+                heading,
+                priority: *priority,
+                right: *right,
+            })
+            .collect()
+    }
+
+    /// As text, with its heading.
+    pub(super) fn text(&self, style: &Style) -> String {
+        let table = grid(&self.columns(), &self.rows, style, style.wide).text;
+        match self.heading.is_empty() {
+            true => table,
+            false => format!("{}\n{table}", self.heading),
+        }
+    }
+}
+
+/// What the measurement window came to: the averages of points in two dimensions,
+/// those of all points, and what pauses bring back.
+pub(crate) fn over_window(
+    asked: &Rounds,
+    found: &Convergence,
+    all: &[&Measurement],
+) -> Vec<RoundsTable> {
+    let mut tables = matrices(asked, found, all);
+    tables.extend(averages(asked, found, all));
+    tables.extend(recovery(asked, found, all));
+    tables
+}
+
+/// A line for each round, with what was tracked.
+pub(crate) fn convergence(asked: &Rounds, found: &Convergence) -> RoundsTable {
+    let heading =
+        |track: &Track| format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
+    let tracked = found.tracks.iter().map(|track| Column::of(heading(track)));
+    let columns = [Column::of("ROUND")].into_iter().chain(tracked).chain([Column::left("")]);
+    let window = found.window(asked);
+    let row = |round: u32| {
+        let value = |track: &Track| {
+            let value = track.values.get(round as usize - 1).copied().flatten();
+            value.map_or("-".into(), |value| stated(track.tracked.metric, value))
+        };
+        let in_window = window.as_ref().is_some_and(|window| window.contains(&round));
+        let mut cells = vec![plain(round.to_string())];
+        cells.extend(found.tracks.iter().map(|track| plain(value(track))));
+        cells.push(plain(if in_window { "window".into() } else { String::new() }));
+        cells
+    };
+    RoundsTable {
+        heading: String::new(),
+        columns: columns.collect(),
+        rows: (1..=found.rounds()).map(row).collect(),
+    }
+}
+
+/// Each point's averages over the window; its longest latency is that of all of
+/// it. `None`: no window.
+fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option<RoundsTable> {
+    let window = found.window(asked)?;
+    let within: Vec<&&Measurement> =
+        all.iter().filter(|of| of.round.is_some_and(|round| window.contains(&round))).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for of in &within {
+        if !names.contains(&of.name.as_str()) {
+            names.push(&of.name);
+        }
+    }
+    let rows = names
+        .iter()
+        .map(|name| {
+            let of: Vec<&Measurement> =
+                within.iter().filter(|of| of.name == *name).map(|of| **of).collect();
+            let mean = |metric| mean(metric, &of).filter(|_| of.len() == window.clone().count());
+            let [five_nines, longest] = slowest(&of);
+            [
+                clean(name),
+                cell(Metric::Iops, mean(Metric::Iops)),
+                mean(Metric::Bandwidth).map_or("-".into(), |mean| stated(Metric::Bandwidth, mean)),
+                cell(Metric::LatencyMean, mean(Metric::LatencyMean)),
+                five_nines,
+                longest,
+            ]
+            .map(plain)
+            .into()
+        })
+        .collect();
+    let columns = [
+        Column::left("POINT"),
+        Column::of("IOPS"),
+        Column::of("BANDWIDTH").given_up(1),
+        Column::of("MEAN LATENCY").given_up(2),
+        Column::of("99.999 %").given_up(4),
+        Column::of("LONGEST").given_up(3),
+    ];
+    Some(RoundsTable {
+        heading: format!("Averages over {}", of_window(found, &window)),
+        columns: columns.into(),
+        rows,
+    })
+}
+
+/// Which rounds the window is, and what is wrong with it.
+pub(super) fn of_window(found: &Convergence, window: &RangeInclusive<u32>) -> String {
+    let doubt = if found.steady_in.is_some() { "" } else { ", NOT IN STEADY STATE" };
+    format!("rounds {} to {}{doubt}", window.start(), window.end())
+}
+
+/// The mean of a figure over measurements; `None` where one of them has none.
+pub(super) fn mean(metric: Metric, of: &[&Measurement]) -> Option<f64> {
+    let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The percentile that the specification asks for and the longest time of
+/// all I/Os of measurements, in words.
+pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
+    let mut latency = Histogram::default();
+    for result in of.iter().flat_map(|of| &of.total) {
+        latency.merge(&result.latency);
+    }
+    let five_nines = percentiles(&latency, &[FIVE_NINES]).first().map(|one| one.value_ns);
+    [five_nines, latency.max_ns()].map(|ns| cell(Metric::LatencyMean, ns.map(|ns| ns as f64)))
+}
+
+/// A figure in a table whose heading says of what.
+pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
+    value.map_or("-".into(), |value| stated(metric, value).replace(" IOPS", ""))
+}
+
+pub(super) fn plain(text: String) -> GridCell {
+    GridCell { text, ink: Ink::Plain }
+}
