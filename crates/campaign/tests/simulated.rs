@@ -64,6 +64,7 @@ impl Stage {
             busy: true,
             no_load: false,
             permission: Permission::default(),
+            neighbours: Vec::new(),
             unusable: Vec::new(),
             origin: Origin::Simulated,
             resumed: None,

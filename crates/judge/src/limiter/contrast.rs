@@ -149,6 +149,16 @@ impl<'a> Contrast<'a> {
         }
     }
 
+    /// The ratio with its interval: `x1.01 (0.97 to 1.05)`.
+    pub fn ratio_text(&self) -> String {
+        let (low, high) = (self.ratio.low(), self.ratio.high());
+        let to = match high.is_finite() {
+            true => format!("to {high:.2}"),
+            false => "or more".into(),
+        };
+        format!("x{:.2} ({low:.2} {to})", self.ratio.value)
+    }
+
     /// What was measured instead: `1117 MB/s (x1.01)`.
     pub fn outcome(&self) -> String {
         format!("{} (x{:.2})", self.other.figure(), self.ratio.value)
@@ -301,9 +311,7 @@ fn ratio(of: Estimate, to: Estimate) -> Estimate {
         _ => (rate.low(), rate.high()),
     };
     let ((low, high), (to_low, to_high)) = (bounds(of), bounds(to));
-    let value = of.value / to.value;
-    if to_low <= 0.0 {
-        return Estimate::bare(value);
-    }
-    Estimate::confident(value, low / to_high, high / to_low, 0.95)
+    // A rate that may be next to nothing leaves open how many times it the other is.
+    let high = if to_low > 0.0 { high / to_low } else { f64::INFINITY };
+    Estimate::confident(of.value / to.value, low / to_high, high, 0.95)
 }

@@ -137,6 +137,17 @@ fn what_intervals_leave_open_is_not_the_same() {
     assert_eq!(effect(1.2, 0.02), Effect::Grew);
     assert_eq!(effect(1.2, 0.4), Effect::Unclear);
     assert_eq!(effect(0.7, 0.02), Effect::Fell);
+    // Nor where what it is held against may be nothing at all.
+    let deeper = |of: &mut Measurement| of.workload.iodepth = Some(64);
+    let mut vague = and(record, deeper);
+    let value = vague.measurements[0].total[0].bandwidth.unwrap().value;
+    vague.measurements[0].total[0].bandwidth =
+        Some(Estimate::confident(value, 0.0, value * 2.0, 0.95));
+    let claims = claims();
+    let evidence = Evidence { records: &[&vague], claims: &claims, possible: &[] };
+    let contrast = explain(&evidence, (0, 0)).unwrap().contrasts.remove(0);
+    assert_eq!(contrast.effect(), Effect::Unclear);
+    assert!(contrast.ratio_text().ends_with("or more)"), "{}", contrast.ratio_text());
 }
 
 #[test]

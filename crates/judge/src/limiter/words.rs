@@ -256,10 +256,7 @@ fn unclear(scene: &Scene<'_, '_>) -> Vec<String> {
         matches!(contrast.change, Change::Depth(..) | Change::Jobs(..))
             && contrast.effect() == Effect::Unclear
     });
-    let text = |contrast: &Contrast<'_>| {
-        let (low, high) = (contrast.ratio.low(), contrast.ratio.high());
-        format!("{} x{:.2} ({low:.2} to {high:.2})", contrast.title(), contrast.ratio.value)
-    };
+    let text = |contrast: &Contrast<'_>| format!("{} {}", contrast.title(), contrast.ratio_text());
     tried.map(text).collect()
 }
 

@@ -51,8 +51,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     }
     let contrasts = explained.contrasts.iter().map(|contrast| {
         let latency = contrast.other.latency_text();
-        let (low, high) = (contrast.ratio.low(), contrast.ratio.high());
-        let ratio = format!("x{:.2} ({low:.2} to {high:.2})", contrast.ratio.value);
+        let ratio = contrast.ratio_text();
         (contrast.title(), format!("{}{latency}, {ratio}", contrast.other.figure()))
     });
     out.push_str(&table("One thing changed", contrasts.collect(), style));
