@@ -151,7 +151,6 @@ fn drive(of: &Drive) -> model::Drive {
             .fact("ocp_health", &of.ocp_health.as_ref().and_then(drive_log::ocp_health)),
         latency_monitor: unknown
             .fact("latency_monitor", &of.latency_monitor.as_ref().map(drive_log::latency_monitor)),
-        ..model::Drive::default()
     }
 }
 
@@ -202,7 +201,6 @@ fn namespace(of: &Namespace) -> model::Namespace {
         logical_block_bytes: unknown.fact("logical_block_bytes", &of.logical_block_bytes),
         identify: not_held(unknown.fact("lba_format", &of.lba_format)),
         path: of.path.as_ref().map(drive_log::path),
-        ..model::Namespace::default()
     }
 }
 
