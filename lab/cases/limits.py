@@ -4,11 +4,9 @@ import contextlib
 
 import topology
 from cases import STORE
-from cases.scenario import Scenario
+from cases.scenario import UNHURRIED, Scenario
 
 MACHINE = topology.HEALTHY_MACHINE
-# Three drives at this share of their rates leave emulated CPUs idle, whatever else this machine does.
-UNHURRIED = 1 / 2
 
 
 class Limits(Scenario):

@@ -2,10 +2,9 @@
 
 import topology
 from cases import DATASHEET, STORE, findings
-from cases.scenario import Scenario
+from cases.scenario import UNHURRIED, Scenario
 
 MACHINE = topology.RAID_CARD
-STREAM = "rw=read bs=256k iodepth=8"
 
 
 class RaidCard(Scenario):
@@ -56,7 +55,8 @@ class RaidCard(Scenario):
         self.assertEqual(blamed, set(), "the drives are as fast as they should be")
 
     def test_explained(self):
-        of = self.explained(self.volumes("BC"), STREAM)
+        with self.lab.throttled("B", UNHURRIED):
+            of = self.explained(self.volumes("BC"), "rw=read bs=256k iodepth=8")
         self.limited("a limit behind a RAID card that two volumes share", of, "shared")
 
     def test_strict_iommu(self):
