@@ -2,7 +2,7 @@
 
 import topology
 from cases import STORE, findings
-from cases.scenario import UNHURRIED, Scenario
+from cases.scenario import Scenario
 
 MACHINE = topology.RAID_CARD
 
@@ -53,8 +53,7 @@ class RaidCard(Scenario):
         self.assertEqual(blamed, set(), "the drives are as fast as they should be")
 
     def test_explained(self):
-        with self.lab.throttled("B", UNHURRIED):
-            of = self.explained(self.volumes("BC"), "rw=read bs=256k iodepth=8")
+        of = self.explained(self.volumes("BC"), "rw=read bs=256k iodepth=32")
         self.limited("a limit behind a RAID card that two volumes share", of, "shared")
 
     def test_strict_iommu(self):

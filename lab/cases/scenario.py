@@ -7,7 +7,7 @@ from cases import DATASHEET, STORE, Case, command, findings
 
 TIME = "--time 2"
 # A few drives at this share of their rates leave emulated CPUs idle, also where this machine does something else.
-UNHURRIED = 1 / 2
+UNHURRIED = 1 / 4
 
 
 class Scenario(Case):
@@ -31,7 +31,7 @@ class Scenario(Case):
                 planted.enter_context(self.lab.throttled(drive, UNHURRIED))
             for fault in faults:
                 planted.enter_context(fault)
-            result = self.lab.run(f"iodyno check --json --store {STORE} --time 3 {' '.join(targets)}", 300)
+            result = self.lab.run(f"iodyno check --json --store {STORE} --time 4 {' '.join(targets)}", 300)
         return self.documented("check", result)
 
     def documented(self, words, result):

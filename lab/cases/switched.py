@@ -1,7 +1,7 @@
 """Two drives share the uplink of a switch that carries what one of them can."""
 
 import topology
-from cases.scenario import UNHURRIED, Scenario
+from cases.scenario import Scenario
 
 MACHINE = topology.SWITCHED
 
@@ -14,6 +14,5 @@ class Switched(Scenario):
 
     def test_explained(self):
         self.needs_registers()
-        with self.lab.throttled("A", UNHURRIED):
-            of = self.explained([self.lab.namespace(drive) for drive in "AB"], "rw=read bs=256k iodepth=8")
+        of = self.explained([self.lab.namespace(drive) for drive in "AB"], "rw=read bs=256k iodepth=32")
         self.limited("switch oversubscribed 2:1", of, "shared")
