@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 QEMU = "qemu-system-x86_64"
-BOOT_TIMEOUT_S = 90
+BOOT_TIMEOUT_S = 180
 QMP_TIMEOUT_S = 20
 # What the host waits beyond the guest's own limit for a command.
 GRACE_S = 20

@@ -1,29 +1,15 @@
 """One thing is wrong on a healthy machine: `iodyno check` names it, and nothing else."""
 
-import contextlib
-
 import topology
-from cases import STORE
 from cases.scenario import Scenario
 
 MACHINE = topology.HEALTHY_MACHINE
-# Three drives at this share of their rates leave emulated CPUs idle, whatever else this machine does.
-UNHURRIED = 1 / 2
 
 
 class Limits(Scenario):
     def test_two_drives_share_something_that_is_no_link(self):
-        """Alone each has its rate, together they have that of one.
-
-        Without the data sheet, which all of them would fall short of.
-        """
-        with contextlib.ExitStack() as slow:
-            for drive in "ABC":
-                slow.enter_context(self.lab.throttled(drive, UNHURRIED))
-            slow.enter_context(self.lab.sharing("A", "B"))
-            targets = " ".join(self.lab.controller(drive) for drive in "ABC")
-            result = self.lab.run(f"iodyno check --json --store {STORE} --time 3 {targets}", 300)
-        document = self.documented("check", result)
+        """Alone each has its rate, together they have that of one."""
+        document = self.unhurried("ABC", [self.lab.controller(drive) for drive in "ABC"], self.lab.sharing("A", "B"))
         self.named("two drives share a limit", document, {"all-at-once|shared-limit"})
 
     def test_one_drive_is_capped(self):

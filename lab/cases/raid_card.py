@@ -1,11 +1,10 @@
 """Volumes behind a RAID card: the card is told of, its drives are said to be hidden, and what two volumes share is not the drives'."""
 
 import topology
-from cases import DATASHEET, STORE, findings
+from cases import STORE, findings
 from cases.scenario import Scenario
 
 MACHINE = topology.RAID_CARD
-STREAM = "rw=read bs=256k iodepth=8"
 
 
 class RaidCard(Scenario):
@@ -47,16 +46,14 @@ class RaidCard(Scenario):
 
     def test_a_limit_that_volumes_share(self):
         """Alone each has its rate; two of three together have that of one."""
-        targets = " ".join(f"/dev/{name}" for name in self.volumes())
-        result = self.lab.run(f"iodyno check --json --store {STORE} --datasheet {DATASHEET} --time 3 {targets}", 120)
-        document = self.documented("check", result)
+        document = self.unhurried("BCD", [f"/dev/{name}" for name in self.volumes()])
         self.keep("raid.txt", self.say(f"COLUMNS=100 iodyno show last --store {STORE} || true"))
         self.named("a limit behind a RAID card that two volumes share", document, {"all-at-once|shared-limit", "behind-raid-card"})
         blamed = {rule for volume in self.volumes() for rule in ("below-claim", "unlike-peers") if findings(document, volume, rule)}
         self.assertEqual(blamed, set(), "the drives are as fast as they should be")
 
     def test_explained(self):
-        of = self.explained(self.volumes("BC"), STREAM)
+        of = self.explained(self.volumes("BC"), "rw=read bs=256k iodepth=32")
         self.limited("a limit behind a RAID card that two volumes share", of, "shared")
 
     def test_strict_iommu(self):

@@ -126,6 +126,17 @@ class RulesFire(Case):
         job = "--rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=32 --iodepth_low=1 --iodepth_batch=32 --number_ios=1000"
         self.fires("depth-not-reached", self.ran(f"--name=t {job} --filename=/dev/{self.lab.namespace('B')}"), "t ")
 
+    def test_a_rate_that_changes_a_little(self):
+        """By a fifth, which is no cliff."""
+        job = f"run --name=t --rw=read --bs=256k --iodepth=8 --direct=1 --runtime=6 --time_based --filename=/dev/{self.lab.namespace('C')}"
+        begun = self.lab.begin(command(job), 90)
+        # 4096 blocks are sampled first; then there are some 100 reads a second.
+        self.lab.wait_for_reads("C", 4096 + 250)
+        with self.lab.throttled("C", 0.8):
+            result = self.lab.finish(begun)
+        self.no_panic(result)
+        self.fires("not-steady", self.document(job, result)[1], "t ")
+
     def test_too_short_to_be_exact(self):
         with self.lab.throttled("B", 1 / 4):
             _, document = self.iodyno(f"check --max-time 1s {self.lab.controller('B')}")

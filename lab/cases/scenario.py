@@ -1,9 +1,13 @@
 """What the cases of planted faults on the healthy machine share: the fault is named, and nothing else is."""
 
+import contextlib
+
 import results
 from cases import DATASHEET, STORE, Case, command, findings
 
 TIME = "--time 2"
+# A few drives at this share of their rates leave emulated CPUs idle, also where this machine does something else.
+UNHURRIED = 1 / 4
 
 
 class Scenario(Case):
@@ -16,6 +20,19 @@ class Scenario(Case):
     def checking(self, words):
         """The command of a check, of two seconds for each measurement if nothing else is said."""
         return command(f"check {words if '--' in words else f'{TIME} {words}'}")
+
+    def unhurried(self, drives, targets, *faults):
+        """The document of a check of three drives that are not so fast that CPUs could be what they share.
+
+        Without the data sheet, which all of them would fall short of.
+        """
+        with contextlib.ExitStack() as planted:
+            for drive in drives:
+                planted.enter_context(self.lab.throttled(drive, UNHURRIED))
+            for fault in faults:
+                planted.enter_context(fault)
+            result = self.lab.run(f"iodyno check --json --store {STORE} --time 4 {' '.join(targets)}", 300)
+        return self.documented("check", result)
 
     def documented(self, words, result):
         self.no_panic(result)
