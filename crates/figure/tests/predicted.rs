@@ -68,13 +68,15 @@ fn predictions_stand_beside_the_lines_of_what_was_measured() {
     let of = |form: Form| rates.series().iter().filter(move |one| one.form == form);
     let lines = of(Form::Marked).flat_map(|one| &one.points);
     assert!(lines.clone().count() == 4 && lines.clone().all(|point| !point.is_predicted));
-    let places = |name: &str| -> Vec<(f64, f64, Option<(f64, f64)>)> {
-        let own = of(Form::Points).filter(|one| one.name == name).flat_map(|one| &one.points);
-        own.inspect(|point| assert!(point.is_predicted)).map(|p| (p.x, p.y, p.interval)).collect()
+    let hollow = |name: &str| -> Vec<&Point> {
+        let own = of(Form::Points).filter(|one| one.name == name);
+        own.flat_map(|one| &one.points).inspect(|point| assert!(point.is_predicted)).collect()
     };
-    assert_eq!(places("numjobs=1"), [(2.0, 207.0, Some((200.0, 214.0)))]);
+    let one = hollow("numjobs=1");
+    assert_eq!((one.len(), one[0].x, one[0].y), (1, 2.0, 207.0));
+    assert_eq!(one[0].interval, Some((200.0, 214.0)));
     // A series of its own, though none of its points was measured.
-    assert_eq!(places("numjobs=2").len(), 2);
+    assert_eq!(hollow("numjobs=2").len(), 2);
     assert!(figure.notes.iter().any(|note| note.contains("predicted and not measured")));
     assert!(texts(&figure).iter().any(|text| text == "hollow: predicted, not measured"));
     // What nobody predicts is drawn as it always was.

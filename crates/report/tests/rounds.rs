@@ -1,5 +1,7 @@
 //! Rounds as people and programs read them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use iodyno_figure::Kind;
