@@ -7,6 +7,8 @@ import topology
 from cases.jobs import JobCase
 
 STORE = "/tmp/layouts.sqlite"
+# For one command, on a host that has other things to do.
+LIMIT_S = 900
 PLAN, PLAN_PATH = """
 format = "iodyno.plan/1"
 name = "short"
@@ -42,7 +44,7 @@ class LayoutCase(JobCase):
 
     def built(self, *layouts, **more):
         """The Result of a command on layouts."""
-        result = self.lab.run(self.command(*layouts, **more), 300)
+        result = self.lab.run(self.command(*layouts, **more), LIMIT_S)
         self.no_panic(result)
         return result
 
@@ -78,7 +80,7 @@ class LayoutCase(JobCase):
 
     def cleaned(self):
         """What `clean-up` says that it undid: [(what, how)]."""
-        said = self.say(f"iodyno clean-up --store {STORE}", 120)
+        said = self.say(f"iodyno clean-up --store {STORE}", LIMIT_S)
         return [] if said == "Nothing was left behind.\n" else [tuple(line.rsplit(": ", 1)) for line in said.splitlines()]
 
 

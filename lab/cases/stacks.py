@@ -4,7 +4,7 @@ import random
 
 import results
 import topology
-from cases.layouts import PLAN, PLAN_PATH, LayoutCase
+from cases.layouts import LIMIT_S, PLAN, PLAN_PATH, LayoutCase
 from cases.study import seed
 
 MACHINE = topology.SMALL_MACHINE
@@ -66,7 +66,8 @@ class Stacks(LayoutCase):
             **{"ext4": None, "xfs": None, "btrfs": None, "md5:64k+lvm+ext4": (64, 192)},
             **{"md0:512k+crypt+ext4": (512, 2048), "lvm-stripe:64k+xfs": (64, 256)},
         }
-        found = self.measured(*arrays, "lvm", "lvm-stripe:64k", "crypt", *file_systems)
+        # An emulated drive on a busy machine may take a second for an I/O.
+        found = self.measured(*arrays, "lvm", "lvm-stripe:64k", "crypt", *file_systems, time="2s")
         self.assert_clean()
         self.assertEqual({len(results) for results in found.values()}, {2 + len(arrays) + 3 + len(file_systems)})
         members = {device.removeprefix("/dev/") for device in self.devices}
@@ -116,7 +117,7 @@ class Stacks(LayoutCase):
         """The others are measured all the same."""
         self.on("AB")
         self.in_front("mkfs.xfs", "#!/bin/sh\necho no space on the moon >&2; exit 1")
-        result = self.lab.run(f"{FIRST} {self.command('lvm-stripe+xfs', 'md0+xfs', 'ext4')}", 300)
+        result = self.lab.run(f"{FIRST} {self.command('lvm-stripe+xfs', 'md0+xfs', 'ext4')}", LIMIT_S)
         self.no_panic(result)
         self.assertEqual(result.status, 3, result.stderr)
         self.assertEqual(result.stderr.count("mkfs.xfs -q"), 2, result.stderr)
@@ -131,7 +132,7 @@ class Stacks(LayoutCase):
         for program in PROGRAMS.split():
             self.in_front(program, WRAPPER)
         self.say("echo 0 >/tmp/calls")
-        self.say(f"{FIRST} {self.command(layout)}", 120)
+        self.say(f"{FIRST} {self.command(layout)}", LIMIT_S)
         calls = int(self.say("cat /tmp/calls"))
         self.assertGreater(calls, 10)
         for call in range(calls):
@@ -139,7 +140,7 @@ class Stacks(LayoutCase):
             with self.subTest(f"{layout}: {when.lower()} call {call} of {calls}"):
                 self.say("echo 0 >/tmp/calls")
                 # Without --discard-data: nothing is left of the kill before.
-                result = self.lab.run(f"{FIRST} {when}={call} {self.command(layout)}", 120)
+                result = self.lab.run(f"{FIRST} {when}={call} {self.command(layout)}", LIMIT_S)
                 self.assertEqual(result.status, 137, result.stderr)
                 self.cleaned()
                 self.assert_clean()
@@ -160,7 +161,7 @@ class Stacks(LayoutCase):
                 self.in_front("mount", f'#!/bin/sh\n/bin/mount "$@"; (usleep 300000; echo 1 >{out}) >/dev/null 2>&1 3>&- &')
                 try:
                     command = self.command(layout, named=f"{self.named} {gone} --allow-write {self.lab.topology.named('C').serial}", time="3s")
-                    result = self.lab.run(f"{FIRST} {command}", 120)
+                    result = self.lab.run(f"{FIRST} {command}", LIMIT_S)
                     self.no_panic(result)
                     self.assertEqual(result.status, 3, result.stderr)
                     self.keep(f"taken-out-{layout}.txt", result.stderr)
