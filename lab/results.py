@@ -18,6 +18,7 @@ UNIT_TESTS_ONLY = {
     "media-errors-rising": HEALTH,
     "worn-out": HEALTH,
     "thermal-throttling": HEALTH,
+    "behind-vmd": "QEMU has no VMD controller",
     "tail-not-drives": "QEMU's drives have no latency monitor (OCP log page C3h)",
 }
 

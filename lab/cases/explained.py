@@ -1,7 +1,6 @@
 """`iodyno explain` names what limits a drive whose limit was planted."""
 
 import topology
-from cases import STORE
 from cases.scenario import Scenario
 
 MACHINE = topology.HEALTHY_MACHINE
@@ -13,13 +12,7 @@ class ExplainCase(Scenario):
 
     def explained(self, drives, workload):
         """What limits a workload on drives: the one measurement that was explained."""
-        targets = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in drives)
-        words = f"explain --json --store {STORE} --datasheet /root/datasheet.toml {targets} {workload}"
-        result = self.lab.run(f"iodyno {words}", 180)
-        self.no_panic(result)
-        (of,) = self.document(words, result)[1]["explained"]
-        self.keep(f"explain-{drives}.txt", of["sentence"])
-        return of
+        return super().explained([self.lab.namespace(drive) for drive in drives], workload)
 
     def tried(self, of):
         """The experiments that were made and could be held against the question."""
@@ -29,22 +22,22 @@ class ExplainCase(Scenario):
 class Explained(ExplainCase):
     def test_a_drive_at_its_claim(self):
         of = self.explained("A", STREAM)
-        self.assertEqual((of["outcome"], of["limiter"]), ("named", "drive"), of["sentence"])
+        self.limited("nothing: the drive at its claim", of, "drive")
 
     def test_a_capped_drive(self):
         with self.lab.throttled("A", 1 / 4):
             of = self.explained("A", STREAM)
-        self.assertEqual((of["outcome"], of["limiter"]), ("named", "drive"), of["sentence"])
+        self.limited("one drive capped", of, "drive")
 
     def test_two_drives_share_something(self):
         with self.lab.sharing("A", "B"):
             of = self.explained("AB", STREAM)
-        self.assertEqual((of["outcome"], of["limiter"]), ("named", "shared"), of["sentence"])
+        self.limited("two drives share a limit", of, "shared")
 
     def test_one_at_a_time_on_a_drive_that_answers_late(self):
         with self.lab.slow_to_answer("A", 20_000_000):
             of = self.explained("A", SMALL)
-        self.assertEqual((of["outcome"], of["limiter"]), ("named", "depth"), of["sentence"])
+        self.limited("late answers, one at a time", of, "depth")
         # What the kernel takes of each of them is told, too; without poll queues polling is not.
         self.assertIn("passthrough", self.tried(of))
         self.assertNotIn("polling", self.tried(of))

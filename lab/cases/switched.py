@@ -11,8 +11,3 @@ class Switched(Scenario):
         self.needs_registers()
         document = self.unhurried("ABC", [self.lab.controller(drive) for drive in "ABC"])
         self.named("switch oversubscribed 2:1", document, {"link-oversubscribed", "all-at-once|shared-limit"})
-
-    def test_explained(self):
-        self.needs_registers()
-        of = self.explained([self.lab.namespace(drive) for drive in "AB"], "rw=read bs=256k iodepth=32")
-        self.limited("switch oversubscribed 2:1", of, "shared")

@@ -354,7 +354,7 @@ fn what_is_held_against_the_first_run_is_so_many_times_it() {
     new.measurements.remove(0);
     new.measurements[0].workload.options.insert("unlink".into(), "1".into());
     let labelled = [("raw", &one), ("md0", &stripe), ("ext4:new", &new)];
-    let sources = labelled.map(|(label, record)| Source { label, record });
+    let sources = labelled.map(|(label, record)| Source { label, record, predictions: &[] });
     let asked = filtered(Kind::Ratio, &["name!=fill"]);
     let drawn = iodyno_figure::figure(&asked, &sources).unwrap();
     let panel = &drawn.panels[0];
