@@ -162,8 +162,11 @@ fn what_drives_share_is_found_by_half_of_them() {
 
 #[test]
 fn a_rest_tells_heat_from_the_drive() {
-    let drive =
-        SimulatedDrive { throttles: Some((3_000_000_000, 0.5)), ..SimulatedDrive::default() };
+    let drive = SimulatedDrive {
+        // Behind the first measurement, which takes no longer than this.
+        throttles: Some((5_000_000_000, 0.5)),
+        ..SimulatedDrive::default()
+    };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let all = names(&record);
     assert_eq!(&all[all.len() - 2..], ["once-more", "rest"]);
