@@ -12,19 +12,24 @@ MACHINE = topology.HEALTHY_MACHINE
 # {} stands for the drives.
 STRIPE = "MDADM_NO_UDEV=1 mdadm --create /dev/md0 --level=0 --raid-devices=2 --chunk=256 --force --run {}"
 END_STRIPE = "mdadm --stop /dev/md0 && mdadm --zero-superblock {}"
+# Taken for in step: nobody reads what it holds.
+PARITY = "MDADM_NO_UDEV=1 mdadm --create /dev/md0 --level=5 --raid-devices=3 --chunk=64 --assume-clean --bitmap=none --run {}"
 GROUP = " && ".join(lvm(words) for words in ("pvcreate -ff -y {}", "vgcreate vg0 {}", "lvcreate -y -Zn -Wn -i2 -I 256k -L 512M -n lv vg0"))
-END_GROUP = " && ".join(lvm(words) for words in ("vgchange -an vg0", "vgremove -f -y vg0", "pvremove -y {}"))
+END_# Taken for in step: nobody reads what it holds.
+PARITY = "MDADM_NO_UDEV=1 mdadm --create /dev/md0 --level=5 --raid-devices=3 --chunk=64 --assume-clean --bitmap=none --run {}"
+GROUP = " && ".join(lvm(words) for words in ("vgchange -an vg0", "vgremove -f -y vg0", "pvremove -y {}"))
 
 
 class Layers(Scenario):
     @classmethod
     def setUpClass(cls):
-        cls.lab.load("layers")
+        for modules in ("layers", "layouts"):
+            cls.lab.load(modules)
 
     @contextlib.contextmanager
-    def made(self, make, unmake):
-        """A device made of drives A and B."""
-        members = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in "AB")
+    def made(self, make, unmake, drives="AB"):
+        """A device made of drives."""
+        members = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in drives)
         self.say(make.replace("{}", members))
         try:
             yield
@@ -50,6 +55,19 @@ class Layers(Scenario):
             document, rate = self.measured("/dev/dm-0")
         self.named("LVM stripe of two drives, which is no fault", document, set())
         self.assertAlmostEqual(rate / topology.HEALTHY.bandwidth, 2, delta=0.4)
+
+    def test_parity(self):
+        """Small writes say what they cost, and an array that lacks a member says so."""
+        job = "--name=small --rw=randwrite --bs=4k --iodepth=8 --direct=1 --number_ios=200 --filename=/dev/md0"
+        with self.made(PARITY, END_STRIPE, "ABC"):
+            allowed = f"--allow-write md0:{self.say('blockdev --getsize64 /dev/md0').strip()}"
+            _, document = self.iodyno(f"run {job} {allowed}", 120)
+            self.fires("parity-small-writes", document, "4 I/Os of the members for each write")
+            self.fires("stripe-cache", document, "md0")
+            member = f"/dev/{self.lab.namespace('C')}"
+            self.say(f"mdadm /dev/md0 --fail {member}")
+            _, document = self.iodyno(f"run {job.replace('write', 'read')} --readonly", 120)
+            self.fires("array-degraded", document, "lacks 1 member")
 
     def test_two_stacks_compare_by_what_they_are_made_of(self):
         members = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in "AB")
@@ -80,7 +98,9 @@ class Layers(Scenario):
 
     def test_a_stripe_is_as_slow_as_its_slowest_member(self):
         with self.lab.throttled("B", 1 / 4), self.made(STRIPE, END_STRIPE):
-            _, rate = self.measured("/dev/md0")
+            stripe, rate = self.measured("/dev/md0")
             document = self.checked()
+        # Of its members only the data sheet is known there.
+        self.fires("layer-below-members", stripe, "md0")
         self.assertAlmostEqual(rate / topology.HEALTHY.bandwidth, 1 / 2, delta=0.15)
         self.named("md stripe with a slow member", document, {"unlike-peers", "below-claim"}, "B")

@@ -35,6 +35,7 @@ class Nodes(Scenario):
         found = measurement(document, "seq-read", self.lab.namespace("C"))
         self.assertGreater(found["read"]["bandwidth"]["value"], 0.9 * topology.HEALTHY.bandwidth)
         self.named("two NUMA nodes and two paths, which are no fault", document, set())
+        self.fires("one-path-used", document, "one of the 2 paths")
         # The drive with two paths is left with QEMU's own name.
         self.fires("virtual-disk", document, self.lab.controller("C"))
 
