@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools, new_names};
+use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
 use iodyno_judge::layouts::Layouts as Held;
-use iodyno_layout::{Layout, Names, expand, parse};
+use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState};
 use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
@@ -94,9 +94,7 @@ fn on_drives(
     let targets = targets(arguments, setup, files)?;
     let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
     let size_bytes = size_bytes(arguments, &targets)?;
-    let names = new_names(&setup.host);
-    let ground =
-        Ground { arguments, host: &setup.host, drives: &drives, size_bytes, names: &names };
+    let ground = Ground { arguments, host: &setup.host, drives: &drives, size_bytes };
     let trials = ground.trials(layouts)?;
     if arguments.dry_run {
         let scripts: String = trials.iter().map(|trial| trial.script(size_bytes)).collect();
@@ -110,7 +108,7 @@ fn on_drives(
     }
     let permission = files.map_or_else(|| arguments.carrying.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
-    let (measured, status) = measure_all(context, arguments, setup, &trials, &names, &allowed);
+    let (measured, status) = measure_all(context, arguments, setup, &trials, &allowed);
     print(context, arguments, &trials, &measured)?;
     Ok(status)
 }
@@ -140,7 +138,6 @@ fn measure_all(
     arguments: &Layouts,
     setup: &mut Setup,
     trials: &[Trial],
-    names: &Names,
     allowed: &Allowed,
 ) -> (Vec<(usize, RunRecord)>, u8) {
     let mut measured = Vec::new();
@@ -160,7 +157,7 @@ fn measure_all(
         let plan = LayoutPlan {
             layout: trial.layout.clone(),
             drives: trial.drives.clone(),
-            names: names.clone(),
+            names: trial.names.clone(),
         };
         let name = trial.run_name(arguments);
         let permission = allowed.of(&trial.drives);

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use iodyno_campaign::new_names;
 use iodyno_layout::{Advice, Layout, Names, Step, Top, advice, build, empty, script, take_down};
 use iodyno_model::{BlockKind, Bytes, Host};
 
@@ -23,6 +24,8 @@ pub(crate) struct Trial {
     pub(crate) drives: Vec<String>,
     /// The drives as they are, at the same time.
     pub(crate) together: bool,
+    /// Its own: without udev the directory of a volume group outlives the group.
+    pub(crate) names: Names,
     steps: Vec<Step>,
     /// What is measured on it, or why nothing is.
     pub(crate) workload: Result<Workload>,
@@ -37,7 +40,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) drives: &'a [String],
     /// So much of each layout is measured, bytes.
     pub(crate) size_bytes: u64,
-    pub(crate) names: &'a Names,
 }
 
 impl Ground<'_> {
@@ -65,9 +67,10 @@ impl Ground<'_> {
     }
 
     fn trial(&self, label: String, layout: &Layout, drives: &[String]) -> Result<Trial> {
+        let names = new_names(self.host);
         let paths: Vec<String> = drives.iter().map(|name| path_of(name)).collect();
         let (steps, top) =
-            build(layout, &paths, self.names).map_err(|error| Usage(error.to_string()))?;
+            build(layout, &paths, &names).map_err(|error| Usage(error.to_string()))?;
         let begins = drives.iter().map(|name| begin_bytes(self.host, name));
         let advice = advice(layout, &paths.iter().cloned().zip(begins).collect::<Vec<_>>());
         let together = layout.layers.is_empty() && drives.len() > 1;
@@ -77,7 +80,7 @@ impl Ground<'_> {
         };
         let workload = Workload::new(self.arguments, layout, &tops, self.size_bytes);
         let (layout, drives) = (layout.clone(), drives.to_vec());
-        Ok(Trial { label, layout, drives, together, steps, workload, advice })
+        Ok(Trial { label, layout, drives, together, names, steps, workload, advice })
     }
 }
 
