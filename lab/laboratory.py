@@ -143,7 +143,7 @@ class Lab(Faults):
             self._express[drive.name] = registers.express(NVME, drive.mark)
             self._temperatures[drive.name] = registers.temperature(drive.serial)
             registers.set_identity(drive.serial, topology.MODEL, drive.firmware)
-            self._identified[drive.name] = registers.namespace(drive.eui64, topology.SIZE_BLOCKS)
+            self._identified[drive.name] = registers.namespace(drive.eui64, self.topology.size_bytes // topology.BLOCK_BYTES)
             if not drive.written:
                 registers.set_usage(self._identified[drive.name], 0)
         if self.topology.spare:

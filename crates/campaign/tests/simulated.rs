@@ -82,10 +82,15 @@ impl Stage {
     }
 }
 
+/// A step that stops as those of `check` do.
 fn one_step() -> Plan {
     let text = r#"
         format = "iodyno.plan/1"
         name = "one step"
+        [stop]
+        precision_percent = 1.0
+        min_time = "5s"
+        max_time = "10s"
         [[step]]
         name = "rand-read"
         job = { rw = "randread", bs = "4k", iodepth = 64 }

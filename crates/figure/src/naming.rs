@@ -109,8 +109,12 @@ pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String>
 
 /// The measurements' own names, with the direction where one has several: where
 /// all runs share some of them and each is of one measurement of a run, they
-/// say what belongs together, whatever else differs between the runs.
+/// say what belongs together, whatever else differs between the runs. What is
+/// predicted has no name of its own.
 pub(crate) fn shared_names(all: &[Observation<'_>]) -> Option<Vec<String>> {
+    if all.iter().any(|one| one.predicted.is_some()) {
+        return None;
+    }
     let mut of_run: BTreeMap<usize, BTreeMap<&str, usize>> = BTreeMap::new();
     for one in all {
         let (run, index) = one.place;

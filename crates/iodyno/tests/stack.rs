@@ -38,7 +38,8 @@ impl<'w> Stack<'w> {
 
 impl Drop for Stack<'_> {
     fn drop(&mut self) {
-        tool("umount", &[self.at.to_str().unwrap()]);
+        // The kernel lets go of a ring's files a moment after its process.
+        tool("umount", &["--lazy", self.at.to_str().unwrap()]);
     }
 }
 
