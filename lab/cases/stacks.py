@@ -84,7 +84,7 @@ class Stacks(LayoutCase):
         linear = self.standing(found, "lvm", "LVM")["table"]
         self.assertEqual([segment["target"] for segment in linear], ["linear"] * 4)
         for layout, stripe in file_systems.items():
-            (on,) = (block["file_system"] for block in self.stood(found, layout) if block["file_system"])
+            (on,) = (block["file_system"] for block in self.stood(found, layout) if block.get("file_system"))
             self.assertEqual(on["kind"], layout.rpartition("+")[2])
             if stripe:
                 unit, width = stripe
