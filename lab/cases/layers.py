@@ -15,9 +15,7 @@ END_STRIPE = "mdadm --stop /dev/md0 && mdadm --zero-superblock {}"
 # Taken for in step: nobody reads what it holds.
 PARITY = "MDADM_NO_UDEV=1 mdadm --create /dev/md0 --level=5 --raid-devices=3 --chunk=64 --assume-clean --bitmap=none --run {}"
 GROUP = " && ".join(lvm(words) for words in ("pvcreate -ff -y {}", "vgcreate vg0 {}", "lvcreate -y -Zn -Wn -i2 -I 256k -L 512M -n lv vg0"))
-END_# Taken for in step: nobody reads what it holds.
-PARITY = "MDADM_NO_UDEV=1 mdadm --create /dev/md0 --level=5 --raid-devices=3 --chunk=64 --assume-clean --bitmap=none --run {}"
-GROUP = " && ".join(lvm(words) for words in ("vgchange -an vg0", "vgremove -f -y vg0", "pvremove -y {}"))
+END_GROUP = " && ".join(lvm(words) for words in ("vgchange -an vg0", "vgremove -f -y vg0", "pvremove -y {}"))
 
 
 class Layers(Scenario):
