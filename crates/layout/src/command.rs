@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use iodyno_model::shell_word;
+
 use crate::build::Step;
 
 /// A program with its arguments.
@@ -31,16 +33,8 @@ impl Command {
     /// As a shell takes it; nothing here is run by one.
     pub fn line(&self) -> String {
         let words = std::iter::once(self.program).chain(self.arguments.iter().map(String::as_str));
-        words.map(quoted).collect::<Vec<_>>().join(" ")
+        words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     }
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+@%=,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What is done to build a layout and to take it down, as a script to read.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
-use iodyno_model::{Assessment, RunRecord};
+use iodyno_model::{Assessment, RunRecord, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
@@ -158,14 +158,14 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
         stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
     terminal::print(&texts.join("\n"))?;
     let Some((first, _)) = stored.first() else { return Ok(()) };
-    let mut next = format!("next: iodyno show {}", quoted(selector(first)));
+    let mut next = format!("next: iodyno show {}", shell_word(selector(first)));
     let measured: Vec<&RunRecord> = stored
         .iter()
         .map(|(record, _)| record)
         .filter(|one| !one.measurements.is_empty())
         .collect();
     if let [one, other, ..] = measured.as_slice() {
-        let (one, other) = (quoted(selector(one)), quoted(selector(other)));
+        let (one, other) = (shell_word(selector(one)), shell_word(selector(other)));
         next.push_str(&format!(", or iodyno compare {one} {other}"));
     }
     note(context, &next);
@@ -174,15 +174,6 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
 
 fn selector(record: &RunRecord) -> &str {
     if record.run.name.is_empty() { &record.run.id } else { &record.run.name }
-}
-
-/// A name as a shell takes it for one word.
-fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:+@%".contains(c);
-    if name.chars().all(plain) {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
 }
 
 /// A run: what it is, and a line for each result; of iodyno's own runs the verdict.
@@ -197,7 +188,10 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
             out.push_str(&format!("{line}\n"));
         }
         if let Some(more) = lines.len().checked_sub(1 + SHOWN).filter(|more| *more > 0) {
-            out.push_str(&format!("and {more} more: iodyno show {}\n", quoted(selector(record))));
+            out.push_str(&format!(
+                "and {more} more: iodyno show {}\n",
+                shell_word(selector(record))
+            ));
         }
     }
     // Nobody asked whether what fio printed is as it should be.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use iodyno_model::shell_word;
+
 use super::file::is_global;
 use super::line::is_space;
 use super::{Section, SyntaxError};
@@ -85,19 +87,13 @@ pub fn show_command(sections: &[Section]) -> String {
     let mut line = String::from("fio");
     for section in sections {
         line.push_str(" --name=");
-        line.push_str(&quoted(&section.name));
+        line.push_str(&shell_word(&section.name));
         for entry in &section.entries {
-            let _ = write!(line, " --{}", quoted(&entry.name));
+            let _ = write!(line, " --{}", shell_word(&entry.name));
             if let Some(value) = &entry.value {
-                let _ = write!(line, "={}", quoted(value));
+                let _ = write!(line, "={}", shell_word(value));
             }
         }
     }
     line
-}
-
-/// One word for a POSIX shell; plain where every character stands for itself.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%^".contains(c);
-    if text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
