@@ -51,7 +51,7 @@ lab:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno
 
-# Half an hour of it, and what came of it in docs/lab-results.md. LAB_SEED repeats its kills and power cuts.
+# Three quarters of an hour of it, and what came of it in docs/lab-results.md. LAB_SEED repeats its kills and power cuts.
 lab-full:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno --full

@@ -45,7 +45,8 @@ class Cliff(Scenario):
         before, after, _ = self.levels(document, "seq-read", "B")
         # What the drive had in its queue is counted against it at the slower rate.
         self.assertGreater(before / after, 2.5)
-        self.named("speed cut while it is measured", document, {"rate-cliff", "below-claim"}, "B")
+        # How far below its claim the mean is depends on when it was cut.
+        self.named("speed cut while it is measured", document, {"rate-cliff|below-claim"}, "B")
 
     def test_steady_is_what_comes_after_the_cliff(self):
         """Rounds of some two seconds, twice as fast until a cache of 120 MB is full."""

@@ -89,7 +89,8 @@ class Stacks(LayoutCase):
             if stripe:
                 unit, width = stripe
                 self.assertEqual((on["stripe_unit_bytes"], on["stripe_width_bytes"]), (unit * KIB, width * KIB), layout)
-        self.assert_written_as_often_as_it_should(found["pure rw=randwrite"])
+        (writes,) = (results for workload, results in found.items() if "randwrite" in workload)
+        self.assert_written_as_often_as_it_should(writes)
 
     def assert_written_as_often_as_it_should(self, results):
         """Bytes written to the drives for each byte of the workload: copies and parity, and a few for bitmaps."""
