@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
     def fires(self, rule, document, what=""):
         """A rule says something, of `what` if that is given; the table of rules names this case."""
         said = [f for f in document["findings"] if f["rule"] == rule]
-        told = [text for f in said for text in (f["what"], *f["subjects"], *(e["what"] for e in f["evidence"]))]
+        told = [text for f in said for text in (f["what"], *f["subjects"], *(e[part] for e in f["evidence"] for part in ("what", "value")))]
         self.assertTrue([text for text in told if what in text], f"{rule} {what}: {said or [f['rule'] for f in document['findings']]}")
         results.fired(rule, self.id())
 
