@@ -33,7 +33,7 @@ impl Command {
     /// As a shell takes it; nothing here is run by one.
     pub fn line(&self) -> String {
         let words = std::iter::once(self.program).chain(self.arguments.iter().map(String::as_str));
-        words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+        words.map(shell_word).collect::<Vec<_>>().join(" ")
     }
 }
 
