@@ -29,6 +29,14 @@ pub enum StoreError {
         /// Where it is.
         path: PathBuf,
     },
+    /// A commit did not end, and it may only be read.
+    #[error(
+        "the last write to the store {path} was cut off: `iodyno runs --store {path}`, by one who may write it, takes it back"
+    )]
+    CutOff {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// Something else is there.
     #[error("{path} is not a store of iodyno; name another with --store PATH")]
     NotAStore {

@@ -11,6 +11,9 @@ use crate::migrations;
 
 /// Pages that are copied at a time.
 const COPIED_PAGES: i32 = 1024;
+/// A commit was cut off, and who may only read cannot take it back
+/// (<https://www.sqlite.org/rescode.html#readonly_rollback>).
+const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 
 /// The store.
 #[derive(Debug)]
@@ -65,11 +68,14 @@ impl Store {
             return Err(StoreError::Missing { path: path.into() });
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        store.refuse_foreign()?;
-        if migrations::version(&store.connection).map_err(|error| store.explain(error))?
-            < migrations::VERSION
-        {
-            // An older store is brought up to date by opening it for writing.
+        let needs_writing = match store.refuse_foreign() {
+            Ok(()) => store.version()? < migrations::VERSION,
+            // A power cut or a kill in the midst of a commit.
+            Err(StoreError::CutOff { .. }) => true,
+            Err(other) => return Err(other),
+        };
+        if needs_writing {
+            // Opening it for writing brings it up to date, and takes back half a commit.
             drop(store);
             return Self::open(path);
         }
@@ -134,7 +140,7 @@ impl Store {
             .connection
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
             .map_err(|error| self.explain(error))?;
-        let found = migrations::version(&self.connection).map_err(|error| self.explain(error))?;
+        let found = self.version()?;
         if found > migrations::VERSION {
             let path = self.path.clone();
             return Err(StoreError::Newer { path, found, known: migrations::VERSION });
@@ -145,10 +151,19 @@ impl Store {
         Ok(())
     }
 
+    fn version(&self) -> Result<i64, StoreError> {
+        migrations::version(&self.connection).map_err(|error| self.explain(error))
+    }
+
     /// SQLite's error in words that say what to do.
     pub(crate) fn explain(&self, error: rusqlite::Error) -> StoreError {
         let path = self.path.clone();
         match error.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly)
+                if error.sqlite_extended_error_code() == Some(HOT_JOURNAL) =>
+            {
+                StoreError::CutOff { path }
+            }
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
             Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
             Some(ErrorCode::DiskFull) => StoreError::Full { path },

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{host, measurement, run};
 use iodyno_model::{
@@ -183,6 +183,35 @@ fn a_newer_store_is_refused_and_left_alone() {
         assert!(matches!(opened, Err(StoreError::Newer { found: 99, .. })), "{opened:?}");
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+/// What a power cut leaves in the midst of a commit: pages that were written, and the journal of those before.
+fn cut_off(folder: &Path) -> PathBuf {
+    let path = folder.join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    store.create_run(&finished("kept", 1)).unwrap();
+    let writer = Connection::open(&path).unwrap();
+    // Too little a cache for what it changes: pages are written before the commit.
+    let more = "PRAGMA cache_size = 1; BEGIN; UPDATE run SET name = 'half';
+        CREATE TABLE filling (text); INSERT INTO filling VALUES (hex(randomblob(100000)));";
+    writer.execute_batch(more).unwrap();
+    let copy = folder.join("cut/store.sqlite");
+    std::fs::create_dir(copy.parent().unwrap()).unwrap();
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(path.with_extension("sqlite-journal"), copy.with_extension("sqlite-journal"))
+        .unwrap();
+    copy
+}
+
+#[test]
+fn half_a_commit_is_taken_back_by_who_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = cut_off(folder.path());
+    let half = std::fs::read(&path).unwrap();
+    let copied = Store::copy_of(&path);
+    assert!(matches!(copied, Err(StoreError::CutOff { .. })), "{copied:?}");
+    assert!(std::fs::read(&path).unwrap() == half, "a copy changes nothing");
+    assert_eq!(Store::open_existing_readonly(&path).unwrap().find("kept").unwrap().name, "kept");
 }
 
 #[test]
