@@ -219,26 +219,13 @@ fn unwritten(ready: &Ready<'_>) -> Option<Written> {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Fact, Kernel, Origin, Run, RunState};
+    use iodyno_model::{Fact, Kernel, Origin, Run};
     use iodyno_target::{Access, ReadClearance, resolve_anywhere};
 
     use super::*;
 
     fn record() -> RunRecord {
-        let run = Run {
-            id: "0".into(),
-            name: String::new(),
-            command: String::new(),
-            state: RunState::Running,
-            started_ns: 0,
-            ended_ns: None,
-            writer: String::new(),
-            plan_name: "explain".into(),
-            plan: String::new(),
-            origin: Origin::Simulated,
-            targets: Vec::new(),
-            skipped: Vec::new(),
-        };
+        let run = Run { origin: Origin::Simulated, ..Run::new("0", 0) };
         RunRecord { run, snapshots: Vec::new(), measurements: Vec::new() }
     }
 

@@ -74,13 +74,11 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 /// The block devices that a measurement's targets are or lie on, those of all
 /// layers down to the whole devices, each once.
 pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    let tops = of.targets.iter().filter_map(|target| host.block(device_of(of, target)));
-    let mut todo: Vec<&BlockDevice> = tops.collect();
+    let tops = of.targets.iter().map(|target| device_of(of, target));
     let mut all: Vec<&BlockDevice> = Vec::new();
-    while let Some(device) = todo.pop() {
+    for device in tops.flat_map(|top| host.levels_under(top)).flatten() {
         if !all.iter().any(|known| known.name == device.name) {
             all.push(device);
-            todo.extend(device.stands_on.iter().filter_map(|below| host.block(below)));
         }
     }
     all

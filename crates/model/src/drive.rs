@@ -166,7 +166,7 @@ pub struct IdentifyNamespace {
 }
 
 /// SMART / Health Information (log page 02h; Base Specification 2.0, figure 207).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HealthLog {
     /// Critical warning bits: 0 spare, 1 temperature, 2 reliability, 3 read only, 4 backup, 5 PMR.
     pub critical_warning: u8,

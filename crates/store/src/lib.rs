@@ -11,4 +11,5 @@ mod runs;
 pub use error::StoreError;
 pub use journal::{JournalEntry, Pending, SettingChange};
 pub use open::{Store, default_path};
+pub use owner::boot_id;
 pub use runs::new_id;

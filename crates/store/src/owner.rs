@@ -18,7 +18,8 @@ pub(crate) fn is_alive(pid: i64, session: &str) -> bool {
     boot == boot_id() && Process::read(pid).is_some_and(same)
 }
 
-fn boot_id() -> String {
+/// What the kernel calls this boot of the machine; empty where it does not say.
+pub fn boot_id() -> String {
     let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|text| text.trim().to_owned()).unwrap_or_default()
 }

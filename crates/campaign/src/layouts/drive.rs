@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use iodyno_host::{Depth, Live, snapshot};
 use iodyno_layout::{Names, empty};
 use iodyno_model::{Built, Host};
+use iodyno_store::boot_id;
 use iodyno_target::{Permission, Target, TargetError, every_drive, lend, resolve};
 
 use super::program;
@@ -130,11 +131,6 @@ fn path_of(target: &Target) -> String {
 fn takes_discards(host: &Host, target: &Target) -> bool {
     let block = host.block(target.name());
     block.and_then(|block| block.queue.discard_max_bytes.value()).is_some_and(|most| most > 0)
-}
-
-fn boot_id() -> String {
-    let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    read.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
 /// What blkid reads of a device, past every cache.

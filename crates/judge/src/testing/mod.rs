@@ -202,24 +202,13 @@ pub(crate) fn lba_format(data_bytes: u32, relative_performance: u8) -> LbaFormat
 
 fn health() -> HealthLog {
     HealthLog {
-        critical_warning: 0,
         temperature_k: 313,
         available_spare_percent: 100,
         spare_threshold_percent: 10,
         used_percent: 3,
-        host_read_bytes: 0,
-        host_written_bytes: 0,
-        host_read_commands: 0,
-        host_write_commands: 0,
         power_on_hours: 100,
         power_cycles: 1,
-        unsafe_shutdowns: 0,
-        media_errors: 0,
-        error_log_entries: 0,
-        warning_temperature_min: 0,
-        critical_temperature_min: 0,
-        thermal_transitions: [0, 0],
-        thermal_seconds: [0, 0],
+        ..HealthLog::default()
     }
 }
 

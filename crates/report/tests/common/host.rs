@@ -60,7 +60,6 @@ fn drive(n: u32, model: &str, serial: &str, used_share: f64) -> Drive {
             ..IdentifyController::default()
         }),
         health: read(HealthLog {
-            critical_warning: 0,
             temperature_k: 311,
             available_spare_percent: 100,
             spare_threshold_percent: 10,
@@ -72,12 +71,7 @@ fn drive(n: u32, model: &str, serial: &str, used_share: f64) -> Drive {
             power_on_hours: 11_203,
             power_cycles: 31,
             unsafe_shutdowns: 12,
-            media_errors: 0,
-            error_log_entries: 0,
-            warning_temperature_min: 0,
-            critical_temperature_min: 0,
-            thermal_transitions: [0, 0],
-            thermal_seconds: [0, 0],
+            ..HealthLog::default()
         }),
         namespaces: vec![Namespace {
             name: format!("nvme{n}n1"),
