@@ -21,79 +21,96 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut notes = whisker_notes(&shown, &[], &[]);
     let (predicted, note) = predictions(request, sources);
     shown.extend(predicted);
-    // A series is a run, or what has one value of the option that is asked for.
-    let (categories, series) = match &request.series {
-        Some(option) => (workloads(&shown, &[option.as_str()]), names(&shown, request, &[])),
-        None => (
-            shared_names(&shown).unwrap_or_else(|| workloads(&shown, &[])),
-            shown.iter().map(|one| one.label.to_owned()).collect(),
-        ),
-    };
-    let (rows, columns) = (in_order(&categories), in_order(&series));
-    if rows.len() * columns.len() > MOST_BARS {
-        return Err(FigureError::TooMany { what: format!("{} workloads", rows.len()) });
+    let table = Table::of(request, &shown);
+    if table.rows.len() * table.columns.len() > MOST_BARS {
+        return Err(FigureError::TooMany { what: format!("{} workloads", table.rows.len()) });
     }
-    let at = |row: &String, column: &String| -> Vec<Observation<'_>> {
-        let all = shown.iter().zip(categories.iter().zip(&series));
-        all.filter(|(_, (a, b))| *a == row && *b == column).map(|(one, _)| *one).collect()
-    };
-    let over = (request.kind == Kind::Ratio).then(|| columns[0].as_str());
-    if over.is_some() && columns.len() < 2 {
+    let over = (request.kind == Kind::Ratio).then(|| table.columns[0].as_str());
+    if over.is_some() && table.columns.len() < 2 {
         let why = "the others are held against the first: several are needed";
         return Err(FigureError::Nothing(why.into()));
     }
     let usual = if over.is_some() { OVER_FIRST.to_vec() } else { METRICS.to_vec() };
     let metrics = request.metric.map_or(usual, |one| vec![one]);
+    let panels: Vec<Panel> =
+        metrics.iter().filter_map(|metric| table.panel(*metric, over)).collect();
+    if panels.is_empty() {
+        return Err(super::unknown_metric(request));
+    }
     notes.extend(note.filter(|_| metrics.contains(&Metric::Iops)));
-    let mut panels = Vec::new();
-    for metric in metrics {
-        let bars = |column: &String| {
-            let bar = |(y, row): (usize, &String)| {
-                let (here, y) = (at(row, column), y as f64);
-                let measured = value_of(metric, &here);
-                let measured = measured.map(|(x, interval)| Point { interval, ..Point::new(x, y) });
-                let predicted = || {
-                    let one = predicted_points(metric, &here, |_| Some(y)).pop()?;
-                    Some(Point { x: one.y, y: one.x, ..one })
-                };
-                measured.or_else(predicted)
-            };
-            let points: Vec<Point> = rows.iter().enumerate().filter_map(bar).collect();
-            let detail = String::new();
-            (!points.is_empty()).then(|| Series {
-                name: column.clone(),
-                detail,
-                form: Form::Bars,
-                points,
-            })
+    notes.extend(
+        over.map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
+    );
+    Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
+}
+
+/// What is shown, by workload and series.
+struct Table<'a> {
+    /// Each with its row and its column.
+    cells: Vec<(Observation<'a>, String, String)>,
+    /// Workloads, in the order of the runs.
+    rows: Vec<String>,
+    /// Series: runs, or values of the option that is asked for.
+    columns: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    fn of(request: &Request, shown: &[Observation<'a>]) -> Self {
+        let (categories, series) = match &request.series {
+            Some(option) => (workloads(shown, &[option.as_str()]), names(shown, request, &[])),
+            None => (
+                shared_names(shown).unwrap_or_else(|| workloads(shown, &[])),
+                shown.iter().map(|one| one.label.to_owned()).collect(),
+            ),
         };
-        let mut series: Vec<Series> = columns.iter().filter_map(bars).collect();
+        let (rows, columns) = (in_order(&categories), in_order(&series));
+        let named = shown.iter().zip(categories.into_iter().zip(series));
+        let cells = named.map(|(one, (row, column))| (*one, row, column)).collect();
+        Self { cells, rows, columns }
+    }
+
+    /// The bars of one metric, over those of the series `over`; `None` where nothing has it.
+    fn panel(&self, metric: Metric, over: Option<&str>) -> Option<Panel> {
+        let mut series: Vec<Series> =
+            self.columns.iter().filter_map(|column| self.bars(metric, column)).collect();
         let (mut name, mut quantity) = (metric.name(), metric.quantity());
         if let Some(first) = over {
             (name, quantity) = (format!("{name} over {first}"), Quantity::Ratio);
             over_first(&mut series, first);
         }
-        if !series.is_empty() {
-            panels.push(Panel {
-                title: String::new(),
-                x: Axis { name, quantity, scale: Scale::Linear, end: None },
-                y: Axis {
-                    name: String::new(),
-                    quantity: Quantity::Count,
-                    scale: Scale::Categories(rows.clone()),
-                    end: None,
-                },
-                content: Content::Series(series),
-            });
-        }
+        let y = Axis {
+            name: String::new(),
+            quantity: Quantity::Count,
+            scale: Scale::Categories(self.rows.clone()),
+            end: None,
+        };
+        (!series.is_empty()).then(|| Panel {
+            title: String::new(),
+            x: Axis { name, quantity, scale: Scale::Linear, end: None },
+            y,
+            content: Content::Series(series),
+        })
     }
-    if panels.is_empty() {
-        return Err(super::unknown_metric(request));
+
+    fn bars(&self, metric: Metric, column: &str) -> Option<Series> {
+        let bar = |(y, row): (usize, &String)| self.bar(metric, y as f64, row, column);
+        let points: Vec<Point> = self.rows.iter().enumerate().filter_map(bar).collect();
+        let (name, detail) = (column.to_owned(), String::new());
+        (!points.is_empty()).then_some(Series { name, detail, form: Form::Bars, points })
     }
-    notes.extend(
-        over.map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
-    );
-    Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
+
+    /// What was measured there, or else predicted.
+    fn bar(&self, metric: Metric, y: f64, row: &str, column: &str) -> Option<Point> {
+        let all = self.cells.iter().filter(|(_, of, by)| of == row && by == column);
+        let here: Vec<Observation<'_>> = all.map(|(one, ..)| *one).collect();
+        let measured = value_of(metric, &here);
+        let measured = measured.map(|(x, interval)| Point { interval, ..Point::new(x, y) });
+        let predicted = || {
+            let one = predicted_points(metric, &here, |_| Some(y)).pop()?;
+            Some(Point { x: one.y, y: one.x, ..one })
+        };
+        measured.or_else(predicted)
+    }
 }
 
 /// Makes each bar how many times that of the `first` series it is; what that
