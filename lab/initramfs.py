@@ -171,10 +171,10 @@ def base(tree, kernel):
 
 
 def under_test(programs, files):
-    """An archive with `programs` (host paths) in /bin and `files` ({guest path: bytes})."""
+    """An archive with `programs` ({name in /bin: host path}) and `files` ({guest path: bytes})."""
     archive = Archive()
-    for program in programs:
-        archive.program(program)
+    for name, program in programs.items():
+        archive.program(program, name)
     for name, body in files.items():
         archive.file(name, body)
     return archive.bytes()

@@ -167,8 +167,9 @@ def main():
             parser.error("these cases need --binary; only 'planted' does without")
     if verb == "run" and len(options.what) != 2:
         parser.error("run takes one command, in quotes")
-    programs = [*([options.binary] if options.binary else []), *options.tool]
-    for program in programs:
+    programs = {"iodyno": options.binary} if options.binary else {}
+    programs |= {tool.name: tool for tool in options.tool}
+    for program in programs.values():
         if not program.is_file():
             parser.error(f"{program} not found")
     started = time.monotonic()

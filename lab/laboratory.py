@@ -45,11 +45,11 @@ def _work_directory():
 
 
 class Lab(Faults):
-    """The running laboratory: `with Lab(topology.FAULTY_MACHINE) as lab:`; everything it made is gone afterwards."""
+    """The running laboratory: `with Lab(topology.FAULTY_MACHINE, {"iodyno": path}) as lab:`; everything it made is gone afterwards."""
 
-    def __init__(self, machine_drawn, programs=(), say=lambda text: None):
+    def __init__(self, machine_drawn, programs, say=lambda text: None):
         self.topology = machine_drawn
-        self._programs = [Path(p).resolve() for p in programs]
+        self._programs = {name: Path(path).resolve() for name, path in programs.items()}
         self._say = say
         self._undo = contextlib.ExitStack()
         self._power = contextlib.ExitStack()
