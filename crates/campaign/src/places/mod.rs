@@ -1,24 +1,29 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
+mod wanted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_job::script::{Phase, Script, ScriptJob};
-use iodyno_job::{Fallocate, IoEngine, Job, Room, Stream, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Stream};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Namespace};
 use iodyno_target::{
-    Access, FilePlan, Fill, LaidOut, Permission, ReadClearance, Target, TargetError,
-    WriteClearance, lay_out, resolve, resolve_anywhere, unused_allowances,
+    Access, FilePlan, LaidOut, Permission, ReadClearance, Target, TargetError, WriteClearance,
+    lay_out, resolve_anywhere, unused_allowances,
 };
 
 use crate::error::CampaignError;
 use crate::execute::Tools;
 use crate::feasible;
 use crate::watch::Event;
+
+pub(crate) use wanted::device_of;
+use wanted::{Device, Wanted, devices, wanted};
 
 /// Everything that the jobs of a script read and write, by the names that they
 /// use for it.
@@ -37,17 +42,6 @@ pub(crate) enum Held {
     Write(Target, WriteClearance),
     /// A file.
     File(PathBuf, LaidOut),
-}
-
-/// What a script wants of a file or device.
-#[derive(Debug, Clone, Copy, Default)]
-struct Wanted {
-    writes: bool,
-    /// Reads what is there, or overwrites it.
-    needs_data: bool,
-    create: bool,
-    fallocate: Fallocate,
-    size_bytes: u64,
 }
 
 impl Held {
@@ -74,13 +68,7 @@ impl Places {
     ) -> Result<Self, CampaignError> {
         feasible::check(host, script)?;
         let mut places = Self::default();
-        let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
-        let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
-        for ScriptJob { job, .. } in jobs() {
-            for path in &job.files.paths {
-                wanted.entry(path.clone()).or_default().add(job);
-            }
-        }
+        let mut wanted = wanted(script);
         // Devices first: that one may not be written is told before a file is made.
         for Device { target, writes, names } in devices(host, &wanted)? {
             let held = clear_device(host, target, writes, permission)?;
@@ -89,41 +77,19 @@ impl Places {
             }
             places.held.push(held);
         }
-        for ScriptJob { job, .. } in jobs() {
+        for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
-            if job.engine.ioengine == IoEngine::IoUringCmd {
-                let held = job.files.paths.iter().filter_map(|path| places.get(path));
-                let names = held.map(|held| held.access().name());
-                // What is no namespace is refused where it is opened.
-                for (_, namespace) in names.filter_map(|name| host.namespace(name)) {
-                    bare_blocks(namespace).map_err(said)?;
-                }
-            }
-            // As fio, which sets up one job after the other: a file has what those before made it.
-            let room = |path: &String| {
-                let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
-                let room = places.room(path);
-                Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
-            };
-            let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-            if rooms.is_empty() {
-                continue;
-            }
-            for region in Stream::layout(job, &rooms).map_err(said)? {
-                let path = &job.files.paths[usize::from(region.file)];
-                // What grows until the device is full (fill_device) has no size beforehand.
-                if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
-                    wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
-                }
-            }
+            places.passes_data_only(host, job).map_err(said)?;
+            places.enlarge(&mut wanted, job).map_err(said)?;
         }
         for (name, wanted) in &wanted {
             if !places.by_name.contains_key(name) {
                 let held = lay_out_file(tools, host, name, *wanted, permission)?;
-                places.hold(name, held);
+                places.by_name.insert(name.clone(), places.held.len());
+                places.held.push(held);
             }
         }
-        for ScriptJob { job, .. } in jobs().filter(|job| job.job.engine.direct) {
+        for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
             for name in &job.files.paths {
                 if let Some(what) = places.get(name).and_then(|held| not_direct(host, name, held)) {
                     return Err(CampaignError::Job { name: job.name.clone(), what });
@@ -133,15 +99,45 @@ impl Places {
         Ok(places)
     }
 
+    /// That a job past the block layer meets blocks without metadata.
+    fn passes_data_only(&self, host: &Host, job: &Job) -> Result<(), String> {
+        if job.engine.ioengine != IoEngine::IoUringCmd {
+            return Ok(());
+        }
+        let held = job.files.paths.iter().filter_map(|path| self.get(path));
+        let names = held.map(|held| held.access().name());
+        // What is no namespace is refused where it is opened.
+        names
+            .filter_map(|name| host.namespace(name))
+            .try_for_each(|(_, namespace)| bare_blocks(namespace))
+    }
+
+    /// Makes what is `wanted` as large as `job` needs it.
+    fn enlarge(&self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+        // As fio, which sets up one job after the other: a file has what those before made it.
+        let room = |path: &String| {
+            let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
+            let room = self.room(path);
+            Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
+        };
+        let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
+        if rooms.is_empty() {
+            return Ok(());
+        }
+        for region in Stream::layout(job, &rooms)? {
+            let path = &job.files.paths[usize::from(region.file)];
+            // What grows until the device is full (fill_device) has no size beforehand.
+            if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
+                wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
+            }
+        }
+        Ok(())
+    }
+
     /// A word of `permission` that names nothing that is written.
     pub(crate) fn unused(&self, permission: &Permission) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
         unused_allowances(permission, written).into_iter().next()
-    }
-
-    fn hold(&mut self, name: &str, held: Held) {
-        self.by_name.insert(name.to_owned(), self.held.len());
-        self.held.push(held);
     }
 
     /// What is there now.
@@ -170,7 +166,7 @@ impl Places {
     /// For each of [`Places::all`], whether some job reads it.
     pub(crate) fn are_read(&self, script: &Script) -> Vec<bool> {
         let mut read = vec![false; self.held.len()];
-        for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+        for ScriptJob { job, .. } in jobs(script) {
             if job.pattern.rw.has(Direction::Read) {
                 let held = job.files.paths.iter().filter_map(|path| self.by_name.get(path));
                 held.for_each(|held| read[*held] = true);
@@ -215,29 +211,8 @@ impl Places {
     }
 }
 
-impl Wanted {
-    fn add(&mut self, job: &Job) {
-        let reads = job.pattern.rw.has(Direction::Read);
-        let verifies = job.verify.method != VerifyMethod::None && !job.writes();
-        self.writes |= job.writes();
-        self.needs_data |= reads || verifies || job.files.overwrite;
-        self.create |= job.files.allow_file_create;
-        self.fallocate = match job.files.create_on_open {
-            // The job's writes make it grow.
-            true => Fallocate::None,
-            false => job.files.fallocate,
-        };
-    }
-
-    const fn fill(self) -> Fill {
-        match self.fallocate {
-            _ if self.needs_data => Fill::Written,
-            Fallocate::None => Fill::None,
-            Fallocate::Native | Fallocate::Posix => Fill::Allocate,
-            Fallocate::Keep => Fill::AllocateKeepingSize,
-            Fallocate::Truncate => Fill::Truncate,
-        }
-    }
+fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
+    script.phases.iter().flat_map(|phase| &phase.jobs)
 }
 
 /// That nothing but data comes with the blocks of a namespace. Past the block
@@ -273,55 +248,6 @@ fn not_direct(host: &Host, name: &str, held: &Held) -> Option<String> {
          6.6); take direct=0",
         file_system.kind
     ))
-}
-
-/// The name of a device as it can be resolved: of an NVMe character device
-/// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
-/// namespace, which is what is claimed. `None`: it is a file.
-pub(crate) fn device_of(name: &str) -> Option<String> {
-    let path = Path::new(name);
-    if let Some(namespace) = name.strip_prefix("/dev/ng")
-        && namespace.split('n').all(|part| part.parse::<u32>().is_ok())
-    {
-        return Some(format!("/dev/nvme{namespace}"));
-    }
-    let is_file = match std::fs::metadata(path) {
-        Ok(metadata) => metadata.is_file(),
-        // fio would make a file of this name, in memory.
-        Err(_) => path.parent() != Some(Path::new("/dev")) && !name.starts_with("/dev/disk/"),
-    };
-    (!is_file).then(|| name.to_owned())
-}
-
-/// A device under all names that jobs have for it.
-struct Device {
-    target: Target,
-    writes: bool,
-    names: Vec<String>,
-}
-
-/// The devices among what is wanted, each once: it is claimed once, and would
-/// be in use for a second claim.
-fn devices(host: &Host, wanted: &BTreeMap<String, Wanted>) -> Result<Vec<Device>, CampaignError> {
-    let mut devices: Vec<Device> = Vec::new();
-    for (name, wanted) in wanted {
-        let Some(device) = device_of(name) else { continue };
-        let target = resolve(host, &device)?.remove(0);
-        if target.is_directory() {
-            return Err(CampaignError::DirectoryAsFile(name.clone()));
-        }
-        match devices.iter_mut().find(|known| known.target.is_same(&target)) {
-            Some(known) => {
-                known.writes |= wanted.writes;
-                known.names.push(name.clone());
-            }
-            None => {
-                let names = vec![name.clone()];
-                devices.push(Device { target, writes: wanted.writes, names });
-            }
-        }
-    }
-    Ok(devices)
 }
 
 fn clear_device(

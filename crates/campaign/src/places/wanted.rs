@@ -1,0 +1,110 @@
+//! What the jobs of a script want of each file or device.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use iodyno_job::script::{Script, ScriptJob};
+use iodyno_job::{Fallocate, Job, VerifyMethod};
+use iodyno_model::{Direction, Host};
+use iodyno_target::{Fill, Target, resolve};
+
+use crate::error::CampaignError;
+
+/// What a script wants of a file or device.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    pub(super) writes: bool,
+    /// Reads what is there, or overwrites it.
+    needs_data: bool,
+    pub(super) create: bool,
+    fallocate: Fallocate,
+    pub(super) size_bytes: u64,
+}
+
+/// What `script` wants of each file and device, by its name; sizes are not known yet.
+pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
+    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+        for path in &job.files.paths {
+            wanted.entry(path.clone()).or_default().add(job);
+        }
+    }
+    wanted
+}
+
+impl Wanted {
+    fn add(&mut self, job: &Job) {
+        let reads = job.pattern.rw.has(Direction::Read);
+        let verifies = job.verify.method != VerifyMethod::None && !job.writes();
+        self.writes |= job.writes();
+        self.needs_data |= reads || verifies || job.files.overwrite;
+        self.create |= job.files.allow_file_create;
+        self.fallocate = match job.files.create_on_open {
+            // The job's writes make it grow.
+            true => Fallocate::None,
+            false => job.files.fallocate,
+        };
+    }
+
+    pub(super) const fn fill(self) -> Fill {
+        match self.fallocate {
+            _ if self.needs_data => Fill::Written,
+            Fallocate::None => Fill::None,
+            Fallocate::Native | Fallocate::Posix => Fill::Allocate,
+            Fallocate::Keep => Fill::AllocateKeepingSize,
+            Fallocate::Truncate => Fill::Truncate,
+        }
+    }
+}
+
+/// The name of a device as it can be resolved: of an NVMe character device
+/// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
+/// namespace, which is what is claimed. `None`: it is a file.
+pub(crate) fn device_of(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    if let Some(namespace) = name.strip_prefix("/dev/ng")
+        && namespace.split('n').all(|part| part.parse::<u32>().is_ok())
+    {
+        return Some(format!("/dev/nvme{namespace}"));
+    }
+    let is_file = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.is_file(),
+        // fio would make a file of this name, in memory.
+        Err(_) => path.parent() != Some(Path::new("/dev")) && !name.starts_with("/dev/disk/"),
+    };
+    (!is_file).then(|| name.to_owned())
+}
+
+/// A device under all names that jobs have for it.
+pub(super) struct Device {
+    pub(super) target: Target,
+    pub(super) writes: bool,
+    pub(super) names: Vec<String>,
+}
+
+/// The devices among what is wanted, each once: it is claimed once, and would
+/// be in use for a second claim.
+pub(super) fn devices(
+    host: &Host,
+    wanted: &BTreeMap<String, Wanted>,
+) -> Result<Vec<Device>, CampaignError> {
+    let mut devices: Vec<Device> = Vec::new();
+    for (name, wanted) in wanted {
+        let Some(device) = device_of(name) else { continue };
+        let target = resolve(host, &device)?.remove(0);
+        if target.is_directory() {
+            return Err(CampaignError::DirectoryAsFile(name.clone()));
+        }
+        match devices.iter_mut().find(|known| known.target.is_same(&target)) {
+            Some(known) => {
+                known.writes |= wanted.writes;
+                known.names.push(name.clone());
+            }
+            None => {
+                let names = vec![name.clone()];
+                devices.push(Device { target, writes: wanted.writes, names });
+            }
+        }
+    }
+    Ok(devices)
+}
