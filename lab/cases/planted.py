@@ -7,6 +7,8 @@ import topology
 from cases import Case
 
 BLOCK = 256 << 10
+# Reads that were slow are tried so often.
+TRIES = 5
 
 
 class Planted(Case):
@@ -77,22 +79,26 @@ class Planted(Case):
         self.say(f"dd if=/dev/{name} bs=4096 skip=1000 count=16 iflag=direct 2>/dev/null | cmp - /tmp/block")
 
     def _bandwidth(self, *drives, blocks=100):
-        """Bytes per second that direct reads of one or several drives at once give together."""
+        """What direct reads of one or several drives at once give together, over what a healthy drive gives."""
         reads = "".join(f"dd if=/dev/{self.lab.namespace(d)} of=/dev/null bs={BLOCK} count={blocks} iflag=direct & " for d in drives)
         clock = "cut -d' ' -f1 /proc/uptime"
         start, end = (float(x) for x in self.say(f"{clock}; {{ {reads} wait; }} 2>/dev/null; {clock}").split())
-        return len(drives) * blocks * BLOCK / (end - start)
+        return len(drives) * blocks * BLOCK / (end - start) / topology.HEALTHY.bandwidth
+
+    def _assert_bandwidth(self, low, high, *drives, blocks=100):
+        """It lies between: a busy machine slows some reads, and makes none faster, so that one of a few tries does."""
+        tries = []
+        while len(tries) < TRIES and not (tries and tries[-1] > low):
+            tries.append(self._bandwidth(*drives, blocks=blocks))
+        self.assertTrue(low < tries[-1] < high, f"drives {drives}: {tries}, {low} to {high} were expected")
 
     def test_rates(self):
-        healthy = self._bandwidth("F")
-        claim = topology.HEALTHY.bandwidth
-        self.assertGreater(healthy, 0.9 * claim)
-        self.assertLess(healthy, 1.2 * claim)
-        self.assertAlmostEqual(self._bandwidth("D", blocks=60) / healthy, 1 / 4, delta=0.06)
-        self.assertGreater(self._bandwidth("E") / healthy, 1.25)
-        self.assertAlmostEqual(self._bandwidth("A") / healthy, 1, delta=0.15)
-        self.assertAlmostEqual(self._bandwidth("A", "B") / healthy, 1, delta=0.15)
-        self.assertGreater(self._bandwidth("F", "G") / healthy, 1.7)
+        self._assert_bandwidth(0.85, 1.2, "F")
+        self._assert_bandwidth(0.19, 0.31, "D", blocks=60)
+        self._assert_bandwidth(1.25, 2, "E")
+        self._assert_bandwidth(0.85, 1.2, "A")
+        self._assert_bandwidth(0.85, 1.2, "A", "B")
+        self._assert_bandwidth(1.7, 2.4, "F", "G")
 
     def test_faults_are_planted_and_undone(self):
         name = self.lab.controller("G")
@@ -107,10 +113,9 @@ class Planted(Case):
         with self.lab.unreadable("G", 2048, 8):
             self.assertNotEqual(self.lab.run(read).status, 0)
         self.say(read)
-        healthy = self._bandwidth("G")
         with self.lab.throttled("G", 1 / 4):
-            self.assertAlmostEqual(self._bandwidth("G", blocks=60) / healthy, 1 / 4, delta=0.06)
-        self.assertAlmostEqual(self._bandwidth("G") / healthy, 1, delta=0.15)
+            self._assert_bandwidth(0.19, 0.31, "G", blocks=60)
+        self._assert_bandwidth(0.85, 1.2, "G")
         with self.lab.without_driver("G"):
             self.assertNotIn(name, self.say("ls /dev"))
         self.assertIn(f"{name}n1", self.say("ls /dev"))
