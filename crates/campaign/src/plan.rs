@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, parse_seconds};
+use iodyno_judge::limits;
+use iodyno_model::Rounds;
+use iodyno_stats::PtsRounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -36,9 +39,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What fio's job files say, in place of steps: its phases are the steps.
     pub script: Option<Script>,
-    /// Which jobs of the script end before their run time, once they are known
-    /// well enough (`stop`).
-    pub early: Early,
+    /// When the jobs of each section of the script end; `ByThemselves` where it says nothing.
+    pub ends: Vec<Ends>,
     /// Drives are prepared before it.
     pub preparation: Option<Preparing>,
     /// Its phases are measured in rounds.
@@ -57,16 +59,16 @@ pub struct Plan {
     pub text: String,
 }
 
-/// Which jobs with a run time end before it.
+/// When jobs end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Early {
-    /// None: they say themselves when they end.
+pub enum Ends {
+    /// They say so themselves.
     #[default]
-    Never,
-    /// Those that only read. A drive's writes change for minutes.
-    Reads,
-    /// All.
-    All,
+    ByThemselves,
+    /// Once they are known well enough (`stop`), at their run time at the latest.
+    Known,
+    /// Once their rate is steady over rounds, too: a drive's writes change for minutes.
+    Steady,
 }
 
 /// When a measurement ends.
@@ -83,6 +85,8 @@ pub struct Stop {
     pub min_ns: u64,
     /// Ends then at the latest, ns.
     pub max_ns: u64,
+    /// Length of a round of those over which a drive's writes have to be steady, ns.
+    pub round_ns: u64,
 }
 
 impl Stop {
@@ -92,6 +96,16 @@ impl Stop {
         match self.p99 {
             None => (outstanding == 1).then_some(P99_AT_DEPTH_1),
             asked => asked.filter(|asked| *asked > 0.0),
+        }
+    }
+
+    /// Over what writes have to be steady.
+    pub fn rounds(&self) -> PtsRounds {
+        let pts = Rounds::default();
+        PtsRounds {
+            limits: limits(&pts),
+            window: pts.window as usize,
+            round_seconds: self.round_ns as f64 / 1e9,
         }
     }
 }
@@ -182,6 +196,8 @@ pub(crate) struct StopForm {
     pub(crate) min_time: String,
     /// At this time at the latest: `60s`.
     pub(crate) max_time: String,
+    /// Points that write have to be steady over five rounds of this length, too: `1m`.
+    pub(crate) round: String,
 }
 
 impl Default for StopForm {
@@ -192,6 +208,7 @@ impl Default for StopForm {
             p99_percent: None,
             min_time: "5s".into(),
             max_time: "60s".into(),
+            round: "1m".into(),
         }
     }
 }
@@ -208,6 +225,7 @@ impl StopForm {
             p99: self.p99_percent.map(|percent| percent / 100.0),
             min_ns: parse_seconds(&self.min_time)?,
             max_ns: parse_seconds(&self.max_time)?,
+            round_ns: parse_seconds(&self.round)?,
         };
         if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
             || stop.p99.is_some_and(|p99| p99.is_nan() || p99 < 0.0)
@@ -277,7 +295,7 @@ impl Plan {
             written_samples: 4096,
             steps: Vec::new(),
             script: None,
-            early: Early::Never,
+            ends: Vec::new(),
             preparation: None,
             rounds: None,
             layout: None,
@@ -292,13 +310,14 @@ impl Plan {
     /// The plan of a script that was read from `text`; `name` is the job file.
     pub fn of_script(name: &str, script: Script, text: String) -> Self {
         // Jobs say themselves when they end.
-        let stop = Stop { precision: 1.0, level: 0.95, p99: None, min_ns: 0, max_ns: u64::MAX };
+        let (min_ns, max_ns, round_ns) = (0, u64::MAX, u64::MAX);
+        let stop = Stop { precision: 1.0, level: 0.95, p99: None, min_ns, max_ns, round_ns };
         Self { script: Some(script), ..Self::empty(name, stop, text) }
     }
 
-    /// The plan of a study whose points are the phases of `script`.
-    pub fn of_study(name: &str, script: Script, text: String, stop: Stop, early: Early) -> Self {
-        Self { stop, early, ..Self::of_script(name, script, text) }
+    /// The plan of a study whose points are the phases of `script`, and end so.
+    pub fn of_study(name: &str, script: Script, text: String, stop: Stop, ends: Vec<Ends>) -> Self {
+        Self { stop, ends, ..Self::of_script(name, script, text) }
     }
 
     /// The preset of this name, if there is one.

@@ -42,7 +42,9 @@ mod workload;
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
 pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
-pub use conditions::{Beside, Conditions, FillOrder, Setting, WrittenShare, WrittenState};
+pub use conditions::{
+    Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
+};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,

@@ -58,7 +58,7 @@ pub struct Study {
     /// In which order the points are measured.
     #[serde(default)]
     pub order: Order,
-    /// Points that write may end early: what is asked is the drive as it is just now.
+    /// Points that write need not be steady: what is asked is the drive as it is just now.
     #[serde(default)]
     pub fresh: bool,
     /// Points that measured neighbours bound are predicted in place of being measured.
@@ -258,6 +258,11 @@ impl Study {
                 max_time.clone_into(&mut self.stop.min_time);
             }
         }
+    }
+
+    /// Points that write end once they are steady over five rounds of this length, as a time.
+    pub fn steady_over(&mut self, round: &str) {
+        round.clone_into(&mut self.stop.round);
     }
 
     /// An option of all points, in place of what grids say of it.
