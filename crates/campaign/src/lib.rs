@@ -37,6 +37,7 @@ mod undo;
 mod variant;
 mod watch;
 mod written;
+mod wrong;
 
 pub use adapting::Adapting;
 pub use budget::Budget;

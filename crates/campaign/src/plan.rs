@@ -18,6 +18,8 @@ use crate::rounds::InRounds;
 use crate::scaling::InScaling;
 use crate::schema::OptionValues;
 use crate::settings::Settings;
+use crate::study::written;
+use crate::wrong::Wrong;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
@@ -138,25 +140,12 @@ pub struct Search {
 
 /// What is wrong with a plan.
 #[derive(Debug, Error)]
-pub enum PlanError {
-    /// It is not TOML, or not of a plan's form; the text names line and column.
-    #[error("{name}: {text}")]
-    Form {
-        /// File or preset.
-        name: String,
-        /// What the parser says.
-        text: String,
-    },
-    /// A step is wrong; one without a name is all there is.
-    #[error("{name}: {}{what}", if step.is_empty() { String::new() } else { format!("step `{step}`: ") })]
-    Step {
-        /// File or preset.
-        name: String,
-        /// The step.
-        step: String,
-        /// What is wrong, and what was expected.
-        what: String,
-    },
+#[error("{name}: {text}")]
+pub struct PlanError {
+    /// File or preset.
+    pub name: String,
+    /// What is wrong, and what was expected; of what was read from a text with line and column.
+    pub text: String,
 }
 
 /// A plan of steps, as `iodyno check` has one.
@@ -218,24 +207,31 @@ impl StopForm {
     ///
     /// # Errors
     /// Times that are none, or contradict each other.
-    pub(crate) fn resolve(&self) -> Result<Stop, String> {
+    pub(crate) fn resolve(&self) -> Result<Stop, Wrong> {
+        let wrong = |key: &str, what: &str| {
+            Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
+        };
+        let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what));
         let stop = Stop {
             precision: self.precision_percent / 100.0,
             level: self.level_percent / 100.0,
             p99: self.p99_percent.map(|percent| percent / 100.0),
-            min_ns: parse_seconds(&self.min_time)?,
-            max_ns: parse_seconds(&self.max_time)?,
-            round_ns: parse_seconds(&self.round)?,
+            min_ns: time("min_time", &self.min_time)?,
+            max_ns: time("max_time", &self.max_time)?,
+            round_ns: time("round", &self.round)?,
         };
-        if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
-            || stop.p99.is_some_and(|p99| p99.is_nan() || p99 < 0.0)
-            || stop.min_ns > stop.max_ns
-        {
-            let what = "a precision above 0, a level below 100, p99_percent of 0 (not asked for) \
-                        or above and min_time <= max_time";
-            return Err(format!("stop: {what} were expected"));
+        // A NaN is none of these.
+        let expected = [
+            (stop.precision > 0.0, "precision_percent", "above 0"),
+            (stop.level > 0.0 && stop.level < 1.0, "level_percent", "above 0 and below 100"),
+            (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
+            (stop.min_ns <= stop.max_ns, "max_time", "min_time or longer"),
+            (stop.round_ns > 0, "round", "a time above 0"),
+        ];
+        match expected.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, key, what)) => Err(wrong(key, &format!("{what} was expected"))),
+            None => Ok(stop),
         }
-        Ok(stop)
     }
 }
 
@@ -337,23 +333,17 @@ impl Plan {
     /// # Errors
     /// What is wrong, with line and column or the step.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
-        let form_error = |what: String| PlanError::Form { name: name.into(), text: what };
-        let form: PlanForm = toml::from_str(text).map_err(|error| form_error(error.to_string()))?;
-        if form.format != FORMAT {
-            let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", form.format);
-            return Err(form_error(what));
-        }
-        let stop = form.stop.resolve().map_err(form_error)?;
+        let form: PlanForm = toml::from_str(text)
+            .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
+        let within = |wrong: Wrong| wrong.within(name, text);
+        check_format(&form.format).map_err(within)?;
+        let stop = form.stop.resolve().map_err(within)?;
         let mut steps: Vec<Step> = Vec::with_capacity(form.step.len());
-        for step in form.step {
-            let named = step.name.clone();
-            let step = step.resolve().map_err(|what| PlanError::Step {
-                name: name.into(),
-                step: named.clone(),
-                what,
-            })?;
+        for (n, step) in form.step.into_iter().enumerate() {
+            let step = step.resolve(&n.to_string()).map_err(within)?;
             if steps.iter().any(|known| known.name == step.name) {
-                return Err(form_error(format!("there are two steps `{named}`")));
+                let what = format!("there are two steps `{}`", step.name);
+                return Err(within(Wrong::at(&["step", &n.to_string(), "name"], what)));
             }
             steps.push(step);
         }
@@ -366,19 +356,25 @@ impl Plan {
     }
 }
 
+/// Refuses another version of the format.
+pub(crate) fn check_format(format: &str) -> Result<(), Wrong> {
+    let what = || format!("format `{format}` is not known; this iodyno reads {FORMAT}");
+    if format == FORMAT { Ok(()) } else { Err(Wrong::at(&["format"], what())) }
+}
+
 impl StepForm {
-    fn resolve(self) -> Result<Step, String> {
+    /// The step; it is the `n`th.
+    fn resolve(self, n: &str) -> Result<Step, Wrong> {
+        let wrong = |path: &[&str], what: String| {
+            let path = [&["step", n], path].concat();
+            Wrong::at(&path, format!("step `{}`: {what}", self.name))
+        };
         let mut job = Job { name: self.name.clone(), ..Job::direct() };
         for (option, value) in &self.job {
-            let value = match value {
-                toml::Value::String(text) => text.clone(),
-                toml::Value::Integer(number) => number.to_string(),
-                toml::Value::Boolean(set) => u8::from(*set).to_string(),
-                other => {
-                    return Err(format!("`{option} = {other}`: text or a number was expected"));
-                }
-            };
-            iodyno_job::apply(&mut job, option, &value).map_err(|error| error.to_string())?;
+            let applied = written(value).and_then(|value| {
+                iodyno_job::apply(&mut job, option, &value).map_err(|error| error.to_string())
+            });
+            applied.map_err(|what| wrong(&["job", option], what))?;
         }
         let outstanding = match self.outstanding {
             None => None,
@@ -387,7 +383,10 @@ impl StepForm {
                 to: form.to,
                 growth: form.until_growth_below_percent / 100.0,
             }),
-            Some(_) => return Err("outstanding: 1 <= from <= to was expected".into()),
+            Some(_) => {
+                let what = "outstanding: 1 <= from <= to was expected";
+                return Err(wrong(&["outstanding"], what.into()));
+            }
         };
         Ok(Step {
             each: self.on.contains(&On::Each),

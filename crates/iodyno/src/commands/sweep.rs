@@ -223,8 +223,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if let Some(duration_ns) = arguments.duration {
         study.repeat_for(duration_ns).map_err(Usage)?;
     }
-    // What words and plan come to is checked as if it had been written.
-    Ok(Study::parse(&study.to_toml()?, &study.name)?)
+    // What words and plan come to is checked, too.
+    study.check()?;
+    Ok(study)
 }
 
 /// The plan of this name: a preset or a file; a study without anything for none.
