@@ -231,7 +231,7 @@ fn what_contradicts_rounds_is_named() {
         ("window = 5", "window = 1", "window"),
         ("window = 5", "window = 26", "window"),
         ("window = 5", "window = 5\nwritten_times = 0.0", "written_times"),
-        ("slope_percent = 10.0", "slope_percent = -1.0", "percents"),
+        ("slope_percent = 10.0", "slope_percent = -1.0", "slope_percent: above 0"),
         ("metric = \"iops\"", "metric = \"iosp\"", "iosp"),
         ("most = 25", "moost = 25", "moost"),
     ] {
