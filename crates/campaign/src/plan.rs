@@ -220,12 +220,13 @@ impl StopForm {
             max_ns: time("max_time", &self.max_time)?,
             round_ns: time("round", &self.round)?,
         };
+        let no_less = format!("{} (min_time) or longer", self.min_time);
         // A NaN is none of these.
         let expected = [
             (stop.precision > 0.0, "precision_percent", "above 0"),
             (stop.level > 0.0 && stop.level < 1.0, "level_percent", "above 0 and below 100"),
             (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
-            (stop.min_ns <= stop.max_ns, "max_time", "min_time or longer"),
+            (stop.min_ns <= stop.max_ns, "max_time", &no_less),
             (stop.round_ns > 0, "round", "a time above 0"),
         ];
         match expected.into_iter().find(|(holds, ..)| !holds) {

@@ -148,8 +148,8 @@ pub(crate) struct PhaseWatch<'a> {
     pub(crate) each_second: &'a mut dyn FnMut() -> Option<f32>,
     /// Of each interval behind the ramp.
     rates: Vec<f64>,
-    /// Until the end of the last of them, ns.
-    rated_ns: u64,
+    /// Time since the start that was observed, ns.
+    observed_ns: u64,
     /// What its rate has to be steady over.
     rounds: Option<PtsRounds>,
     end: Option<EndReason>,
@@ -177,7 +177,7 @@ impl<'a> PhaseWatch<'a> {
             progress,
             each_second,
             rates: Vec::new(),
-            rated_ns: 0,
+            observed_ns: 0,
             rounds: None,
             end: None,
             seconds: 0,
@@ -224,17 +224,17 @@ impl<'a> PhaseWatch<'a> {
     /// to be steady over.
     pub(crate) fn cut(&self) -> Cut {
         let ramp_ns = ramp_ns(self.progress.most_ns);
-        let last = self.rounds.and_then(|of| of.last(self.rated_ns as f64 / 1e9, &self.rates));
+        let last = self.rounds.and_then(|of| of.last(self.observed_ns as f64 / 1e9, &self.rates));
         let Some(last) = last else { return Cut::WarmUp(ramp_ns) };
         let share = last.len() as f64 / self.rates.len() as f64;
-        let window_ns = self.rated_ns.saturating_sub(ramp_ns) as f64 * share;
-        Cut::Before(self.rated_ns - window_ns.ceil() as u64)
+        let window_ns = self.observed_ns.saturating_sub(ramp_ns) as f64 * share;
+        Cut::Before(self.observed_ns - window_ns.ceil() as u64)
     }
 
     /// What the rounds that it has to be steady over say of it.
     pub(crate) fn steady_state(&self) -> Option<SteadyState> {
         let rounds = self.rounds?;
-        let window = rounds.look(self.rated_ns as f64 / 1e9, &self.rates);
+        let window = rounds.look(self.observed_ns as f64 / 1e9, &self.rates);
         Some(SteadyState {
             rounds: rounds.window as u32,
             round_ns: (rounds.round_seconds * 1e9).round() as u64,
@@ -252,6 +252,7 @@ impl<'a> PhaseWatch<'a> {
 impl Observer for PhaseWatch<'_> {
     fn observe(&mut self, interval: &Interval) -> Flow {
         let elapsed_ns = interval.start_ns + interval.duration_ns;
+        self.observed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.seconds {
             self.seconds = elapsed_ns / 1_000_000_000;
             (self.each_second)()
@@ -274,7 +275,6 @@ impl Observer for PhaseWatch<'_> {
             self.progress.bytes_per_s = bytes as f64 / seconds;
             if interval.start_ns >= ramp_ns(self.progress.most_ns) {
                 self.rates.push(self.progress.iops);
-                self.rated_ns = elapsed_ns;
             }
         }
         self.progress.done_bytes += bytes;

@@ -54,11 +54,11 @@ fn each_mistake_has_its_place() {
         ),
         (
             of("[stop]\nmin_time = \"2m\"\nmax_time = \"1m\""),
-            "5, column 12: stop: max_time: min_time or longer was expected",
+            "5, column 12: stop: max_time: 2m (min_time) or longer was expected",
         ),
         (
             of("[stop]\nmin_time = \"2m\""),
-            "3, column 1: stop: max_time: min_time or longer was expected",
+            "3, column 1: stop: max_time: 2m (min_time) or longer was expected",
         ),
         (of("stop.round = \"0\""), "3, column 14: stop: round: a time above 0 was expected"),
         (
@@ -176,7 +176,7 @@ fn a_plan_of_steps_says_its_places_as_well() {
         ("job = { }\n[[step]]\nname = \"a\"\njob = { }", "7, column 8: there are two steps `a`"),
         (
             "job = { }\n[stop]\nmax_time = \"1s\"",
-            "7, column 12: stop: max_time: min_time or longer was expected",
+            "7, column 12: stop: max_time: 5s (min_time) or longer was expected",
         ),
     ] {
         let error = Plan::parse(&format!("{base}{lines}"), "p").unwrap_err();

@@ -98,8 +98,9 @@ impl PtsRounds {
         if self.window == 0 || !(elapsed_s > 0.0 && elapsed_s >= self.seconds()) {
             return None;
         }
-        let a_round = (samples.len() as f64 * self.round_seconds / elapsed_s).max(1.0) as usize;
-        samples.get(samples.len().checked_sub(a_round.checked_mul(self.window)?)?..)
+        let a_round = (samples.len() as f64 * self.round_seconds / elapsed_s).round() as usize;
+        let a_round = a_round.max(1).min(samples.len() / self.window);
+        samples.get(samples.len() - a_round * self.window..).filter(|last| !last.is_empty())
     }
 
     /// What the window says of `samples`, as [`Self::last`] has it: the value of a round is its mean.
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!((found.rounds, found.average, found.range), (5, 69.5, 80.0));
         // The first half second was not sampled: five rounds of what there is.
         assert_eq!(rounds.last(10.0, &samples[..95]).unwrap().len(), 95);
+        assert_eq!(rounds.last(10.0, &samples[..98]).unwrap().len(), 95);
         // A round is never shorter than a sample, and there are five of them.
         let short = PtsRounds { round_seconds: 0.01, ..rounds };
         assert_eq!(short.last(1.0, &samples[..10]).unwrap().len(), 5);
