@@ -292,7 +292,7 @@ mod tests {
         let falls = |n: u32| quiet(n) * 0.9_f64.powf(f64::from(n) / 2000.0);
         assert_eq!(ends(WRITES, falls), (1800.0, StopReason::MaxTime));
         // It is steady, and its mean is not known: levels of 100 s, 8 % apart.
-        let swings = |n: u32| quiet(n) * if n / 1000 % 2 == 0 { 0.96 } else { 1.04 };
+        let swings = |n: u32| quiet(n) * if (n / 1000).is_multiple_of(2) { 0.96 } else { 1.04 };
         assert_eq!(ends(WRITES, swings), (1800.0, StopReason::MaxTime));
         // There is no window in so short a time.
         let mut short = WRITES;
