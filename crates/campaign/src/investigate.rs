@@ -34,8 +34,8 @@ impl Plan {
     /// says so in the record.
     pub fn of_question(job: Job, text: String, budget_ns: u64) -> Self {
         let max_ns = (budget_ns / MEASUREMENTS).clamp(SHORTEST_NS, LONGEST_NS);
-        let stop =
-            Stop { precision: PRECISION, level: 0.95, p99: Some(0.0), min_ns: max_ns / 3, max_ns };
+        let (precision, level, min_ns) = (PRECISION, 0.95, max_ns / 3);
+        let stop = Stop { precision, level, p99: Some(0.0), min_ns, max_ns, round_ns: max_ns };
         Self {
             about: "what limits a workload".into(),
             steps: vec![step(ASKED, job)],

@@ -37,6 +37,7 @@ mod undo;
 mod variant;
 mod watch;
 mod written;
+mod wrong;
 
 pub use adapting::Adapting;
 pub use budget::Budget;
@@ -46,7 +47,7 @@ pub use error::CampaignError;
 pub use execute::{Options, Tools, now_ns};
 pub use iodyno_job::parse_seconds as parse_time;
 pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
-pub use plan::{Early, Plan, PlanError, Search, Step, Stop};
+pub use plan::{Ends, Plan, PlanError, Search, Step, Stop};
 pub use preparation::{Conditioning, Filled, Preparation, Preparing, When, stopped};
 pub use resume::{Left, Resumed, differences, foreign_writes};
 pub use rounds::InRounds;

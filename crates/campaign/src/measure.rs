@@ -15,6 +15,28 @@ pub(crate) struct Member<'a> {
     pub(crate) report: &'a JobReport,
 }
 
+/// What of a measurement's start is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Nothing: all that was recorded counts.
+    Nothing,
+    /// So much, ns, and behind it whatever is unlike the rest.
+    WarmUp(u64),
+    /// So much, ns, and no more: what is behind it is known to be steady, or was to be.
+    Before(u64),
+}
+
+impl Cut {
+    /// It ends then in `series`, ns; `level` is of the interval of the mean.
+    pub(crate) fn ns(self, series: &RateSeries, level: f64) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::WarmUp(ramp_ns) => warmup_ns(series, ramp_ns, level),
+            Self::Before(ns) => ns,
+        }
+    }
+}
+
 /// What the jobs of a measurement are to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Members {
@@ -35,9 +57,8 @@ pub(crate) struct Taken<'a> {
     pub(crate) end: EndReason,
     /// CPU time of all submitting threads.
     pub(crate) cpu: CpuUse,
-    /// The start that is never counted, ns, and behind it whatever is unlike
-    /// the rest is cut off, too; `None`: all that was recorded counts.
-    pub(crate) ramp_ns: Option<u64>,
+    /// What of the start is not counted.
+    pub(crate) cut: Cut,
     /// Level of its intervals.
     pub(crate) level: f64,
     /// What is already known of its conditions.
@@ -51,7 +72,7 @@ impl Taken<'_> {
         // One warm-up for all, since totals are what is stopped on.
         let all =
             summed(records().flat_map(|job| job.directions.iter().map(|(_, one)| &one.series)));
-        let cut_ns = self.ramp_ns.map_or(0, |ramp_ns| warmup_ns(&all, ramp_ns, self.level));
+        let cut_ns = self.cut.ns(&all, self.level);
         let whole = self.whole();
         let mut total = Vec::new();
         let mut parts: Vec<Part> = self.members.iter().map(|member| self.part(member)).collect();
@@ -243,7 +264,7 @@ fn rates(windows: &[Window]) -> Vec<f64> {
 
 /// How much of the series is warm-up, ns: its ramp, and what is unlike the
 /// rest behind that.
-pub(crate) fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
+fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
     let windows = series.windows();
     let windows = &windows[windows.partition_point(|window| window.start_ns < ramp_ns)..];
     mean_interval(&rates(windows), level)

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use iodyno_job::script::Script;
 use iodyno_job::{Job, parse_seconds};
+use iodyno_judge::limits;
+use iodyno_model::Rounds;
+use iodyno_stats::PtsRounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -15,6 +18,8 @@ use crate::rounds::InRounds;
 use crate::scaling::InScaling;
 use crate::schema::OptionValues;
 use crate::settings::Settings;
+use crate::study::written;
+use crate::wrong::Wrong;
 
 pub(crate) const FORMAT: &str = "iodyno.plan/1";
 
@@ -36,9 +41,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What fio's job files say, in place of steps: its phases are the steps.
     pub script: Option<Script>,
-    /// Which jobs of the script end before their run time, once they are known
-    /// well enough (`stop`).
-    pub early: Early,
+    /// When the jobs of each section of the script end; `ByThemselves` where it says nothing.
+    pub ends: Vec<Ends>,
     /// Drives are prepared before it.
     pub preparation: Option<Preparing>,
     /// Its phases are measured in rounds.
@@ -57,16 +61,16 @@ pub struct Plan {
     pub text: String,
 }
 
-/// Which jobs with a run time end before it.
+/// When jobs end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Early {
-    /// None: they say themselves when they end.
+pub enum Ends {
+    /// They say so themselves.
     #[default]
-    Never,
-    /// Those that only read. A drive's writes change for minutes.
-    Reads,
-    /// All.
-    All,
+    ByThemselves,
+    /// Once they are known well enough (`stop`), at their run time at the latest.
+    Known,
+    /// Once their rate is steady over rounds, too: a drive's writes change for minutes.
+    Steady,
 }
 
 /// When a measurement ends.
@@ -83,6 +87,8 @@ pub struct Stop {
     pub min_ns: u64,
     /// Ends then at the latest, ns.
     pub max_ns: u64,
+    /// Length of a round of those over which a drive's writes have to be steady, ns.
+    pub round_ns: u64,
 }
 
 impl Stop {
@@ -92,6 +98,16 @@ impl Stop {
         match self.p99 {
             None => (outstanding == 1).then_some(P99_AT_DEPTH_1),
             asked => asked.filter(|asked| *asked > 0.0),
+        }
+    }
+
+    /// Over what writes have to be steady.
+    pub fn rounds(&self) -> PtsRounds {
+        let pts = Rounds::default();
+        PtsRounds {
+            limits: limits(&pts),
+            window: pts.window as usize,
+            round_seconds: self.round_ns as f64 / 1e9,
         }
     }
 }
@@ -124,25 +140,12 @@ pub struct Search {
 
 /// What is wrong with a plan.
 #[derive(Debug, Error)]
-pub enum PlanError {
-    /// It is not TOML, or not of a plan's form; the text names line and column.
-    #[error("{name}: {text}")]
-    Form {
-        /// File or preset.
-        name: String,
-        /// What the parser says.
-        text: String,
-    },
-    /// A step is wrong; one without a name is all there is.
-    #[error("{name}: {}{what}", if step.is_empty() { String::new() } else { format!("step `{step}`: ") })]
-    Step {
-        /// File or preset.
-        name: String,
-        /// The step.
-        step: String,
-        /// What is wrong, and what was expected.
-        what: String,
-    },
+#[error("{name}: {text}")]
+pub struct PlanError {
+    /// File or preset.
+    pub name: String,
+    /// What is wrong, and what was expected; of what was read from a text with line and column.
+    pub text: String,
 }
 
 /// A plan of steps, as `iodyno check` has one.
@@ -182,6 +185,8 @@ pub(crate) struct StopForm {
     pub(crate) min_time: String,
     /// At this time at the latest: `60s`.
     pub(crate) max_time: String,
+    /// Points that write have to be steady over five rounds of this length, too: `1m`.
+    pub(crate) round: String,
 }
 
 impl Default for StopForm {
@@ -192,6 +197,7 @@ impl Default for StopForm {
             p99_percent: None,
             min_time: "5s".into(),
             max_time: "60s".into(),
+            round: "1m".into(),
         }
     }
 }
@@ -201,23 +207,32 @@ impl StopForm {
     ///
     /// # Errors
     /// Times that are none, or contradict each other.
-    pub(crate) fn resolve(&self) -> Result<Stop, String> {
+    pub(crate) fn resolve(&self) -> Result<Stop, Wrong> {
+        let wrong = |key: &str, what: &str| {
+            Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
+        };
+        let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what));
         let stop = Stop {
             precision: self.precision_percent / 100.0,
             level: self.level_percent / 100.0,
             p99: self.p99_percent.map(|percent| percent / 100.0),
-            min_ns: parse_seconds(&self.min_time)?,
-            max_ns: parse_seconds(&self.max_time)?,
+            min_ns: time("min_time", &self.min_time)?,
+            max_ns: time("max_time", &self.max_time)?,
+            round_ns: time("round", &self.round)?,
         };
-        if !(stop.precision > 0.0 && stop.level > 0.0 && stop.level < 1.0)
-            || stop.p99.is_some_and(|p99| p99.is_nan() || p99 < 0.0)
-            || stop.min_ns > stop.max_ns
-        {
-            let what = "a precision above 0, a level below 100, p99_percent of 0 (not asked for) \
-                        or above and min_time <= max_time";
-            return Err(format!("stop: {what} were expected"));
+        let no_less = format!("{} (min_time) or longer", self.min_time);
+        // A NaN is none of these.
+        let expected = [
+            (stop.precision > 0.0, "precision_percent", "above 0"),
+            (stop.level > 0.0 && stop.level < 1.0, "level_percent", "above 0 and below 100"),
+            (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
+            (stop.min_ns <= stop.max_ns, "max_time", &no_less),
+            (stop.round_ns > 0, "round", "a time above 0"),
+        ];
+        match expected.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, key, what)) => Err(wrong(key, &format!("{what} was expected"))),
+            None => Ok(stop),
         }
-        Ok(stop)
     }
 }
 
@@ -277,7 +292,7 @@ impl Plan {
             written_samples: 4096,
             steps: Vec::new(),
             script: None,
-            early: Early::Never,
+            ends: Vec::new(),
             preparation: None,
             rounds: None,
             layout: None,
@@ -292,13 +307,14 @@ impl Plan {
     /// The plan of a script that was read from `text`; `name` is the job file.
     pub fn of_script(name: &str, script: Script, text: String) -> Self {
         // Jobs say themselves when they end.
-        let stop = Stop { precision: 1.0, level: 0.95, p99: None, min_ns: 0, max_ns: u64::MAX };
+        let (min_ns, max_ns, round_ns) = (0, u64::MAX, u64::MAX);
+        let stop = Stop { precision: 1.0, level: 0.95, p99: None, min_ns, max_ns, round_ns };
         Self { script: Some(script), ..Self::empty(name, stop, text) }
     }
 
-    /// The plan of a study whose points are the phases of `script`.
-    pub fn of_study(name: &str, script: Script, text: String, stop: Stop, early: Early) -> Self {
-        Self { stop, early, ..Self::of_script(name, script, text) }
+    /// The plan of a study whose points are the phases of `script`, and end so.
+    pub fn of_study(name: &str, script: Script, text: String, stop: Stop, ends: Vec<Ends>) -> Self {
+        Self { stop, ends, ..Self::of_script(name, script, text) }
     }
 
     /// The preset of this name, if there is one.
@@ -318,23 +334,17 @@ impl Plan {
     /// # Errors
     /// What is wrong, with line and column or the step.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
-        let form_error = |what: String| PlanError::Form { name: name.into(), text: what };
-        let form: PlanForm = toml::from_str(text).map_err(|error| form_error(error.to_string()))?;
-        if form.format != FORMAT {
-            let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", form.format);
-            return Err(form_error(what));
-        }
-        let stop = form.stop.resolve().map_err(form_error)?;
+        let form: PlanForm = toml::from_str(text)
+            .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
+        let within = |wrong: Wrong| wrong.within(name, text);
+        check_format(&form.format).map_err(within)?;
+        let stop = form.stop.resolve().map_err(within)?;
         let mut steps: Vec<Step> = Vec::with_capacity(form.step.len());
-        for step in form.step {
-            let named = step.name.clone();
-            let step = step.resolve().map_err(|what| PlanError::Step {
-                name: name.into(),
-                step: named.clone(),
-                what,
-            })?;
+        for (n, step) in form.step.into_iter().enumerate() {
+            let step = step.resolve(&n.to_string()).map_err(within)?;
             if steps.iter().any(|known| known.name == step.name) {
-                return Err(form_error(format!("there are two steps `{named}`")));
+                let what = format!("there are two steps `{}`", step.name);
+                return Err(within(Wrong::at(&["step", &n.to_string(), "name"], what)));
             }
             steps.push(step);
         }
@@ -347,19 +357,25 @@ impl Plan {
     }
 }
 
+/// Refuses another version of the format.
+pub(crate) fn check_format(format: &str) -> Result<(), Wrong> {
+    let what = || format!("format `{format}` is not known; this iodyno reads {FORMAT}");
+    if format == FORMAT { Ok(()) } else { Err(Wrong::at(&["format"], what())) }
+}
+
 impl StepForm {
-    fn resolve(self) -> Result<Step, String> {
+    /// The step; it is the `n`th.
+    fn resolve(self, n: &str) -> Result<Step, Wrong> {
+        let wrong = |path: &[&str], what: String| {
+            let path = [&["step", n], path].concat();
+            Wrong::at(&path, format!("step `{}`: {what}", self.name))
+        };
         let mut job = Job { name: self.name.clone(), ..Job::direct() };
         for (option, value) in &self.job {
-            let value = match value {
-                toml::Value::String(text) => text.clone(),
-                toml::Value::Integer(number) => number.to_string(),
-                toml::Value::Boolean(set) => u8::from(*set).to_string(),
-                other => {
-                    return Err(format!("`{option} = {other}`: text or a number was expected"));
-                }
-            };
-            iodyno_job::apply(&mut job, option, &value).map_err(|error| error.to_string())?;
+            let applied = written(value).and_then(|value| {
+                iodyno_job::apply(&mut job, option, &value).map_err(|error| error.to_string())
+            });
+            applied.map_err(|what| wrong(&["job", option], what))?;
         }
         let outstanding = match self.outstanding {
             None => None,
@@ -368,7 +384,10 @@ impl StepForm {
                 to: form.to,
                 growth: form.until_growth_below_percent / 100.0,
             }),
-            Some(_) => return Err("outstanding: 1 <= from <= to was expected".into()),
+            Some(_) => {
+                let what = "outstanding: 1 <= from <= to was expected";
+                return Err(wrong(&["outstanding"], what.into()));
+            }
         };
         Ok(Step {
             each: self.on.contains(&On::Each),

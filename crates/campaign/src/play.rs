@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_job::Job;
-use iodyno_job::script::{Phase, Script};
+use iodyno_job::script::{Phase, Script, ScriptJob};
 use iodyno_load::{ClearedJob, Counting, LoadError};
 use iodyno_model::Measurement;
 use iodyno_stats::{Rule, SHORT, Stopper};
@@ -15,8 +15,9 @@ use iodyno_target::{Permission, Target};
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, now_ns};
+use crate::measure::Cut;
 use crate::places::{Held, Places};
-use crate::plan::Early;
+use crate::plan::Ends;
 use crate::played::Played;
 use crate::rounds::Turn;
 use crate::steady::SteadyWatch;
@@ -66,6 +67,7 @@ impl Campaign<'_, '_> {
                 self.sample(ready)?;
             }
         }
+        self.round = None;
         if let Some(adapting) = &self.plan.adapting {
             self.play_adapting(script, adapting, places, &bench)?;
             let unlink = |phase| places.unlink(phase, std::iter::empty());
@@ -155,11 +157,14 @@ impl Campaign<'_, '_> {
         let started_ns = now_ns();
         let stats_before = iodyno_host::disk_stats(source);
         let clock = Instant::now();
-        let early = self.ends_early(phase);
-        // Else jobs end by themselves.
+        let ends = self.ends(phase);
+        let rounds = (ends == Ends::Steady).then(|| self.plan.stop.rounds());
+        let until_known = ends != Ends::ByThemselves;
         let p99 = tail::asked(&self.plan.stop, phase.jobs.iter().map(|job| &job.job));
-        let rule =
-            if early { self.rule(SHORT, p99) } else { Rule::Time { seconds: f64::INFINITY } };
+        let rule = match until_known {
+            true => self.rule(SHORT, p99, rounds),
+            false => Rule::Time { seconds: f64::INFINITY },
+        };
         let mut watch = PhaseWatch::new(
             Stopper::new(rule),
             self.tools.watcher,
@@ -167,7 +172,8 @@ impl Campaign<'_, '_> {
             progress,
             &mut nothing,
         )
-        .counting(if early { Counting::Steady } else { Counting::Whole })
+        .counting(if until_known { Counting::Steady } else { Counting::Whole })
+        .over(rounds)
         .showing(&jobs)
         .until_steady(SteadyWatch::of(jobs.iter().map(|job| &job.job)));
         let report = self.tools.generator.run(&jobs, &mut watch);
@@ -180,6 +186,8 @@ impl Campaign<'_, '_> {
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
         let steady = std::mem::take(&mut watch.steady);
+        let steady_state = watch.steady_state();
+        let cut = if until_known { watch.cut() } else { Cut::Nothing };
         let (recorder, end) = watch.finish();
         let played = Played {
             jobs: &jobs,
@@ -191,8 +199,10 @@ impl Campaign<'_, '_> {
             seconds,
             disk_stats: (stats_before, stats_after),
             steady,
-            early_ns: early.then_some(progress.most_ns),
-            p99_asked: p99.filter(|_| early),
+            until_known,
+            cut,
+            steady_state,
+            p99_asked: p99.filter(|_| until_known),
         };
         let after = iodyno_host::snapshot(source, Depth::Full);
         self.tools.watcher.event(&Event::Host(&after));
@@ -217,14 +227,14 @@ impl Campaign<'_, '_> {
         Ok(measured)
     }
 
-    /// Whether a phase ends once its rate is known well enough.
-    fn ends_early(&self, phase: &Phase) -> bool {
-        let early = |job: &Job| match self.plan.early {
-            Early::Never => false,
-            Early::Reads => !job.writes(),
-            Early::All => true,
-        };
-        phase.jobs.iter().all(|job| job.job.time.time_based && early(&job.job))
+    /// When a phase ends: all of its jobs are of one point.
+    fn ends(&self, phase: &Phase) -> Ends {
+        let time = |job: &ScriptJob| job.job.time.time_based && job.job.time.steadystate.is_none();
+        // What prepares drives fills them, or goes on in rounds that last their time.
+        let by_itself = self.round.is_some() || !phase.jobs.iter().all(time);
+        let section = phase.jobs.first().map(|job| job.section);
+        let asked = section.and_then(|section| self.plan.ends.get(section));
+        asked.copied().filter(|_| !by_itself).unwrap_or_default()
     }
 }
 

@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, LoadError, PhaseReport, Recorder};
-use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement};
+use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement, SteadyState};
 
 use crate::bench::Ready;
 use crate::execute::{Campaign, find};
 use crate::look::{Issued, OtherIo, other_io};
-use crate::measure::{Member, Members, Taken};
+use crate::measure::{Cut, Member, Members, Taken};
 use crate::steady::SteadyWatch;
 use crate::steps::not_measured;
-use crate::watch::ramp_ns;
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
@@ -29,8 +28,12 @@ pub(crate) struct Played<'a> {
     /// Before it and after it.
     pub(crate) disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
     pub(crate) steady: Vec<SteadyWatch>,
-    /// Its longest time, ns, where it may end before.
-    pub(crate) early_ns: Option<u64>,
+    /// It ends once it is known.
+    pub(crate) until_known: bool,
+    /// What of its start is not counted.
+    pub(crate) cut: Cut,
+    /// What it had to be steady over.
+    pub(crate) steady_state: Option<SteadyState>,
     /// How well the 99 % percentile has to be known.
     pub(crate) p99_asked: Option<f64>,
 }
@@ -88,7 +91,8 @@ impl Campaign<'_, '_> {
         let first = &played.jobs[members[0]];
         let job = &first.job;
         let conditions = Conditions {
-            precision_asked: played.early_ns.map(|_| self.plan.stop.precision),
+            precision_asked: played.until_known.then_some(self.plan.stop.precision),
+            steady_state: played.steady_state,
             settings: self.settings.clone(),
             p99_precision_asked: played.p99_asked,
             ..self.conditions(first, played.bench)
@@ -124,7 +128,7 @@ impl Campaign<'_, '_> {
                     started_ns: played.started_ns,
                     end: end_of(&played.end, job, steady),
                     cpu,
-                    ramp_ns: played.early_ns.map(ramp_ns),
+                    cut: played.cut,
                     level: LEVEL,
                     conditions,
                 };

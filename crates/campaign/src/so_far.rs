@@ -3,7 +3,7 @@
 use iodyno_load::{ClearedJob, JobReport, Recorder, Whole};
 use iodyno_model::{Account, Conditions, CpuUse, EndReason, Measurement};
 
-use crate::measure::{Member, Members, Taken};
+use crate::measure::{Cut, Member, Members, Taken};
 
 /// Measurements of a phase that goes on, one for each section of `jobs`, which
 /// come clone behind clone, after `elapsed_ns`: what `recorder` was shown of
@@ -48,7 +48,7 @@ pub fn so_far(
                 started_ns: 0,
                 end: EndReason::Interrupted,
                 cpu: CpuUse::default(),
-                ramp_ns: None,
+                cut: Cut::Nothing,
                 level: 0.95,
                 conditions: Conditions::default(),
             };

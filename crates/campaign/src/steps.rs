@@ -6,14 +6,14 @@ use iodyno_host::Depth;
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, Whole};
 use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement};
-use iodyno_stats::{Rule, Stopper};
+use iodyno_stats::{PtsRounds, Rule, Stopper};
 
 use crate::adaptive::{DepthSearch, spread};
 use crate::bench::Ready;
 use crate::error::CampaignError;
 use crate::execute::{Campaign, find, now_ns};
 use crate::look::{Issued, OtherIo, issued_to, other_io};
-use crate::measure::{Member, Members, Taken, summed};
+use crate::measure::{Cut, Member, Members, Taken, summed};
 use crate::plan::{Search, Step};
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
 
@@ -144,7 +144,7 @@ impl Campaign<'_, '_> {
         let stats_before = iodyno_host::disk_stats(source);
         let clock = Instant::now();
         let mut watch = PhaseWatch::new(
-            Stopper::new(self.rule(iodyno_stats::LONG, None)),
+            Stopper::new(self.rule(iodyno_stats::LONG, None, None)),
             self.tools.watcher,
             self.tools.interrupted,
             progress,
@@ -175,7 +175,7 @@ impl Campaign<'_, '_> {
                     started_ns,
                     end,
                     cpu: report.cpu,
-                    ramp_ns: Some(ramp_ns(progress.most_ns)),
+                    cut: Cut::WarmUp(ramp_ns(progress.most_ns)),
                     level: self.plan.stop.level,
                     conditions,
                 };
@@ -255,8 +255,13 @@ impl Campaign<'_, '_> {
     }
 
     /// When a measurement ends, which has to last for so many autocorrelation times; with `p99`
-    /// its 99 % percentile has to be known, too.
-    pub(crate) fn rule(&self, least_times: f64, p99: Option<f64>) -> Rule {
+    /// its 99 % percentile has to be known, with `steady` its rate has to be steady, too.
+    pub(crate) fn rule(
+        &self,
+        least_times: f64,
+        p99: Option<f64>,
+        steady: Option<PtsRounds>,
+    ) -> Rule {
         let seconds = |ns: u64| ns as f64 / 1e9;
         match self.options.fixed_ns {
             Some(ns) => Rule::Time { seconds: seconds(ns) },
@@ -265,6 +270,7 @@ impl Campaign<'_, '_> {
                 level: self.budget.stop.level,
                 p99_relative_half_width: p99,
                 least_times,
+                steady,
                 min_seconds: seconds(self.budget.stop.min_ns),
                 max_seconds: seconds(self.budget.stop.max_ns),
             },

@@ -7,7 +7,7 @@ use iodyno_load::Recorder;
 use iodyno_model::{Each, Histogram};
 use iodyno_stats::QuantileInterval;
 
-use crate::measure::{summed, warmup_ns};
+use crate::measure::{Cut, summed};
 use crate::plan::Stop;
 
 /// The percentile that is looked at.
@@ -22,11 +22,11 @@ pub(crate) fn asked<'j>(stop: &Stop, jobs: impl Iterator<Item = &'j Job> + Clone
     stop.p99_at(jobs.map(Job::outstanding).sum())
 }
 
-/// The percentile, ns, of what was recorded behind ramp and warm-up, in the
+/// The percentile, ns, of what was recorded behind the `cut`, in the
 /// direction in which it is known worst; `None`: in one of them it is not known.
-pub(crate) fn p99(recorder: &Recorder, ramp_ns: u64, level: f64) -> Option<QuantileInterval> {
+pub(crate) fn p99(recorder: &Recorder, cut: Cut, level: f64) -> Option<QuantileInterval> {
     let records = || recorder.jobs.iter().flat_map(|job| job.directions.iter());
-    let cut_ns = warmup_ns(&summed(records().map(|(_, one)| &one.series)), ramp_ns, level);
+    let cut_ns = cut.ns(&summed(records().map(|(_, one)| &one.series)), level);
     let mut latencies: Each<Histogram> = Each::default();
     for (direction, one) in records() {
         latencies.of_mut(direction).merge(&one.counted_from(cut_ns).latency);

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_load::{ClearedJob, Counting, Flow, Interval, JobInterval, Observer, Recorder};
-use iodyno_model::{EndReason, Host, Measurement, Prediction, PurgeMethod, Skipped};
-use iodyno_stats::{Decision, Rule, StopReason, Stopper};
+use iodyno_model::{EndReason, Host, Measurement, Prediction, PurgeMethod, Skipped, SteadyState};
+use iodyno_stats::{Decision, PtsRounds, Rule, StopReason, Stopper};
 
+use crate::measure::Cut;
 use crate::steady::SteadyWatch;
 use crate::tail;
 
@@ -145,7 +146,12 @@ pub(crate) struct PhaseWatch<'a> {
     pub(crate) progress: Progress<'a>,
     /// Called about once a second while it runs; may give the hottest drive's temperature, °C.
     pub(crate) each_second: &'a mut dyn FnMut() -> Option<f32>,
+    /// Of each interval behind the ramp.
     rates: Vec<f64>,
+    /// Time since the start that was observed, ns.
+    observed_ns: u64,
+    /// What its rate has to be steady over.
+    rounds: Option<PtsRounds>,
     end: Option<EndReason>,
     seconds: u64,
     shown: &'a [ClearedJob<'a>],
@@ -171,6 +177,8 @@ impl<'a> PhaseWatch<'a> {
             progress,
             each_second,
             rates: Vec::new(),
+            observed_ns: 0,
+            rounds: None,
             end: None,
             seconds: 0,
             shown: &[],
@@ -197,6 +205,12 @@ impl<'a> PhaseWatch<'a> {
         self
     }
 
+    /// It has to be steady over these rounds.
+    pub(crate) const fn over(mut self, rounds: Option<PtsRounds>) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
     /// Jobs that say what is to be steady end by that, and not by the IOPS of all.
     pub(crate) fn until_steady(mut self, steady: Vec<SteadyWatch>) -> Self {
         if !steady.is_empty() {
@@ -204,6 +218,29 @@ impl<'a> PhaseWatch<'a> {
         }
         self.steady = steady;
         self
+    }
+
+    /// What is not counted: what comes before the last rounds, where there are as many as it has
+    /// to be steady over.
+    pub(crate) fn cut(&self) -> Cut {
+        let ramp_ns = ramp_ns(self.progress.most_ns);
+        let last = self.rounds.and_then(|of| of.last(self.observed_ns as f64 / 1e9, &self.rates));
+        let Some(last) = last else { return Cut::WarmUp(ramp_ns) };
+        let share = last.len() as f64 / self.rates.len() as f64;
+        let window_ns = self.observed_ns.saturating_sub(ramp_ns) as f64 * share;
+        Cut::Before(self.observed_ns - window_ns.ceil() as u64)
+    }
+
+    /// What the rounds that it has to be steady over say of it.
+    pub(crate) fn steady_state(&self) -> Option<SteadyState> {
+        let rounds = self.rounds?;
+        let window = rounds.look(self.observed_ns as f64 / 1e9, &self.rates);
+        Some(SteadyState {
+            rounds: rounds.window as u32,
+            round_ns: (rounds.round_seconds * 1e9).round() as u64,
+            excursion: window.map(|window| window.excursion()),
+            slope_excursion: window.map(|window| window.slope_excursion()),
+        })
     }
 
     /// What was recorded, and why it ended.
@@ -215,6 +252,7 @@ impl<'a> PhaseWatch<'a> {
 impl Observer for PhaseWatch<'_> {
     fn observe(&mut self, interval: &Interval) -> Flow {
         let elapsed_ns = interval.start_ns + interval.duration_ns;
+        self.observed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.seconds {
             self.seconds = elapsed_ns / 1_000_000_000;
             (self.each_second)()
@@ -250,8 +288,8 @@ impl Observer for PhaseWatch<'_> {
             self.end = Some(EndReason::Interrupted);
             return Flow::Stop;
         }
-        let ramp_ns = ramp_ns(self.progress.most_ns);
-        let p99 = |level| tail::p99(&self.recorder, ramp_ns, level);
+        let cut = self.cut();
+        let p99 = |level| tail::p99(&self.recorder, cut, level);
         match self.stopper.observe_with(elapsed_ns as f64 / 1e9, &self.rates, p99) {
             Decision::Continue => {
                 let steady = self.steady.iter_mut().filter_map(|one| one.take(interval));

@@ -8,7 +8,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::{Changing, StopAfter};
-use iodyno_campaign::{Early, InRounds, Options, Plan, Point, Resumed, Study, Tools, carry_out};
+use iodyno_campaign::{InRounds, Options, Plan, Point, Resumed, Study, Tools, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Convergence};
 use iodyno_load::LoadGenerator;
@@ -67,7 +67,7 @@ impl Stage {
         let script = self.study.script(&once, false).unwrap();
         let text = self.study.to_toml().unwrap();
         let stop = self.study.stop().unwrap();
-        let plan = Plan::of_study("rounds", script, text, stop, Early::Never);
+        let plan = Plan::of_study("rounds", script, text, stop, Vec::new());
         let plan = Plan { rounds: Some(rounds), ..plan };
         let interrupted = AtomicBool::new(false);
         let options = Options {
@@ -231,7 +231,7 @@ fn what_contradicts_rounds_is_named() {
         ("window = 5", "window = 1", "window"),
         ("window = 5", "window = 26", "window"),
         ("window = 5", "window = 5\nwritten_times = 0.0", "written_times"),
-        ("slope_percent = 10.0", "slope_percent = -1.0", "percents"),
+        ("slope_percent = 10.0", "slope_percent = -1.0", "slope_percent: above 0"),
         ("metric = \"iops\"", "metric = \"iosp\"", "iosp"),
         ("most = 25", "moost = 25", "moost"),
     ] {

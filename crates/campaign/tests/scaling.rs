@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use common::Changing;
 use iodyno_campaign::{
-    Early, Event, InScaling, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
+    Event, InScaling, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
 };
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Growth};
@@ -68,7 +68,7 @@ impl Stage {
         let script = self.study.script(points, false).unwrap();
         let stop = self.study.stop().unwrap();
         let text = self.study.to_toml().unwrap();
-        let plan = Plan::of_study("scaling", script, text, stop, Early::Never);
+        let plan = Plan::of_study("scaling", script, text, stop, Vec::new());
         let scaling = InScaling { asked: self.study.scaling.unwrap(), points: points.to_vec() };
         let plan = Plan { scaling: Some(scaling), ..plan };
         let options = Options {

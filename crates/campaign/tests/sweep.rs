@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use common::StopAfter;
-use iodyno_campaign::{Adapting, Early, Options, Plan, Point, Resumed, Study, Tools, carry_out};
+use iodyno_campaign::{Adapting, Options, Plan, Point, Resumed, Study, Tools, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, RunState};
+use iodyno_model::{EndReason, Host, Measurement, Origin, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Permission;
 
@@ -66,8 +66,8 @@ impl Stage {
         watcher: &mut StopAfter<'_>,
     ) -> RunRecord {
         let (script, text) = (study.script(left, false).unwrap(), study.to_toml().unwrap());
-        let early = if study.fresh { Early::All } else { Early::Reads };
-        let mut plan = Plan::of_study("test", script, text, study.stop().unwrap(), early);
+        let (stop, ends) = (study.stop().unwrap(), study.ends(left));
+        let mut plan = Plan::of_study("test", script, text, stop, ends);
         plan.written_samples = 0;
         plan.adapting = study.adaptive.then(|| Adapting::new(study, &study.points(0), left));
         let writes = left.iter().any(Point::writes);
@@ -265,6 +265,64 @@ fn a_cliff_of_writes_is_cut_off_or_said() {
     let late = measure(&writes, 40.0);
     let width = late.iops.unwrap().relative_half_width();
     assert!(late.steady == Some(false) || width > Some(0.2), "{late:?}");
+}
+
+/// Random writes, for `max` at most, on a drive that falls to three tenths of its rate after so
+/// long; all of it `factor` times as long.
+fn written(text: &str, max: &str, cliff_s: f64, factor: f64) -> Measurement {
+    let stage = Stage::new();
+    let bytes = (500_000.0 * 4096.0 * cliff_s * factor) as u64;
+    let (noise, write_cliff) = (Noise::White(0.02), Some((bytes, 0.3)));
+    let drive = SimulatedDrive { noise, write_cliff, ..SimulatedDrive::default() };
+    let writes = READS.replace("randread", "randwrite").replace("[1, 4, 16, 64]", "[64]");
+    let mut study = stage.study(&format!("{text}\n{writes}").replace("60s", max));
+    study.scale(factor);
+    stage.measure(&study, stage.generator(&drive, 1)).measurements.remove(0)
+}
+
+#[test]
+fn writes_end_once_they_are_steady_behind_the_cliff() {
+    let close = |of: &Measurement, truth: f64| {
+        let iops = of.total[0].iops.unwrap();
+        assert!((iops.value / truth - 1.0).abs() < 0.02, "{iops:?}");
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        (seconds(of.warmup_ns), seconds(of.warmup_ns + of.duration_ns.unwrap()))
+    };
+    let found = written("", "30m", 110.0, 1.0);
+    let (from_s, end_s) = close(&found, 150_000.0);
+    // Looked at when there are five rounds, and half as long again after that.
+    assert!(
+        (end_s - 424.3).abs() < 0.2 && (end_s - from_s - 300.0).abs() < 1.0,
+        "{from_s} {end_s}"
+    );
+    assert_eq!(found.end, EndReason::Precision);
+    let state = found.conditions.steady_state.unwrap();
+    assert_eq!((state.rounds, state.round_ns), (5, 60_000_000_000));
+    assert!(state.excursion < Some(0.02) && state.slope_excursion < Some(0.02), "{state:?}");
+    // Rounds are scaled as all times are: a hundredth of them, and of the burst.
+    let (_, end_s) = close(&written("", "30m", 110.0, 0.01), 150_000.0);
+    assert!(end_s < 6.0, "{end_s}");
+    // The drive as it is just now.
+    let fresh = written("fresh = true", "30m", 110.0, 1.0);
+    let (_, end_s) = close(&fresh, 500_000.0);
+    assert!(end_s < 10.0 && fresh.conditions.steady_state.is_none(), "{end_s}");
+}
+
+#[test]
+fn writes_that_are_not_steady_in_time_say_so() {
+    // The fall is within the last five rounds of the longest time.
+    let found = written("", "6m", 200.0, 1.0);
+    let state = found.conditions.steady_state.unwrap();
+    assert_eq!(found.end, EndReason::MaxTime);
+    assert!(state.excursion > Some(0.2) && state.slope_excursion > Some(0.1), "{state:?}");
+    assert!(found.warmup_ns.abs_diff(60_000_000_000) < 1_000_000_000, "{}", found.warmup_ns);
+    // What is fast for longer than five rounds is taken for steady: PTS fills the drive first.
+    let found = written("", "30m", 400.0, 1.0);
+    assert_eq!((found.end, found.total[0].steady), (EndReason::Precision, Some(true)));
+    // There are no five rounds.
+    let found = written("", "60s", 1e6, 1.0);
+    let state = found.conditions.steady_state.unwrap();
+    assert_eq!((found.end, state.excursion), (EndReason::MaxTime, None));
 }
 
 #[test]

@@ -50,9 +50,27 @@ pub struct Conditions {
     /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
     #[serde(default)]
     pub p99_precision_asked: Option<f64>,
+    /// What its rate had to be steady over, where that was asked for, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyState>,
     /// Our own I/O beside what was measured, where that was the experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
+}
+
+/// A steady state that was asked of a measurement's own rate over the last of its rounds (SNIA
+/// PTS 2.0.2, 2.1.24), and what they came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SteadyState {
+    /// Rounds of the window.
+    pub rounds: u32,
+    /// Length of a round, ns.
+    pub round_ns: u64,
+    /// Greatest less smallest rate of them as a share of their average; `None`: there were not as
+    /// many rounds.
+    pub excursion: Option<f64>,
+    /// Rise or fall of the line through them as a share of their average.
+    pub slope_excursion: Option<f64>,
 }
 
 /// Our own I/O that went on beside what was measured, and is not part of it.

@@ -42,7 +42,9 @@ mod workload;
 pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
 pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
-pub use conditions::{Beside, Conditions, FillOrder, Setting, WrittenShare, WrittenState};
+pub use conditions::{
+    Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
+};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,
@@ -77,5 +79,7 @@ pub use shell::shell_word;
 pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
-pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
+pub use units::{
+    Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s, parse_duration_ns,
+};
 pub use workload::{Direction, Workload};

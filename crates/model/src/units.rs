@@ -110,9 +110,41 @@ pub fn format_duration_ns(ns: f64) -> String {
     format!("{} {unit}", significant(ns / scale, 3))
 }
 
+/// A time as fio's options have it (`500ms`, `2m`), ns; a number alone counts in units of
+/// `bare_ns`. `None`: it is none.
+pub fn parse_duration_ns(text: &str, bare_ns: f64) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_ns = match text.get(number.len()..)?.to_ascii_lowercase().as_str() {
+        "" => bare_ns,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        "d" => 86400e9,
+        _ => return None,
+    };
+    let number = number.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    Some(number? * unit_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_options_are_read() {
+        let seconds = |text: &str| parse_duration_ns(text, 1e9);
+        assert_eq!(seconds("1800ms").map(format_duration_ns).as_deref(), Some("1.8 s"));
+        assert_eq!(
+            (seconds("60"), seconds("1M"), seconds("60s")),
+            (Some(60e9), Some(60e9), Some(60e9))
+        );
+        assert_eq!(parse_duration_ns("500", 1e3), Some(500e3));
+        for text in ["", "s", "1x", "-1s", "nan", "inf", "1 s", "ü", "1ü"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn sizes_are_written_in_both_systems() {

@@ -94,6 +94,18 @@ fn what_nobody_recorded_is_said_to_be_unknown() {
 }
 
 #[test]
+fn times_of_points_stand_in_peoples_units() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
+        of.workload.options.insert("runtime".into(), runtime.into());
+    }
+    let plan =
+        RoundsPlan { rounds, about: String::new(), before: String::new(), preparation: None };
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains("time of a point 1.8 s, 10 s, 60 s ·"), "{text}");
+}
+
+#[test]
 fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let drive = &mut record.snapshots[0].drives[0];

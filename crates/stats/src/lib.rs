@@ -19,7 +19,7 @@ pub mod warmup;
 pub use batch_means::{MeanInterval, mean_interval, window_interval};
 pub use holm::holm;
 pub use proportion::wilson_interval;
-pub use pts::{PtsLimits, PtsWindow};
+pub use pts::{PtsLimits, PtsRounds, PtsWindow};
 pub use quantile_interval::{QuantileInterval, quantile_interval};
 pub use rank_sum::mann_whitney_less;
 pub use steady::{Steady, SteadyBy};

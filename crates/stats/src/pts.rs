@@ -72,6 +72,47 @@ impl PtsWindow {
     }
 }
 
+/// Rounds that follow each other in one series of rates; the last of them are the window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PtsRounds {
+    /// What the window has to keep to.
+    pub limits: PtsLimits,
+    /// Rounds of the window.
+    pub window: usize,
+    /// Length of a round, in seconds.
+    pub round_seconds: f64,
+}
+
+impl PtsRounds {
+    /// Length of the window, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.window as f64 * self.round_seconds
+    }
+
+    /// The window's part of `samples`, which are equally spaced over `elapsed_s` seconds: as many
+    /// for each round, at least one. `None`: they do not last for as long as the window does.
+    #[must_use]
+    pub fn last<'s>(&self, elapsed_s: f64, samples: &'s [f64]) -> Option<&'s [f64]> {
+        // A NaN is not less than anything.
+        if self.window == 0 || !(elapsed_s > 0.0 && elapsed_s >= self.seconds()) {
+            return None;
+        }
+        let a_round = (samples.len() as f64 * self.round_seconds / elapsed_s).round() as usize;
+        let a_round = a_round.max(1).min(samples.len() / self.window);
+        samples.get(samples.len() - a_round * self.window..).filter(|last| !last.is_empty())
+    }
+
+    /// What the window says of `samples`, as [`Self::last`] has it: the value of a round is its mean.
+    #[must_use]
+    pub fn look(&self, elapsed_s: f64, samples: &[f64]) -> Option<PtsWindow> {
+        let last = self.last(elapsed_s, samples)?;
+        let rounds = last.chunks_exact((last.len() / self.window).max(1));
+        let mean = |round: &[f64]| round.iter().sum::<f64>() / round.len() as f64;
+        PtsWindow::of(&rounds.map(mean).collect::<Vec<_>>())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -118,6 +159,27 @@ mod tests {
         let rounds = [90.0, 95.0, 100.0, 105.0, 110.0];
         assert!(Steady { samples: 5, ..fio }.is_attained(&rounds));
         assert!(!window(&rounds).is_steady(PTS));
+    }
+
+    #[test]
+    fn a_window_is_the_last_rounds_of_a_series() {
+        let rounds = PtsRounds { limits: PTS, window: 5, round_seconds: 2.0 };
+        let samples: Vec<f64> = (0..120).map(f64::from).collect();
+        assert_eq!(rounds.last(9.9, &samples[..99]), None);
+        assert_eq!(rounds.last(10.0, &samples[..100]), Some(&samples[..100]));
+        assert_eq!(rounds.last(12.0, &samples), Some(&samples[20..]));
+        let found = rounds.look(12.0, &samples).unwrap();
+        assert_eq!((found.rounds, found.average, found.range), (5, 69.5, 80.0));
+        // The first half second was not sampled: five rounds of what there is.
+        assert_eq!(rounds.last(10.0, &samples[..95]).unwrap().len(), 95);
+        assert_eq!(rounds.last(10.0, &samples[..98]).unwrap().len(), 95);
+        // A round is never shorter than a sample, and there are five of them.
+        let short = PtsRounds { round_seconds: 0.01, ..rounds };
+        assert_eq!(short.last(1.0, &samples[..10]).unwrap().len(), 5);
+        assert_eq!(short.last(0.1, &samples[..4]), None);
+        for elapsed_s in [f64::NAN, 0.0, -1.0] {
+            assert_eq!(short.last(elapsed_s, &samples), None);
+        }
     }
 
     #[test]

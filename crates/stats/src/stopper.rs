@@ -5,7 +5,8 @@
 //! times that grow by a constant ratio: 5, 7.1, 10, 14, ... s.
 
 use crate::autocorrelation::integrated_time;
-use crate::batch_means::{BATCH_TIMES, LEAST_BATCHES, mean_interval};
+use crate::batch_means::{BATCH_TIMES, LEAST_BATCHES, mean_interval, window_interval};
+use crate::pts::PtsRounds;
 use crate::quantile_interval::QuantileInterval;
 use crate::steady::Steady;
 
@@ -43,7 +44,10 @@ pub enum Rule {
         p99_relative_half_width: Option<f64>,
         /// For how many autocorrelation times the series has to last: [`LONG`] or [`SHORT`].
         least_times: f64,
-        /// Time of the first look, in seconds.
+        /// What the series has to be steady over, too: then the mean is that of the window, and
+        /// what was before it counts for nothing.
+        steady: Option<PtsRounds>,
+        /// Time of the first look, in seconds; not before there is a window.
         min_seconds: f64,
         /// Time at which the measurement ends whatever was reached, in seconds.
         max_seconds: f64,
@@ -68,7 +72,7 @@ pub enum StopReason {
     /// The fixed time is over.
     TimeReached,
     /// The series is steady and long enough, and the interval of the mean as narrow as asked; so is that of the 99 %
-    /// percentile where it was asked for.
+    /// percentile where it was asked for, and the window of rounds is steady where that was.
     PrecisionReached,
     /// It was steady for as long as asked.
     SteadyReached,
@@ -89,7 +93,9 @@ impl Stopper {
     pub fn new(rule: Rule) -> Self {
         let next_look_s = match rule {
             Rule::Time { seconds } => seconds,
-            Rule::Precision { min_seconds, max_seconds, .. } => min_seconds.min(max_seconds),
+            Rule::Precision { min_seconds, max_seconds, steady, .. } => {
+                steady.map_or(min_seconds, |of| min_seconds.max(of.seconds())).min(max_seconds)
+            }
             Rule::Steady(_) => 0.0,
         };
         Self { rule, next_look_s }
@@ -128,16 +134,31 @@ impl Stopper {
                 level,
                 p99_relative_half_width,
                 least_times,
+                steady,
                 max_seconds,
                 ..
             } => {
-                let reached = may_be_long_enough(samples, least_times)
-                    && mean_interval(samples, level).is_some_and(|interval| {
-                        let left = samples.len() - interval.warmup_len;
+                let series = match steady {
+                    None => Some(samples),
+                    Some(of) => of
+                        .look(elapsed_s, samples)
+                        .filter(|window| window.is_steady(of.limits))
+                        .and_then(|_| of.last(elapsed_s, samples)),
+                };
+                let is_known = |series: &[f64]| {
+                    let interval = match steady {
+                        _ if !may_be_long_enough(series, least_times) => None,
+                        None => mean_interval(series, level),
+                        Some(_) => window_interval(series, level),
+                    };
+                    interval.is_some_and(|interval| {
+                        let left = series.len() - interval.warmup_len;
                         interval.steady
                             && left as f64 >= least_times * interval.tau
                             && interval.relative_half_width() <= relative_half_width
-                    });
+                    })
+                };
+                let reached = series.is_some_and(is_known);
                 let tail_reached = || {
                     p99_relative_half_width.is_none_or(|asked| {
                         p99(level).is_some_and(|found| found.relative_half_width() <= asked)
@@ -170,13 +191,17 @@ fn may_be_long_enough(samples: &[f64], least_times: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::PtsLimits;
 
     const CHECK: Rule = Rule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
         p99_relative_half_width: None,
         least_times: LONG,
+        steady: None,
         min_seconds: 5.0,
         max_seconds: 10.0,
     };
@@ -216,6 +241,7 @@ mod tests {
             level: 0.95,
             p99_relative_half_width: Some(0.1),
             least_times: LONG,
+            steady: None,
             min_seconds: 5.0,
             max_seconds: 10.0,
         };
@@ -230,6 +256,75 @@ mod tests {
         assert_eq!(stopper.observe_with(10.0, &quiet, |_| Some(p99(0.2))), out_of_time);
     }
 
+    /// Five rounds of a minute, at 10 samples a second.
+    const WRITES: Rule = Rule::Precision {
+        relative_half_width: 0.02,
+        level: 0.95,
+        p99_relative_half_width: None,
+        least_times: SHORT,
+        steady: Some(PtsRounds {
+            limits: PtsLimits { excursion: 0.2, slope: 0.1 },
+            window: 5,
+            round_seconds: 60.0,
+        }),
+        min_seconds: 5.0,
+        max_seconds: 1800.0,
+    };
+
+    /// Seconds until a series made by `rate` (of the sample's number) is over, and why.
+    fn ends(rule: Rule, rate: impl Fn(u32) -> f64) -> (f64, StopReason) {
+        let (mut stopper, mut samples) = (Stopper::new(rule), Vec::new());
+        for n in 0_u32.. {
+            samples.push(rate(n));
+            let elapsed_s = f64::from(n + 1) / 10.0;
+            if let Decision::Stop(why) = stopper.observe(elapsed_s, &samples) {
+                return (elapsed_s, why);
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_series_that_has_to_be_steady_lasts_for_a_window_at_least() {
+        let quiet = |n| 100.0 + crate::scattered(n);
+        assert_eq!(ends(WRITES, quiet), (300.0, StopReason::PrecisionReached));
+        // It falls by a tenth of its first value each five minutes: known well, never steady.
+        let falls = |n: u32| quiet(n) * 0.9_f64.powf(f64::from(n) / 2000.0);
+        assert_eq!(ends(WRITES, falls), (1800.0, StopReason::MaxTime));
+        // It is steady, and its mean is not known: levels of 100 s, 8 % apart.
+        let swings = |n: u32| quiet(n) * if (n / 1000).is_multiple_of(2) { 0.96 } else { 1.04 };
+        assert_eq!(ends(WRITES, swings), (1800.0, StopReason::MaxTime));
+        // There is no window in so short a time.
+        let mut short = WRITES;
+        if let Rule::Precision { max_seconds, .. } = &mut short {
+            *max_seconds = 60.0;
+        }
+        assert_eq!(ends(short, quiet), (60.0, StopReason::MaxTime));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+        // A fast cache of less than a window's time, and what the drive does behind it.
+        #[test]
+        fn a_burst_is_never_what_is_known(
+            burst_s in 1.0..299.0_f64,
+            behind in 0.05..0.7_f64,
+            noise in 0.0..0.2_f64,
+            seed in any::<u16>(),
+        ) {
+            let rate = |n: u32| {
+                let level = if f64::from(n) < burst_s * 10.0 { 1000.0 } else { 1000.0 * behind };
+                level * (1.0 + noise * (crate::scattered(n + u32::from(seed)) - 0.5))
+            };
+            let (end_s, why) = ends(WRITES, rate);
+            prop_assert_eq!(why, StopReason::PrecisionReached);
+            prop_assert!(end_s > burst_s + 239.0, "{} s", end_s);
+            let window: Vec<f64> = ((end_s * 10.0) as u32 - 3000..(end_s * 10.0) as u32).map(rate).collect();
+            let mean = window.iter().sum::<f64>() / 3000.0;
+            prop_assert!((mean / (1000.0 * behind) - 1.0).abs() < 0.03, "{} of {}", mean, behind);
+        }
+    }
+
     #[test]
     fn strange_rules_and_samples_end_without_panic() {
         let rule = |min_seconds, max_seconds| Rule::Precision {
@@ -237,6 +332,7 @@ mod tests {
             level: 2.0,
             p99_relative_half_width: None,
             least_times: LONG,
+            steady: None,
             min_seconds,
             max_seconds,
         };

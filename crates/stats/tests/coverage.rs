@@ -14,6 +14,7 @@ fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
         level: 0.95,
         p99_relative_half_width: None,
         least_times: LONG,
+        steady: None,
         min_seconds: 5.0,
         max_seconds,
     });

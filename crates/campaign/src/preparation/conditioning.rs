@@ -11,6 +11,7 @@ use crate::plan::PlanError;
 use crate::resume::Resumed;
 use crate::rounds::InRounds;
 use crate::study::{Order, Study, StudyStep, Until};
+use crate::wrong::Wrong;
 
 /// What a round is looked at by is this part of it, the first one.
 const CHECK: u64 = 30;
@@ -60,11 +61,13 @@ impl Preparation {
     }
 
     /// The rounds as a plan of their own.
-    pub(super) fn study(&self, targets: &[Target]) -> Result<Option<Study>, PlanError> {
+    pub(super) fn study(&self, targets: &[Target]) -> Result<Option<Study>, Wrong> {
         let Some((rounds, workload)) = self.rounds().zip(self.workload()) else {
             return Ok(None);
         };
-        let form = |text: String| PlanError::Form { name: "preparation".into(), text };
+        let wrong = |key: &str, what: &str| {
+            Wrong::at(&["preparation", key], format!("preparation: {key}: {what}"))
+        };
         let mut study = Study::named("preparation");
         study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
         study.targets_together = true;
@@ -76,11 +79,11 @@ impl Preparation {
         for word in workload.split_whitespace() {
             let Some((option, value)) = word.split_once('=') else {
                 let what = "OPTION=VALUE was expected, as in rw=randwrite bs=4k, or `random`";
-                return Err(form(format!("condition: {word}: {what}")));
+                return Err(wrong("condition", &format!("{word}: {what}")));
             };
             study.job.insert(option.into(), value.into());
         }
-        let round_ns = parse_seconds(&self.round).map_err(form)?;
+        let round_ns = parse_seconds(&self.round).map_err(|what| wrong("round", &what))?;
         let check_ns = (round_ns / CHECK).max(1000);
         let lasts = [check_ns, round_ns.saturating_sub(check_ns).max(1000)];
         study.steps = POINTS
@@ -93,7 +96,8 @@ impl Preparation {
                 ..StudyStep::default()
             })
             .collect();
-        Study::parse(&study.to_toml()?, "preparation").map(Some)
+        study.look().map_err(|own| wrong("condition", &own.what))?;
+        Ok(Some(study))
     }
 
     /// The rounds on `targets`, of which `record` lacks some; `None`: none.
@@ -102,7 +106,8 @@ impl Preparation {
         targets: &[Target],
         record: Option<&RunRecord>,
     ) -> Result<Option<Conditioning>, PlanError> {
-        let Some(study) = self.study(targets)? else { return Ok(None) };
+        let study = self.study(targets).map_err(|wrong| wrong.within("prepare", ""))?;
+        let Some(study) = study else { return Ok(None) };
         let (Some(asked), Some(workload)) = (study.rounds.clone(), self.workload()) else {
             return Ok(None);
         };

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
+use crate::wrong::Wrong;
 
 pub use conditioning::Conditioning;
 pub use left::{Filled, stopped};
@@ -108,10 +109,16 @@ impl Preparation {
 
     /// What contradicts it, as a sentence.
     pub fn check(&self) -> Result<(), String> {
+        self.look().map_err(|wrong| wrong.what)
+    }
+
+    /// Looks for what contradicts it.
+    pub(crate) fn look(&self) -> Result<(), Wrong> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
-            return Err("preparation: fill: above 0 and at most 100 times was expected".into());
+            let what = "preparation: fill: above 0 and at most 100 times was expected";
+            return Err(Wrong::at(&["preparation", "fill"], what));
         }
-        self.study(&[]).map(|_| ()).map_err(|error| error.to_string())
+        self.study(&[]).map(|_| ())
     }
 
     /// Ready for `targets`.

@@ -48,7 +48,7 @@ impl Study {
     /// # Errors
     /// It is none, or asks for what is done in another way here.
     pub fn of_bench_fio(text: &str, name: &str) -> Result<Self, PlanError> {
-        let form = |text: String| PlanError::Form { name: name.into(), text };
+        let form = |text: String| PlanError { name: name.into(), text };
         let mut ini = Ini::new();
         let sections = ini.read(text.to_owned()).map_err(form)?;
         let settings = sections
@@ -68,7 +68,7 @@ impl Study {
         if study.targets.is_empty() {
             return Err(form("[benchfio] has no target".into()));
         }
-        study.check(name, "")?;
+        study.look().map_err(|wrong| wrong.within(name, ""))?;
         Ok(study)
     }
 

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 mod bench_fio;
 mod order;
 mod outlook;
-mod place;
 mod points;
 mod presets;
 mod rounds;
@@ -21,12 +20,11 @@ mod surface;
 
 pub use points::Point;
 
-use place::place_of;
-
-use crate::plan::{FORMAT, PlanError, Stop, StopForm};
+use crate::plan::{FORMAT, PlanError, Stop, StopForm, check_format};
 use crate::preparation::Preparation;
 use crate::schema::{OptionGrid, OptionValues};
 use crate::settings::Settings;
+use crate::wrong::Wrong;
 
 pub(crate) use outlook::{known, outlook};
 pub(crate) use surface::{Known, Surface};
@@ -58,7 +56,7 @@ pub struct Study {
     /// In which order the points are measured.
     #[serde(default)]
     pub order: Order,
-    /// Points that write may end early: what is asked is the drive as it is just now.
+    /// Points that write need not be steady: what is asked is the drive as it is just now.
     #[serde(default)]
     pub fresh: bool,
     /// Points that measured neighbours bound are predicted in place of being measured.
@@ -173,27 +171,38 @@ impl Study {
     /// Reads a study; `name` is the file or preset that errors name.
     ///
     /// # Errors
-    /// What is wrong, with line and column, or the option.
+    /// What is wrong, with line and column.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
-        let form = |what: String| PlanError::Form { name: name.into(), text: what };
-        let study: Self = toml::from_str(text).map_err(|error| form(error.to_string()))?;
-        if study.format != FORMAT {
-            let known = format!("this iodyno reads {FORMAT}");
-            return Err(form(format!("format `{}` is not known; {known}", study.format)));
-        }
-        study.stop().map_err(form)?;
-        study.check(name, text)?;
-        study.check_rounds().map_err(form)?;
-        study.check_scaling().map_err(form)?;
-        if let Some(preparation) = &study.preparation {
-            preparation.check().map_err(form)?;
-            if preparation.condition.is_some() && study.rounds.is_some() {
-                let what = "rounds condition a drive themselves";
-                return Err(form(format!("preparation: condition: {what}; leave it out")));
+        let study: Self = toml::from_str(text)
+            .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
+        study.look().map_err(|wrong| wrong.within(name, text))?;
+        Ok(study)
+    }
+
+    /// Checks what was not read from a text, or was changed since.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), PlanError> {
+        self.look().map_err(|wrong| wrong.within(&self.name, ""))
+    }
+
+    /// Looks for what is wrong with it.
+    pub(crate) fn look(&self) -> Result<(), Wrong> {
+        check_format(&self.format)?;
+        self.stop.resolve()?;
+        self.check_options()?;
+        self.check_rounds()?;
+        self.check_scaling()?;
+        if let Some(preparation) = &self.preparation {
+            preparation.look()?;
+            if preparation.condition.is_some() && self.rounds.is_some() {
+                let what =
+                    "preparation: condition: rounds condition a drive themselves; leave it out";
+                return Err(Wrong::at(&["preparation", "condition"], what));
             }
         }
-        study.check_adaptive().map_err(form)?;
-        Ok(study)
+        self.check_adaptive()
     }
 
     /// A study of one part without anything in it yet.
@@ -228,7 +237,7 @@ impl Study {
     /// It cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, PlanError> {
         toml::to_string(self)
-            .map_err(|error| PlanError::Form { name: self.name.clone(), text: error.to_string() })
+            .map_err(|error| PlanError { name: self.name.clone(), text: error.to_string() })
     }
 
     /// When points end.
@@ -236,7 +245,7 @@ impl Study {
     /// # Errors
     /// Times that are none, or contradict each other.
     pub fn stop(&self) -> Result<Stop, String> {
-        self.stop.resolve()
+        self.stop.resolve().map_err(|wrong| wrong.what)
     }
 
     /// Points end once their 99 % percentile is known within `percent`, too; 0:
@@ -258,6 +267,11 @@ impl Study {
                 max_time.clone_into(&mut self.stop.min_time);
             }
         }
+    }
+
+    /// Points that write end once they are steady over five rounds of this length, as a time.
+    pub fn steady_over(&mut self, round: &str) {
+        round.clone_into(&mut self.stop.round);
     }
 
     /// An option of all points, in place of what grids say of it.
@@ -293,17 +307,26 @@ impl Study {
         }
     }
 
-    /// Checks its options; `text` is what it was read from.
-    fn check(&self, name: &str, text: &str) -> Result<(), PlanError> {
-        let step_error = |step: &str, what: String| PlanError::Step {
-            name: name.into(),
-            step: step.into(),
-            what,
-        };
+    /// What is wrong with its options.
+    fn check_options(&self) -> Result<(), Wrong> {
         if self.repeat == 0 {
-            return Err(step_error("", "repeat: at least 1 was expected".into()));
+            return Err(Wrong::at(&["repeat"], "repeat: at least 1 was expected"));
         }
-        for step in self.parts() {
+        for (at, step) in self.parts().iter().enumerate() {
+            // A part's own options and grid go before those of the whole.
+            let wrong = |option: &str, what: String| {
+                let n = at.to_string();
+                let own = |table| ["step", n.as_str(), table, option];
+                let is_own = |step: &&StudyStep| {
+                    step.job.contains_key(option) || step.grid.contains_key(option)
+                };
+                let part = self.steps.get(at).filter(is_own);
+                let part = part.map_or(String::new(), |step| format!("step `{}`: ", step.name));
+                Wrong::at(&own("job"), format!("{part}{what}"))
+                    .or_at(&own("grid"))
+                    .or_at(&["job", option])
+                    .or_at(&["grid", option])
+            };
             let grids = step
                 .grid
                 .iter()
@@ -312,38 +335,33 @@ impl Study {
                 let applied = written(value).and_then(|value| {
                     apply(&mut Job::default(), option, &value).map_err(|error| error.to_string())
                 });
-                applied.map_err(|what| match place_of(text, &step.name, option) {
-                    Some((line, column)) => {
-                        step_error(&step.name, format!("line {line}, column {column}: {what}"))
-                    }
-                    None => step_error(&step.name, what),
-                })?;
+                applied.map_err(|what| wrong(option, what))?;
             }
             if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
-                return Err(step_error(&step.name, format!("grid: `{option}` has no values")));
+                return Err(wrong(option, format!("grid: `{option}` has no values")));
             }
         }
         Ok(())
     }
 
-    /// What contradicts more and more targets at once, as a sentence.
-    fn check_scaling(&self) -> Result<(), String> {
+    /// What contradicts more and more targets at once.
+    fn check_scaling(&self) -> Result<(), Wrong> {
         let Some(scaling) = &self.scaling else { return Ok(()) };
         if self.rounds.is_some() || self.order == Order::Random {
-            let what = "one more drive is compared with one less, in that order";
-            return Err(format!(
-                "scaling: neither rounds nor order = \"random\" go with it: {what}"
-            ));
+            let what = "scaling: neither rounds nor order = \"random\" go with it: one more drive \
+                        is compared with one less, in that order";
+            return Err(Wrong::at(&["scaling"], what));
         }
         if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
-            return Err("scaling: least_gain_percent: between 0 and 100 was expected".into());
+            let what = "scaling: least_gain_percent: above 0 and below 100 was expected";
+            return Err(Wrong::at(&["scaling", "least_gain_percent"], what));
         }
         Ok(())
     }
 }
 
 /// An option's value as a job file has it.
-fn written(value: &toml::Value) -> Result<String, String> {
+pub(crate) fn written(value: &toml::Value) -> Result<String, String> {
     match value {
         toml::Value::String(text) => Ok(text.clone()),
         toml::Value::Integer(number) => Ok(number.to_string()),

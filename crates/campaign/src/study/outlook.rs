@@ -8,6 +8,7 @@ use super::surface::{KneeOf, Known, Surface, is_outstanding};
 use super::{Point, Study};
 use crate::resume::is_at;
 use crate::tail::Q;
+use crate::wrong::Wrong;
 
 /// Level of the intervals of percentiles.
 const LEVEL: f64 = 0.95;
@@ -57,15 +58,15 @@ impl Study {
         self.p99_bound.as_deref().map(parse_seconds).transpose()
     }
 
-    /// What contradicts predicting points, as a sentence.
-    pub(super) fn check_adaptive(&self) -> Result<(), String> {
-        self.p99_bound_ns().map_err(|what| format!("p99_bound: {what}"))?;
+    /// What contradicts predicting points.
+    pub(super) fn check_adaptive(&self) -> Result<(), Wrong> {
+        let bound = self.p99_bound_ns();
+        bound.map_err(|what| Wrong::at(&["p99_bound"], format!("p99_bound: {what}")))?;
         let repeats = self.rounds.is_some() || self.repeat > 1;
         if self.adaptive && (repeats || self.scaling.is_some()) {
-            let why = "each of them would leave out other points";
-            return Err(format!(
-                "adaptive: neither rounds, repetitions nor scaling were expected: {why}"
-            ));
+            let what = "adaptive: neither rounds, repetitions nor scaling were expected: each of \
+                        them would leave out other points";
+            return Err(Wrong::at(&["adaptive"], what));
         }
         Ok(())
     }

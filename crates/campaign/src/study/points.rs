@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use iodyno_job::parse_seconds;
 
 use super::order::{Axis, cells, refinement};
-use super::{Order, Study, StudyStep, Until, written};
+use super::{MadeBy, Order, Study, StudyStep, Until, written};
+use crate::plan::Ends;
 
 /// Options in the order in which people name them.
 const FIRST: [&str; 6] = ["rw", "readwrite", "bs", "blocksize", "iodepth", "numjobs"];
@@ -104,6 +105,17 @@ impl Study {
             }
         }
         points
+    }
+
+    /// When each of `points` ends.
+    pub fn ends(&self, points: &[Point]) -> Vec<Ends> {
+        let end = |point: &Point| match self.generator {
+            MadeBy::Native if !point.until_known => Ends::ByThemselves,
+            MadeBy::Native if point.writes() && !self.fresh => Ends::Steady,
+            MadeBy::Native => Ends::Known,
+            MadeBy::Fio => Ends::ByThemselves,
+        };
+        points.iter().map(end).collect()
     }
 
     /// What is measured at the same time.

@@ -6,6 +6,7 @@ use iodyno_model::Rounds;
 use super::order::cells;
 use super::points::axes;
 use super::{Order, Point, Study, StudyStep};
+use crate::wrong::Wrong;
 
 impl Study {
     /// All rounds that there may be, and what comes once after them, for one
@@ -36,47 +37,54 @@ impl Study {
         })
     }
 
-    /// What contradicts rounds, as a sentence.
-    pub(super) fn check_rounds(&self) -> Result<(), String> {
+    /// What contradicts rounds.
+    pub(super) fn check_rounds(&self) -> Result<(), Wrong> {
         let Some(rounds) = &self.rounds else {
-            return match self.steps.iter().find(|step| step.after) {
-                Some(step) => Err(format!("step `{}`: after: there are no rounds", step.name)),
+            return match self.steps.iter().position(|step| step.after) {
+                Some(n) => {
+                    let what = format!("step `{}`: after: there are no rounds", self.steps[n].name);
+                    Err(Wrong::at(&["step", &n.to_string(), "after"], what))
+                }
                 None => Ok(()),
             };
         };
         if self.order != Order::Written || self.repeat != 1 {
-            let what = "order = \"written\" and repeat = 1 were expected";
-            return Err(format!("rounds: {what}: a round is the same each time"));
+            let what = "rounds: order = \"written\" and repeat = 1 were expected: a round is the same \
+                        each time";
+            return Err(Wrong::at(&["rounds"], what));
         }
-        let limits = [rounds.excursion_percent, rounds.slope_percent];
-        if rounds.window < 2
-            || rounds.most < rounds.window
-            || limits.iter().any(|percent| percent.is_nan() || *percent <= 0.0)
-        {
-            let what = "a window of 2 or more, not more than most, and percents above 0";
-            return Err(format!("rounds: {what} were expected"));
-        }
-        if rounds.written_times.is_some_and(|times| times.is_nan() || times <= 0.0) {
-            return Err("rounds: written_times: a number above 0 was expected".into());
-        }
-        if rounds.track.is_empty() {
-            return Err("rounds: track: what has to be steady?".into());
+        let wrong = |key: &str, what: &str| {
+            Wrong::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
+        };
+        // A NaN is not above 0.
+        let expected = [
+            (rounds.window >= 2, "window", "2 or more were expected"),
+            (rounds.most >= rounds.window, "most", "the window or more were expected"),
+            (rounds.excursion_percent > 0.0, "excursion_percent", "above 0 was expected"),
+            (rounds.slope_percent > 0.0, "slope_percent", "above 0 was expected"),
+            (
+                rounds.written_times.is_none_or(|times| times > 0.0),
+                "written_times",
+                "a number above 0 was expected",
+            ),
+            (!rounds.track.is_empty(), "track", "what has to be steady?"),
+        ];
+        if let Some((_, key, what)) = expected.into_iter().find(|(holds, ..)| !holds) {
+            return Err(wrong(key, what));
         }
         let every: Vec<StudyStep> = self.parts().into_iter().filter(|step| !step.after).collect();
         let titles: Vec<String> = self.as_written(&every, &[]).map(|point| point.title).collect();
-        for tracked in &rounds.track {
-            match titles.iter().filter(|title| **title == tracked.point).count() {
-                1 => {}
+        for (n, tracked) in rounds.track.iter().enumerate() {
+            let what = match titles.iter().filter(|title| **title == tracked.point).count() {
+                1 => continue,
                 0 => {
                     let first = titles.first().map_or("none", String::as_str);
-                    let what = format!("there is no point `{}`", tracked.point);
-                    return Err(format!("rounds: track: {what}; the first one is `{first}`"));
+                    format!("there is no point `{}`; the first one is `{first}`", tracked.point)
                 }
-                _ => {
-                    let what = format!("there are several points `{}`", tracked.point);
-                    return Err(format!("rounds: track: {what}"));
-                }
-            }
+                _ => format!("there are several points `{}`", tracked.point),
+            };
+            let path = ["rounds", "track", &n.to_string(), "point"];
+            return Err(Wrong::at(&path, format!("rounds: track: {what}")));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use iodyno_job::{Job, apply, parse_seconds, parse_size};
 
 use super::{Study, written};
+use crate::plan::StopForm;
 
 /// Sizes are kept at whole multiples of this, bytes.
 const SIZE_STEP_BYTES: u64 = 1 << 20;
@@ -10,7 +11,8 @@ const SIZE_STEP_BYTES: u64 = 1 << 20;
 impl Study {
     /// All times and sizes that it fixes become `factor` times as much.
     pub fn scale(&mut self, factor: f64) {
-        for time in [&mut self.stop.min_time, &mut self.stop.max_time] {
+        let StopForm { min_time, max_time, round, .. } = &mut self.stop;
+        for time in [min_time, max_time, round] {
             if let Ok(ns) = parse_seconds(time) {
                 *time = time_of(ns, factor);
             }

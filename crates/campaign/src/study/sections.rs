@@ -14,7 +14,7 @@ impl Study {
     /// # Errors
     /// What is wrong with their options, by point.
     pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
-        let form = |text: String| PlanError::Form { name: self.name.clone(), text };
+        let form = |text: String| PlanError { name: self.name.clone(), text };
         let stop = self.stop().map_err(form)?;
         let how = Compile { for_fio, ..Compile::default() };
         let script = compile(&self.sections(points, stop.max_ns), &how)
@@ -27,7 +27,7 @@ impl Study {
     /// # Errors
     /// A name or value that no job file can hold.
     pub fn job_file(&self, points: &[Point]) -> Result<String, PlanError> {
-        let form = |text: String| PlanError::Form { name: self.name.clone(), text };
+        let form = |text: String| PlanError { name: self.name.clone(), text };
         let stop = self.stop().map_err(form)?;
         write_file(&self.sections(points, stop.max_ns)).map_err(|error| form(error.to_string()))
     }

@@ -43,7 +43,7 @@ pub(crate) struct Layouts {
     /// A point ends after this time at the latest
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
-    /// Points that write may end early, too: what is asked is the layout as it is just now
+    /// Points that write need not be steady: what is asked is the layout as it is just now
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Print what would be built, measured and taken down, and do nothing

@@ -57,10 +57,14 @@ pub(crate) struct Sweep {
     /// A point ends after this time at the latest [default: the plan's, else 60s]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
+    /// A point that writes ends once its rate is steady over five rounds of this time, too
+    /// [default: the plan's, else 1m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) round: Option<String>,
     /// All times and sizes of the plan become so many times as much: 0.01 to try it out
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
-    /// Points that write may end early, too: what is asked is the drive as it is just now
+    /// Points that write need not be steady: what is asked is the drive as it is just now
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Leave points out that measured neighbours bound: they are predicted, with an interval

@@ -37,8 +37,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     let mut study = Study::named("prepare");
     study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
     study.preparation = Some(how);
-    // Checked as if it had been written.
-    let study = Study::parse(&study.to_toml()?, "prepare")?;
+    study.check()?;
     let begun = match arguments.anew {
         true => None,
         false => stopped(&study, &targets, &setup.store)?,

@@ -173,7 +173,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     let ends = arguments.fresh
         || [arguments.precision, arguments.p99].iter().any(Option::is_some)
-        || arguments.max_time.is_some();
+        || [&arguments.max_time, &arguments.round].into_iter().any(Option::is_some);
     if study.rounds.is_some() && ends {
         let why = "each point of a round lasts its time: --scale makes all of them shorter";
         return Err(Usage(why.into()).into());
@@ -193,6 +193,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     let precision = arguments.precision.map(|percent| percent / 100.0);
     study.stop_at(precision, arguments.max_time.as_deref());
+    if let Some(round) = &arguments.round {
+        study.steady_over(round);
+    }
     if let Some(order) = arguments.order {
         study.order = match order {
             SweepOrder::Corners => Order::Corners,
@@ -220,8 +223,9 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if let Some(duration_ns) = arguments.duration {
         study.repeat_for(duration_ns).map_err(Usage)?;
     }
-    // What words and plan come to is checked as if it had been written.
-    Ok(Study::parse(&study.to_toml()?, &study.name)?)
+    // What words and plan come to is checked, too.
+    study.check()?;
+    Ok(study)
 }
 
 /// The plan of this name: a preset or a file; a study without anything for none.

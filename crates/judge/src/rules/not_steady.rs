@@ -5,7 +5,7 @@ use iodyno_model::{
 };
 use iodyno_stats::shift::shift;
 
-use super::{Affected, Reservation, Rule, Tally, rate_cliff};
+use super::{Affected, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
 use crate::facts::Facts;
 use crate::figures;
 
@@ -35,7 +35,7 @@ impl Rule for NotSteady {
                 continue;
             };
             tally.looked();
-            if !steady && !is_cliff(facts, of) {
+            if !steady && !is_told(facts, of) {
                 let rate = figures::estimate(Metric::Iops, &iops);
                 let levels = levels(result, of.warmup_ns)
                     .map_or_else(String::new, |text| format!(": {text}"));
@@ -55,14 +55,14 @@ impl Rule for NotSteady {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let unsteady = of.total.first()?.steady == Some(false) && !is_cliff(facts, of);
+        let unsteady = of.total.first()?.steady == Some(false) && !is_told(facts, of);
         unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
     }
 }
 
-/// It is told already, and with its cause.
-fn is_cliff(facts: &Facts<'_>, of: &Measurement) -> bool {
-    matches!(rate_cliff::look(facts, of), Ok(Some(_)))
+/// It is told already, with its cause or its figures.
+fn is_told(facts: &Facts<'_>, of: &Measurement) -> bool {
+    matches!(rate_cliff::look(facts, of), Ok(Some(_))) || steady_state_not_reached::tells_change(of)
 }
 
 /// The two levels of a rate that changed from one to the other.

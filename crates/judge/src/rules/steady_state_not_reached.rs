@@ -1,8 +1,10 @@
-//! Runs in rounds whose drive did not come to its steady state.
+//! Runs in rounds whose drive did not come to its steady state, and points that write.
 
-use iodyno_model::{RuleReport, Severity, format_duration_ns};
+use iodyno_model::{EndReason, Measurement, Rounds, RuleReport, Severity, format_duration_ns};
 
 use super::{Affected, Reservation, Rule, Tally};
+use crate::compare::percent;
+use crate::convergence::limits;
 use crate::facts::Facts;
 
 pub(super) struct SteadyStateNotReached;
@@ -17,7 +19,7 @@ impl Rule for SteadyStateNotReached {
     }
 
     fn summary(&self) -> &'static str {
-        "rounds, and jobs with steadystate, that ended before the drive was steady"
+        "rounds, points that write and jobs with steadystate that ended before the drive was steady"
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
@@ -33,6 +35,12 @@ impl Rule for SteadyStateNotReached {
             }
         }
         for (_, of) in facts.finished() {
+            if of.conditions.steady_state.is_some() {
+                tally.looked();
+                if let Some(missing) = missing(of) {
+                    affected.add(of.title(), missing, facts.subjects(of));
+                }
+            }
             let Some(attained) = of.account.as_ref().and_then(|of| of.steadystate_attained) else {
                 continue;
             };
@@ -50,7 +58,7 @@ impl Rule for SteadyStateNotReached {
             self,
             "it ended before the drive was steady",
             "What a drive does before its steady state depends on what it went through before, and does not last.",
-            "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it.",
+            "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
         );
         tally.report()
     }
@@ -59,6 +67,9 @@ impl Rule for SteadyStateNotReached {
         let of = facts.record().measurements.get(measurement)?;
         if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
             return Some(Reservation::qualified("its steadystate was not attained"));
+        }
+        if let Some(missing) = missing(of) {
+            return Some(Reservation::qualified(missing));
         }
         let (asked, targets) = facts.rounds.as_ref()?;
         let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
@@ -69,10 +80,42 @@ impl Rule for SteadyStateNotReached {
     }
 }
 
+/// What a measurement that had to be steady lacks of that, in words, where it ended at the longest
+/// time.
+fn missing(of: &Measurement) -> Option<String> {
+    let asked = of.conditions.steady_state.filter(|_| of.end == EndReason::MaxTime)?;
+    let rounds =
+        format!("{} rounds of {}", asked.rounds, format_duration_ns(asked.round_ns as f64));
+    let Some((range, slope)) = asked.excursion.zip(asked.slope_excursion) else {
+        return Some(format!(
+            "whether the drive was in its steady state is not known: the longest time is shorter \
+             than {rounds}"
+        ));
+    };
+    let most = limits(&Rounds::default());
+    let is_steady = range <= most.excursion && slope <= most.slope;
+    (!is_steady).then(|| {
+        format!(
+            "the drive was not in its steady state: over the last {rounds} the rate's range was \
+             {} of its average (at most {}), its slope {} (at most {})",
+            percent(range),
+            percent(most.excursion),
+            percent(slope),
+            percent(most.slope)
+        )
+    })
+}
+
+/// It is told of `of`, with figures, that its rate changed.
+pub(super) fn tells_change(of: &Measurement) -> bool {
+    let has_window = of.conditions.steady_state.is_some_and(|state| state.excursion.is_some());
+    has_window && missing(of).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iodyno_model::Account;
+    use iodyno_model::{Account, SteadyState};
 
     use crate::testing::{Bench, Outcome, in_rounds, look, reserves};
 
@@ -96,6 +139,45 @@ mod tests {
         assert_eq!(look(&rule, &attained(None)), Outcome::NotApplicable);
         look(&rule, &attained(Some(false))).only(Severity::Info);
         assert!(reserves(&rule, &attained(Some(false)), 0).is_some());
+        // A point that writes, at its longest time.
+        let writes = |end: EndReason, window: Option<(f64, f64)>| {
+            let point = Bench::new(1).measured().measurement(0, |of| {
+                of.end = end.clone();
+                of.conditions.steady_state = Some(SteadyState {
+                    rounds: 5,
+                    round_ns: 60_000_000_000,
+                    excursion: window.map(|window| window.0),
+                    slope_excursion: window.map(|window| window.1),
+                });
+                of.total[0].steady = Some(false);
+            });
+            point.record()
+        };
+        let why = |record| reserves(&rule, &record, 0).map(|reserved| reserved.why);
+        let not_steady = &super::super::not_steady::NotSteady;
+        let falling = writes(EndReason::MaxTime, Some((0.45, 0.3)));
+        look(&rule, &falling).only(Severity::Info);
+        assert_eq!(reserves(not_steady, &falling, 0), None, "told once");
+        assert_eq!(
+            why(falling).unwrap(),
+            "the drive was not in its steady state: over the last 5 rounds of 60 s the rate's \
+             range was 45 % of its average (at most 20 %), its slope 30 % (at most 10 %)"
+        );
+        let short = writes(EndReason::MaxTime, None);
+        look(&rule, &short).only(Severity::Info);
+        assert!(reserves(not_steady, &short, 0).is_some());
+        assert_eq!(
+            why(short).unwrap(),
+            "whether the drive was in its steady state is not known: the longest time is shorter \
+             than 5 rounds of 60 s"
+        );
+        for (end, window) in [
+            (EndReason::MaxTime, Some((0.2, 0.1))),
+            (EndReason::Precision, Some((0.1, 0.05))),
+            (EndReason::Interrupted, None),
+        ] {
+            assert_eq!(why(writes(end, window)), None);
+        }
         // The first round is not in the window.
         assert_eq!(reserves(&rule, &unsteady, 0), None);
         look(&rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);

@@ -1,6 +1,6 @@
 //! A slope of steadystate that almost any series passes.
 
-use iodyno_model::Measurement;
+use iodyno_model::{Measurement, parse_duration_ns};
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, option};
@@ -28,7 +28,8 @@ fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     };
     let of_time = |names: [&str; 2]| {
         let text = option(of, names[0])?.or(option(of, names[1])?);
-        Ok::<_, String>(text.map(seconds))
+        // In s unless it says otherwise.
+        Ok::<_, String>(text.map(|text| parse_duration_ns(text, 1e9).map(|ns| ns / 1e9)))
     };
     let Some(Some(window)) = of_time(["steadystate_duration", "ss_dur"])? else {
         return Err("over how long it is to be steady is not known".into());
@@ -39,21 +40,6 @@ fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     Ok((over_window > SNIA_PERCENT).then(|| {
         format!("{limit} over {samples:.0} samples lets the rate change by {over_window:.0} %")
     }))
-}
-
-/// A time as fio reads it, in seconds unless it says otherwise.
-fn seconds(text: &str) -> Option<f64> {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text.get(number.len()..)?.to_ascii_lowercase().as_str() {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return None,
-    };
-    Some(number.parse::<f64>().ok()? * factor)
 }
 
 #[cfg(test)]

@@ -52,9 +52,27 @@ pub struct Conditions {
     /// Relative half width of the 99 % percentile's interval that was asked for; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_precision_asked: Option<f64>,
+    /// What its rate had to be steady over, too; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyState>,
     /// Our own I/O beside what was measured, where that was the experiment; absent: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
+}
+
+/// A steady state that was asked of a measurement's own rate over the last of its rounds (SNIA
+/// PTS 2.0.2, 2.1.24), and what they came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SteadyState {
+    /// Rounds of the window.
+    pub rounds: u32,
+    /// Length of a round, ns.
+    pub round_ns: u64,
+    /// Greatest less smallest rate of them as a share of their average; null: there were not as
+    /// many rounds.
+    pub excursion: Option<f64>,
+    /// Rise or fall of the line through them as a share of their average.
+    pub slope_excursion: Option<f64>,
 }
 
 /// Our own I/O that went on beside what was measured, and is not part of it.
@@ -182,7 +200,19 @@ impl From<&model::Conditions> for Conditions {
             precision_asked: of_number(conditions.precision_asked),
             settings: conditions.settings.iter().map(Setting::from).collect(),
             p99_precision_asked: of_number(conditions.p99_precision_asked),
+            steady_state: conditions.steady_state.as_ref().map(SteadyState::from),
             beside: conditions.beside.iter().map(Beside::from).collect(),
+        }
+    }
+}
+
+impl From<&model::SteadyState> for SteadyState {
+    fn from(of: &model::SteadyState) -> Self {
+        Self {
+            rounds: of.rounds,
+            round_ns: of.round_ns,
+            excursion: of.excursion.and_then(finite),
+            slope_excursion: of.slope_excursion.and_then(finite),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a measurement was taken under, all that is known.
 
 use iodyno_model::{
-    Bytes, Conditions, EndReason, Measurement, Workload, WrittenState, format_count,
+    Bytes, Conditions, EndReason, Measurement, SteadyState, Workload, WrittenState, format_count,
     format_duration_ns, format_mb_per_s,
 };
 
@@ -82,6 +82,20 @@ fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>))
     put("interval asked", known.precision_asked.map(|share| format!("± {}", percent(share))));
     let p99 = known.p99_precision_asked.map(|share| format!("± {}", percent(share)));
     put("interval of the 99 % percentile asked", p99);
+    put("steady state asked", known.steady_state.as_ref().map(steady_state));
+}
+
+/// Over what a rate had to be steady, and what was found there.
+fn steady_state(of: &SteadyState) -> String {
+    let asked = format!("{} rounds of {}", of.rounds, format_duration_ns(of.round_ns as f64));
+    match of.excursion.zip(of.slope_excursion) {
+        Some((range, slope)) => format!(
+            "over {asked} · found: range {} of the average, slope {}",
+            percent(range),
+            percent(slope)
+        ),
+        None => format!("over {asked} · it did not last as long"),
+    }
 }
 
 /// The known options, as fio writes them.

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use iodyno_judge::{PlanPreparation, RoundsPlan};
 use iodyno_model::{
     BlockDevice, Bytes, Direction, Drive, DriveState, EndReason, Host, LinkState, Measurement,
-    PreparationState, PurgeMethod, Rounds, RunRecord, Workload,
+    PreparationState, PurgeMethod, Rounds, RunRecord, Workload, format_duration_ns,
+    parse_duration_ns,
 };
 
 use super::Style;
@@ -281,9 +282,11 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     };
     let ranges: BTreeSet<String> = workloads().map(range).collect();
     items.extend(ranges);
-    let times: BTreeSet<&str> =
-        workloads().filter_map(|of| of.options.get("runtime")).map(String::as_str).collect();
-    let times: Vec<&str> = times.into_iter().collect();
+    // In s unless it says otherwise.
+    let time = |text: &String| parse_duration_ns(text, 1e9).map(|ns| ns as u64);
+    let times: BTreeSet<u64> =
+        workloads().filter_map(|of| of.options.get("runtime").and_then(time)).collect();
+    let times: Vec<String> = times.iter().map(|ns| format_duration_ns(*ns as f64)).collect();
     items.push(match times.is_empty() {
         true => "time of a point not known".into(),
         false => format!("time of a point {}", times.join(", ")),

@@ -2,7 +2,7 @@
 //! between and after them.
 
 use iodyno_judge::{Convergence, figure};
-use iodyno_model::{Measurement, Metric, Rounds};
+use iodyno_model::{Measurement, Metric, Rounds, parse_duration_ns};
 
 use super::grid::GridCell;
 use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, plain, slowest};
@@ -62,21 +62,9 @@ pub(super) fn recovery(
 /// Which share of its time a point makes I/O, by its options, 0..1; `None`:
 /// it pauses, and they do not tell.
 fn active_share(of: &Measurement) -> Option<f64> {
-    let us = |option: &str| of.workload.options.get(option).map(|text| microseconds(text));
-    let Some(pause) = us("thinktime") else { return Some(1.0) };
-    let (pause, active) = (pause?, us("thinktime_iotime")??);
+    // Both are in us unless they say otherwise.
+    let time = |option: &str| Some(parse_duration_ns(of.workload.options.get(option)?, 1e3));
+    let Some(pause) = time("thinktime") else { return Some(1.0) };
+    let (pause, active) = (pause?, time("thinktime_iotime")??);
     (pause + active > 0.0).then(|| active / (pause + active))
-}
-
-/// A time as options have it: in microseconds unless it says otherwise.
-fn microseconds(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let factor = match unit {
-        "" | "us" => 1.0,
-        "ms" => 1e3,
-        "s" => 1e6,
-        _ => return None,
-    };
-    Some(number.parse::<f64>().ok()? * factor)
 }

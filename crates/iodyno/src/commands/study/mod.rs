@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Early, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing,
-    Resumed, Study,
+    Adapting, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing, Resumed,
+    Study,
 };
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
@@ -102,12 +102,8 @@ pub(crate) fn measure(
     };
     let script = study.script(&once, for_fio)?;
     let stop = study.stop().map_err(Usage)?;
-    let early = match study.fresh {
-        _ if for_fio || study.rounds.is_some() => Early::Never,
-        true => Early::All,
-        false => Early::Reads,
-    };
-    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, early);
+    let ends = study.ends(&once);
+    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, ends);
     let plan = Plan {
         rounds,
         scaling: study.scaling.map(|asked| InScaling { asked, points: once }),

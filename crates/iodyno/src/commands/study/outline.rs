@@ -59,8 +59,18 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         let _ = writeln!(text, "{} of them {time}", points.len() - timed);
     }
     let writes = points.iter().any(|point| point.until_known && point.writes());
-    if writes && !study.fresh {
-        text.push_str("those that write last their whole time (--fresh ends them early, too)\n");
+    if writes && !study.fresh && study.generator == MadeBy::Native {
+        let rounds = stop.rounds();
+        let round = format_duration_ns(rounds.round_seconds * 1e9);
+        let steady = format!("steady over {} rounds of {round}", rounds.window);
+        let _ = match rounds.seconds() * 1e9 <= stop.max_ns as f64 {
+            true => writeln!(text, "those that write until they are {steady}, too"),
+            false => writeln!(
+                text,
+                "those that write last their whole time, which is too short to be {steady} \
+                 (--max-time, or --fresh: the drive as it is just now)"
+            ),
+        };
     }
     if study.adaptive {
         text.push_str(

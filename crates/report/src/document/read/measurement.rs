@@ -8,7 +8,7 @@ use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies
 use super::{DocumentError, time_ns};
 use crate::document::account::Account;
 use crate::document::conditions::{
-    Beside, Conditions, CpuUse, FillOrder, Setting, Written, WrittenState,
+    Beside, Conditions, CpuUse, FillOrder, Setting, SteadyState, Written, WrittenState,
 };
 use crate::document::estimate::{Estimate, Interval};
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
@@ -217,8 +217,14 @@ fn conditions(of: &Conditions) -> model::Conditions {
         precision_asked: of.precision_asked,
         settings: of.settings.iter().map(setting).collect(),
         p99_precision_asked: of.p99_precision_asked,
+        steady_state: of.steady_state.as_ref().map(steady_state),
         beside: of.beside.iter().filter_map(beside).collect(),
     }
+}
+
+fn steady_state(of: &SteadyState) -> model::SteadyState {
+    let SteadyState { rounds, round_ns, excursion, slope_excursion } = of.clone();
+    model::SteadyState { rounds, round_ns, excursion, slope_excursion }
 }
 
 fn beside(of: &Beside) -> Option<model::Beside> {

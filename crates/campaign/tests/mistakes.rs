@@ -1,0 +1,192 @@
+//! What is wrong with a plan is said with line and column, for each thing that can be.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use iodyno_campaign::{Plan, Study};
+
+/// What is said of a plan; nothing of one that is right.
+fn said(text: &str) -> String {
+    Study::parse(text, "p").map_or_else(|error| error.to_string(), |_| String::new())
+}
+
+const HEAD: &str = "format = \"iodyno.plan/1\"\nname = \"x\"\n";
+const ROUNDS: &str = "order = \"written\"\n[grid]\nbs = [\"4k\", \"8k\"]\n[rounds]\n";
+const TRACK: &str = "track = [{ point = \"bs=4k\", metric = \"iops\" }]";
+
+#[test]
+fn each_mistake_has_its_place() {
+    let of = |lines: &str| said(&format!("{HEAD}{lines}"));
+    let in_rounds = |lines: &str| of(&format!("{ROUNDS}{lines}"));
+    let tracked = |lines: &str| in_rounds(&format!("{TRACK}\n{lines}"));
+    assert_eq!(tracked(""), "", "the plan is right but for what each line makes of it");
+    let cases = [
+        // The whole.
+        (
+            said("name = \"x\"\nformat = \"iodyno.plan/9\""),
+            "2, column 10: format `iodyno.plan/9` is not known; this iodyno reads iodyno.plan/1",
+        ),
+        (of("repeat = 0"), "3, column 10: repeat: at least 1 was expected"),
+        (
+            of("p99_bound = \"5x\""),
+            "3, column 13: p99_bound: a time such as 10, 10s, 500ms or 2m was expected, not `5x`",
+        ),
+        (
+            of("repeat = 2\nadaptive = true"),
+            "4, column 12: adaptive: neither rounds, repetitions nor scaling were expected: each \
+             of them would leave out other points",
+        ),
+        // [stop].
+        (
+            of("[stop]\nprecision_percent = 0"),
+            "4, column 21: stop: precision_percent: above 0 was expected",
+        ),
+        (
+            of("[stop]\nprecision_percent = nan"),
+            "4, column 21: stop: precision_percent: above 0 was expected",
+        ),
+        (
+            of("[stop]\nlevel_percent = 100"),
+            "4, column 17: stop: level_percent: above 0 and below 100 was expected",
+        ),
+        (
+            of("[stop]\np99_percent = -1"),
+            "4, column 15: stop: p99_percent: 0 (not asked for) or above was expected",
+        ),
+        (
+            of("[stop]\nmin_time = \"2m\"\nmax_time = \"1m\""),
+            "5, column 12: stop: max_time: 2m (min_time) or longer was expected",
+        ),
+        (
+            of("[stop]\nmin_time = \"2m\""),
+            "3, column 1: stop: max_time: 2m (min_time) or longer was expected",
+        ),
+        (of("stop.round = \"0\""), "3, column 14: stop: round: a time above 0 was expected"),
+        (
+            of("[stop]\nmax_time = \"\""),
+            "4, column 12: stop: max_time: a time such as 10, 10s, 500ms or 2m was expected, not ``",
+        ),
+        // Options, where they stand.
+        (
+            of("[job]\niodeth = 1"),
+            "4, column 10: there is no option `iodeth`; did you mean `iodepth`?",
+        ),
+        (of("[grid]\niodepth = []"), "4, column 11: grid: `iodepth` has no values"),
+        (
+            of(
+                "[grid]\nbs = [1]\n[[step]]\nname = \"a\"\n[[step]]\nname = \"b\"\n[step.grid]\nbs = []",
+            ),
+            "10, column 6: step `b`: grid: `bs` has no values",
+        ),
+        (
+            of("[[step]]\nname = \"a\"\njob = { bs = [\"4k\"] }"),
+            "5, column 14: step `a`: `[\"4k\"]`: text or a number was expected",
+        ),
+        (
+            of("[[step]]\nname = \"a\"\nafter = true"),
+            "5, column 9: step `a`: after: there are no rounds",
+        ),
+        // [rounds].
+        (in_rounds("most = 7"), "6, column 1: rounds: track: what has to be steady?"),
+        (tracked("window = 1"), "8, column 10: rounds: window: 2 or more were expected"),
+        (tracked("most = 4"), "8, column 8: rounds: most: the window or more were expected"),
+        (
+            tracked("excursion_percent = 0"),
+            "8, column 21: rounds: excursion_percent: above 0 was expected",
+        ),
+        (
+            tracked("slope_percent = -1"),
+            "8, column 17: rounds: slope_percent: above 0 was expected",
+        ),
+        (
+            tracked("written_times = 0"),
+            "8, column 17: rounds: written_times: a number above 0 was expected",
+        ),
+        (
+            in_rounds(
+                "[[rounds.track]]\npoint = \"bs=4k\"\nmetric = \"iops\"\n\
+                       [[rounds.track]]\npoint = \"bs=1k\"\nmetric = \"iops\"",
+            ),
+            "11, column 9: rounds: track: there is no point `bs=1k`; the first one is `bs=4k`",
+        ),
+        (
+            of(&format!("{}{TRACK}", ROUNDS.replace("8k", "4k"))),
+            "7, column 20: rounds: track: there are several points `bs=4k`",
+        ),
+        (
+            of(&format!("{}{TRACK}", ROUNDS.replace("written", "corners"))),
+            "6, column 1: rounds: order = \"written\" and repeat = 1 were expected: a round is the \
+             same each time",
+        ),
+        (
+            tracked("[preparation]\ncondition = \"random\""),
+            "9, column 13: preparation: condition: rounds condition a drive themselves; leave it out",
+        ),
+        // [scaling].
+        (
+            of("order = \"random\"\n[scaling]"),
+            "4, column 1: scaling: neither rounds nor order = \"random\" go with it: one more drive \
+             is compared with one less, in that order",
+        ),
+        (
+            of("[scaling]\nleast_gain_percent = 100"),
+            "4, column 22: scaling: least_gain_percent: above 0 and below 100 was expected",
+        ),
+        // [preparation].
+        (
+            of("[preparation]\nfill = 0"),
+            "4, column 8: preparation: fill: above 0 and at most 100 times was expected",
+        ),
+        (
+            of("[preparation]\ncondition = \"rw\""),
+            "4, column 13: preparation: condition: rw: OPTION=VALUE was expected, as in \
+             rw=randwrite bs=4k, or `random`",
+        ),
+        (
+            of("[preparation]\ncondition = \"rw=randwrite iodeth=1\""),
+            "4, column 13: preparation: condition: there is no option `iodeth`; did you mean \
+             `iodepth`?",
+        ),
+        (
+            of("[preparation]\ncondition = \"random\"\nround = \"x\""),
+            "5, column 9: preparation: round: a time such as 10, 10s, 500ms or 2m was expected, not `x`",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (said, expected) in cases {
+        let expected = format!("p: line {expected}");
+        if said != expected {
+            wrong.push(format!("said     {said}\nexpected {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn a_plan_of_steps_says_its_places_as_well() {
+    let base = "format = \"iodyno.plan/1\"\nname = \"x\"\n[[step]]\nname = \"a\"\n";
+    for (lines, expected) in [
+        (
+            "job = { iodeth = 1 }",
+            "5, column 18: step `a`: there is no option `iodeth`; did you mean `iodepth`?",
+        ),
+        (
+            "job = { }\noutstanding = { from = 2, to = 1, until_growth_below_percent = 1 }",
+            "6, column 15: step `a`: outstanding: 1 <= from <= to was expected",
+        ),
+        ("job = { }\n[[step]]\nname = \"a\"\njob = { }", "7, column 8: there are two steps `a`"),
+        (
+            "job = { }\n[stop]\nmax_time = \"1s\"",
+            "7, column 12: stop: max_time: 5s (min_time) or longer was expected",
+        ),
+    ] {
+        let error = Plan::parse(&format!("{base}{lines}"), "p").unwrap_err();
+        assert_eq!(error.to_string(), format!("p: line {expected}"));
+    }
+}
+
+#[test]
+fn what_was_changed_since_has_no_place() {
+    let mut study = Study::named("x");
+    study.repeat = 0;
+    assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: at least 1 was expected");
+}
