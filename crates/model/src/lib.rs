@@ -77,5 +77,7 @@ pub use shell::shell_word;
 pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
-pub use units::{Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
+pub use units::{
+    Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s, format_width,
+};
 pub use workload::{Direction, Workload};
