@@ -3,7 +3,7 @@
 
 use iodyno_host::Depth;
 use iodyno_job::Job;
-use iodyno_judge::limiter::{Answer, Evidence, Experiment, explain};
+use iodyno_judge::limiter::{ASKED, Answer, Evidence, Experiment, explain, repetition_name};
 use iodyno_model::format_duration_ns;
 
 use crate::bench::Ready;
@@ -13,8 +13,6 @@ use crate::plan::{Plan, Step, Stop};
 use crate::variant::{Laboratory, Variant};
 use crate::watch::Event;
 
-/// Name of the measurement that is asked about.
-const ASKED: &str = "asked";
 /// Measurements that an investigation takes at most, which divide its time.
 const MEASUREMENTS: u64 = 10;
 /// Each takes between these, ns.
@@ -101,8 +99,14 @@ impl Campaign<'_, '_> {
         }
         self.step(&asked, bench, true)?;
         let mut made: Vec<Experiment> = Vec::new();
-        // Each is made once, so that this ends.
-        while !self.is_interrupted() && self.left_ns() >= self.budget.stop.max_ns {
+        let mut round = 1;
+        let mut spent_ns = 0;
+        // Each turn takes of its time, so that this ends.
+        while !self.is_interrupted()
+            && self.left_ns() >= self.budget.stop.max_ns
+            && self.spent_ns > spent_ns
+        {
+            spent_ns = self.spent_ns;
             let record = self.tools.store.load(&self.run_id)?;
             let laboratory = Laboratory {
                 host: self.host,
@@ -112,23 +116,64 @@ impl Campaign<'_, '_> {
                 record: &record,
                 spare_ns: self.left_ns() - self.budget.stop.max_ns,
             };
-            let possible: Vec<Experiment> = Experiment::ALL
+            let (possible, mut variants): (Vec<Experiment>, Vec<Variant<'_>>) = Experiment::ALL
                 .into_iter()
-                .filter(|one| !made.contains(one) && laboratory.variant(*one).is_some())
-                .collect();
-            let evidence =
-                Evidence { records: &[&record], claims: self.tools.claims, possible: &possible };
+                .filter(|one| !made.contains(one))
+                .filter_map(|one| Some((one, laboratory.variant(one)?)))
+                .unzip();
+            let evidence = Evidence {
+                records: &[&record],
+                claims: self.tools.claims,
+                possible: &possible,
+                repeats: (self.left_ns() / self.budget.stop.max_ns) as usize,
+            };
             let Some(answer) = explain(&evidence, (0, 0)) else { break };
-            let Answer::Experiment(experiment) = answer.answer else { break };
-            made.push(experiment);
-            let Some(variant) = laboratory.variant(experiment) else { break };
-            let sentence = format!("{}; next, {}", answer.case.figure(), experiment.what());
-            self.tools.watcher.event(&Event::Warning(&sentence));
-            if variant.rests {
-                self.rest(bench, laboratory.spare_ns.min(LONGEST_REST_NS))?;
+            match answer.answer {
+                Answer::Experiment(experiment) => {
+                    made.push(experiment);
+                    let chosen = possible.iter().position(|one| *one == experiment);
+                    let Some(chosen) = chosen else { break };
+                    let sentence = format!("{}; next, {}", answer.case.figure(), experiment.what());
+                    self.tools.watcher.event(&Event::Warning(&sentence));
+                    let variant = variants.swap_remove(chosen);
+                    if variant.rests {
+                        self.rest(bench, laboratory.spare_ns.min(LONGEST_REST_NS))?;
+                    }
+                    self.vary(experiment.name(), variant)?;
+                }
+                Answer::Repetition(experiments) => {
+                    round += 1;
+                    self.tools.watcher.event(&Event::Warning(&answer.sentence));
+                    self.repeat(&laboratory, &experiments, round)?;
+                }
+                Answer::Named { .. } | Answer::Undecided { .. } => break,
             }
-            let Variant { job, mut on, beside, .. } = variant;
-            self.step_beside(&step(experiment.name(), job), &mut on, &beside, false)?;
+        }
+        Ok(())
+    }
+
+    fn vary(&mut self, name: &str, variant: Variant<'_>) -> Result<(), CampaignError> {
+        let Variant { job, mut on, beside, .. } = variant;
+        self.step_beside(&step(name, job), &mut on, &beside, false)
+    }
+
+    /// Measures what was asked about and `experiments` again. Every other round
+    /// goes backwards, so that what drifts does not favour one of them.
+    fn repeat(
+        &mut self,
+        laboratory: &Laboratory<'_, '_>,
+        experiments: &[Experiment],
+        round: u32,
+    ) -> Result<(), CampaignError> {
+        let varied =
+            experiments.iter().filter_map(|one| Some((one.name(), laboratory.variant(*one)?)));
+        let mut all: Vec<(&str, Variant<'_>)> =
+            std::iter::once((ASKED, laboratory.unchanged())).chain(varied).collect();
+        if round.is_multiple_of(2) {
+            all.reverse();
+        }
+        for (name, variant) in all {
+            self.vary(&repetition_name(name, round), variant)?;
         }
         Ok(())
     }

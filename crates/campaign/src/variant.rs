@@ -49,12 +49,16 @@ pub(crate) struct Variant<'a> {
 }
 
 impl<'a> Laboratory<'_, 'a> {
+    /// What was asked about, as it was.
+    pub(crate) fn unchanged(&self) -> Variant<'a> {
+        let (job, on) = (self.asked.clone(), self.bench.to_vec());
+        Variant { job, on, beside: Vec::new(), rests: false }
+    }
+
     /// `None` where the experiment cannot be made here: what writes elsewhere,
     /// moves a drive, changes the machine or takes minutes is advice.
     pub(crate) fn variant(&self, experiment: Experiment) -> Option<Variant<'a>> {
-        let mut job = self.asked.clone();
-        let mut on = self.bench.to_vec();
-        let mut beside = Vec::new();
+        let Variant { mut job, mut on, mut beside, .. } = self.unchanged();
         match experiment {
             Experiment::TwiceTheDepth => {
                 // Engines that do one I/O at a time have no depth.

@@ -2,6 +2,7 @@
 
 use iodyno_model::{
     Estimate, Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
+    format_width,
 };
 
 /// `6938 MB/s (6617 MiB/s)`, `412k IOPS`, `85.2 us`.
@@ -17,7 +18,7 @@ pub(crate) fn value(metric: Metric, value: f64) -> String {
 pub(crate) fn estimate(metric: Metric, estimate: &Estimate) -> String {
     let figure = value(metric, estimate.value);
     match estimate.relative_half_width() {
-        Some(width) => format!("{figure} ± {:.1} %", width * 100.0),
+        Some(width) => format!("{figure} {}", format_width(width)),
         None => figure,
     }
 }

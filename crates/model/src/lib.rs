@@ -80,6 +80,7 @@ pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
-    Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s, parse_duration_ns,
+    Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s, format_width,
+    parse_duration_ns,
 };
 pub use workload::{Direction, Workload};

@@ -87,6 +87,16 @@ pub fn format_count(value: f64) -> String {
     }
 }
 
+/// Half the width of an interval as a share of its value: `± 1.4 %`, `± 17 %`;
+/// beyond 100 % the figure would say nothing.
+pub fn format_width(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 10.0 => format!("± {percent:.1} %"),
+        percent if percent <= 100.0 => format!("± {percent:.0} %"),
+        _ => "± more than 100 %".into(),
+    }
+}
+
 /// A time in ns, in the unit that suits it: `85.2 us`, `1.3 ms`, `10 s`,
 /// `22 min`, `3 h 16 min`.
 pub fn format_duration_ns(ns: f64) -> String {
@@ -167,5 +177,13 @@ mod tests {
         assert_eq!(format_duration_ns(1320e9), "22 min");
         assert_eq!(format_duration_ns(11_760e9), "3 h 16 min");
         assert_eq!(format_duration_ns(f64::INFINITY), "inf s");
+    }
+
+    #[test]
+    fn a_width_beyond_its_value_is_no_figure() {
+        let said =
+            [0.001, 0.0149, 0.17, 1.0, 1.01, 3.59, f64::INFINITY, f64::NAN].map(format_width);
+        assert_eq!(said[..4], ["± 0.1 %", "± 1.5 %", "± 17 %", "± 100 %"]);
+        assert!(said[4..].iter().all(|said| said == "± more than 100 %"), "{said:?}");
     }
 }

@@ -42,11 +42,15 @@ pub enum Reality {
 
 /// The values of a side's repetitions.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(crate) struct Group {
     values: Vec<Estimate>,
 }
 
 impl Group {
+    pub(crate) const fn new(values: Vec<Estimate>) -> Self {
+        Self { values }
+    }
+
     /// `None` where not all repetitions have a value.
     pub(super) fn of(
         samples: &[&Sample<'_>],
@@ -55,7 +59,7 @@ impl Group {
     ) -> Option<Self> {
         let values: Option<Vec<Estimate>> =
             samples.iter().map(|sample| sample.value(quantity, kind)).collect();
-        values.filter(|values| !values.is_empty()).map(|values| Self { values })
+        values.filter(|values| !values.is_empty()).map(Self::new)
     }
 
     /// Logarithms, and what rounding may have added to or taken from all of
@@ -80,7 +84,7 @@ impl Group {
 
     /// One value as it was measured; of several the geometric mean, whose
     /// interval is known from [`REPETITIONS`] on.
-    pub(super) fn estimate(&self) -> Estimate {
+    pub(crate) fn estimate(&self) -> Estimate {
         if let [only] = self.values.as_slice() {
             return *only;
         }
@@ -99,7 +103,7 @@ impl Group {
     }
 
     /// Against the first side; `None` where a value is 0, which has no ratio.
-    pub(super) fn against(&self, first: &Self) -> Option<Difference> {
+    pub(crate) fn against(&self, first: &Self) -> Option<Difference> {
         let ((own, own_rounding), (theirs, their_rounding)) = (self.logs()?, first.logs()?);
         let rounding = own_rounding + their_rounding;
         let enough = own.len() >= REPETITIONS && theirs.len() >= REPETITIONS;

@@ -22,10 +22,10 @@ use crate::convergence::{Convergence, RoundsPlan};
 use crate::exit_status::ExitStatus;
 use crate::facts::Question;
 use crate::window::{ByWindow, by_window};
-use difference::Group as Repetitions;
 use pairing::{Group, groups};
 use sample::Sample;
 
+pub(crate) use difference::Group as Repetitions;
 pub use difference::{Difference, LEVEL, REPETITIONS, Reality};
 pub use differing::{Differing, NotKnown};
 pub use limit::{Limit, LimitError, Outcome, Ruling, rulings};

@@ -7,6 +7,7 @@ use super::contrast::{Change, Contrast};
 use super::cpu::is_passthrough;
 use super::experiment::Experiment;
 use super::notes;
+use super::repetition::{pooled, worth_repeating};
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use super::words;
@@ -15,6 +16,8 @@ use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
 use crate::facts::Question;
 
+/// Name of the measurement that a run was made to explain.
+pub const ASKED: &str = "asked";
 /// So few I/Os outstanding are waited for one by one.
 pub(super) const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
@@ -31,6 +34,8 @@ pub struct Evidence<'a> {
     pub claims: &'a ClaimBook,
     /// Experiments that can be made and were not yet; none for stored runs.
     pub possible: &'a [Experiment],
+    /// Measurements that there is time for, to repeat what was unclear; none for stored runs.
+    pub repeats: usize,
 }
 
 /// What limits a measurement.
@@ -45,6 +50,9 @@ pub enum Answer {
     },
     /// It cannot be told before this was tried.
     Experiment(Experiment),
+    /// It cannot be told before these and what is asked about were measured
+    /// again, in turn: one more round of each, so that drift is no effect.
+    Repetition(Vec<Experiment>),
     /// The evidence does not decide.
     Undecided {
         /// Between these …
@@ -98,7 +106,7 @@ pub struct Explanation<'a> {
 pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     let mut best: Vec<(String, Case<'_>, (usize, usize))> = Vec::new();
     for (n, record) in records.iter().enumerate() {
-        let asked = (record.run.plan_name == "explain").then_some("asked");
+        let asked = is_of_question(record).then_some(ASKED);
         for m in 0..record.measurements.len() {
             let Some(case) = Case::of(record, m) else { continue };
             if asked.is_some_and(|name| case.of_run().name != name) {
@@ -115,6 +123,11 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
         }
     }
     best.into_iter().map(|(.., place)| place).collect()
+}
+
+/// It was made to explain something.
+pub(super) fn is_of_question(record: &RunRecord) -> bool {
+    record.run.plan_name == "explain"
 }
 
 /// What makes cases of one kind, of which one is explained.
@@ -145,12 +158,13 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
 /// failed or has no rate.
 pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<Explanation<'a>> {
     let record: &'a RunRecord = evidence.records.get(subject.0)?;
-    let case = Case::of(record, subject.1)?;
-    let mut others: Vec<Case<'a>> = Vec::new();
+    let mut others: Vec<Case<'a>> = vec![Case::of(record, subject.1)?];
     for (n, record) in evidence.records.iter().enumerate() {
         let all = (0..record.measurements.len()).filter(|m| (n, *m) != subject);
         others.extend(all.filter_map(|m| Case::of(record, m)));
     }
+    let mut others = pooled(others);
+    let case = others.remove(0);
     let contrasts: Vec<Contrast<'a>> =
         others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
     let ceilings = ceilings(&case, &others, evidence.claims);
@@ -162,16 +176,20 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         claims: evidence.claims,
     };
     let suspects = scene.suspects();
-    let answer = decide(&scene, &suspects, evidence.possible);
+    let answer = decide(&scene, &suspects, evidence);
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
     let mut notes = notes::notes(&scene, &judged);
     notes.extend(scene.untested_neighbours(&answer, &suspects));
     let sentence = words::sentence(&scene, &answer, &suspects, &judged);
     let advice = words::advice(&scene, &answer);
+    let mut reasons = judged.reasons;
+    if case.repetitions.len() > 1 {
+        reasons.iter_mut().for_each(|(_, why)| why.insert_str(0, "of the first measurement: "));
+    }
     Some(Explanation {
         validity: judged.validity,
-        reasons: judged.reasons,
+        reasons,
         answer,
         sentence,
         advice,
@@ -184,8 +202,8 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
 }
 
 /// Names, asks, or says between which.
-fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) -> Answer {
-    let is_possible = |experiment: Experiment| possible.contains(&experiment);
+fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
+    let is_possible = |experiment: Experiment| evidence.possible.contains(&experiment);
     // What everything else stands on, and costs little.
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
     if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
@@ -194,6 +212,10 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
     if let Some(suspect) = confirmed {
+        let again = worth_repeating(scene, &[(suspect.limiter, None)], evidence.repeats);
+        if !again.is_empty() {
+            return Answer::Repetition(again);
+        }
         let more = telling_more(scene, suspect.limiter, suspects).iter();
         return match more.copied().find(|experiment| is_possible(*experiment)) {
             Some(experiment) => Answer::Experiment(experiment),
@@ -212,6 +234,8 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
     {
         return Answer::Experiment(*experiment);
     }
+    let waiting: Vec<_> = open.iter().map(|(of, experiment)| (*of, Some(*experiment))).collect();
+    let again = worth_repeating(scene, &waiting, evidence.repeats);
     match open.as_slice() {
         [(limiter, experiment)] => {
             // What kind of limit of the drive's it is, and whether it is the drive's own.
@@ -226,9 +250,11 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], possible: &[Experiment]) 
             };
             match kinds.iter().find(|kind| is_possible(**kind)) {
                 Some(kind) => Answer::Experiment(*kind),
+                None if !again.is_empty() => Answer::Repetition(again),
                 None => named(scene, *limiter),
             }
         }
+        _ if !again.is_empty() => Answer::Repetition(again),
         several => Answer::Undecided {
             between: several.iter().map(|(limiter, _)| *limiter).collect(),
             experiments: several.iter().map(|(_, experiment)| *experiment).collect(),

@@ -23,8 +23,10 @@ pub struct Case<'a> {
     pub measurement: usize,
     /// What its rate is counted in: bytes for large blocks, else I/Os.
     pub metric: Metric,
-    /// Its rate over all directions, in the metric's unit.
+    /// Its rate over all directions, in the metric's unit; of repetitions their mean.
     pub rate: Estimate,
+    /// The rate of each repetition of it, its own first.
+    pub repetitions: Vec<Estimate>,
     /// I/Os per second over all directions.
     pub(crate) iops: Option<f64>,
     /// Mean latency, ns.
@@ -116,6 +118,7 @@ impl<'a> Case<'a> {
             measurement,
             metric,
             rate,
+            repetitions: vec![rate],
             iops: known,
             latency_ns: latency.map(|(_, mean)| mean.value).filter(|ns| *ns > 0.0),
             depth: of.workload.iodepth,

@@ -7,6 +7,7 @@ use iodyno_model::{
 use super::case::Case;
 use super::experiment::Experiment;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
+use crate::comparison::REPETITIONS;
 
 /// A rate that moves by less than this is the same: twice the precision that
 /// is asked for, and what runs differ by from one day to the next.
@@ -84,6 +85,8 @@ pub struct Contrast<'a> {
     pub other: Case<'a>,
     /// Its rate over that of the measurement in question, in the latter's metric.
     pub ratio: Estimate,
+    /// How often the measurement in question was taken.
+    times: usize,
 }
 
 impl<'a> Contrast<'a> {
@@ -97,7 +100,10 @@ impl<'a> Contrast<'a> {
             (Metric::Bandwidth, _) => Estimate::bare(other.bytes_per_s()?),
             _ => Estimate::bare(other.iops?),
         };
-        Some(Self { change, other: other.clone(), ratio: ratio(theirs, case.rate) })
+        let ratio = other
+            .repeated_ratio(case)
+            .unwrap_or_else(|| case.as_repeated(ratio(theirs, case.rate)));
+        Some(Self { change, other: other.clone(), ratio, times: case.repetitions.len() })
     }
 
     /// What the change did to the rate.
@@ -112,6 +118,18 @@ impl<'a> Contrast<'a> {
             Effect::Same
         } else {
             Effect::Unclear
+        }
+    }
+
+    /// It says nothing, or something that noise may have done to one measurement of each.
+    pub(super) fn is_weak(&self) -> bool {
+        let few = self.times.min(self.other.repetitions.len()) < REPETITIONS;
+        let wide = self.ratio.relative_half_width().is_none_or(|width| width > SAME);
+        match self.effect() {
+            Effect::Unclear => true,
+            Effect::Same => false,
+            Effect::Grew => few && wide && self.ratio.low() < 1.0 + LEFT_OPEN,
+            Effect::Fell => few && wide && self.ratio.high() > 1.0 - LEFT_OPEN,
         }
     }
 
@@ -149,14 +167,18 @@ impl<'a> Contrast<'a> {
         }
     }
 
-    /// The ratio with its interval: `x1.01 (0.97 to 1.05)`.
+    /// The ratio with its interval: `x1.01 (0.97 to 1.05)`, and how often both were measured.
     pub fn ratio_text(&self) -> String {
         let (low, high) = (self.ratio.low(), self.ratio.high());
         let to = match high.is_finite() {
             true => format!("to {high:.2}"),
             false => "or more".into(),
         };
-        format!("x{:.2} ({low:.2} {to})", self.ratio.value)
+        let times = match (self.other.repetitions.len(), self.times) {
+            (1, 1) => String::new(),
+            (theirs, ours) => format!("; {theirs} against {ours}"),
+        };
+        format!("x{:.2} ({low:.2} {to}{times})", self.ratio.value)
     }
 
     /// What was measured instead: `1117 MB/s (x1.01)`.

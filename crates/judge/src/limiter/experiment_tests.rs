@@ -52,7 +52,7 @@ fn named_as(experiment: Experiment) -> impl Fn(&mut Measurement) {
 
 fn of(record: &RunRecord, n: usize, possible: &[Experiment]) -> (Answer, String, Vec<Suspect>) {
     let claims = claims();
-    let evidence = Evidence { records: &[record], claims: &claims, possible };
+    let evidence = Evidence { records: &[record], claims: &claims, possible, repeats: 0 };
     let explained = explain(&evidence, (0, n)).unwrap();
     let text = format!("{}\n{}", explained.sentence, explained.notes.join("\n"));
     (explained.answer, text, explained.suspects)
@@ -125,10 +125,10 @@ fn two_engines_are_one_change_and_not_none() {
         deeper(of);
     });
     let claims = claims();
-    let evidence = Evidence { records: &[&both], claims: &claims, possible: &[] };
+    let evidence = Evidence { records: &[&both], claims: &claims, possible: &[], repeats: 0 };
     assert!(explain(&evidence, (0, LARGE)).unwrap().contrasts.is_empty());
     let one = and(slow().record(), LARGE, 1.5, libaio);
-    let evidence = Evidence { records: &[&one], claims: &claims, possible: &[] };
+    let evidence = Evidence { records: &[&one], claims: &claims, possible: &[], repeats: 0 };
     let contrasts = explain(&evidence, (0, LARGE)).unwrap().contrasts;
     assert_eq!(contrasts[0].title(), "io_uring to libaio");
 }

@@ -6,8 +6,8 @@
 //! measurement in question in a single respect ([`Contrast`]), whoever made it
 //! and whenever. So a sweep, an imported study and a run of `explain` are read
 //! alike. It weighs each thing that may limit ([`Suspect`]) and either names
-//! the limiter, or asks for an experiment, or says between which it cannot
-//! decide.
+//! the limiter, or asks for an experiment, or that those made be repeated where
+//! noise hides what they did, or says between which it cannot decide.
 
 mod answer;
 mod case;
@@ -21,6 +21,7 @@ mod interrupts;
 mod neighbour;
 mod notes;
 mod power;
+mod repetition;
 mod suspect;
 mod weigh;
 mod words;
@@ -28,13 +29,16 @@ mod words;
 #[cfg(test)]
 mod experiment_tests;
 #[cfg(test)]
+mod repetition_tests;
+#[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Evidence, Explanation, Next, explain, subjects};
+pub use answer::{ASKED, Answer, Evidence, Explanation, Next, explain, subjects};
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;
 pub use interrupts::{OneCpu, interrupts_on_one_cpu};
+pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use contrast::PASSTHROUGH;

@@ -18,8 +18,15 @@ const CONSISTENT: f64 = 0.03;
 /// What else is to be known of the case.
 pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
     let case = scene.case;
+    let times = case.repetitions.len();
     let against = judged.metrics.iter().filter(|metric| metric.claim.is_some());
     let mut notes: Vec<String> = against.map(against_claim).collect();
+    if times > 1 {
+        let rates: Vec<String> =
+            case.repetitions.iter().map(|rate| figure(case.metric, rate.value)).collect();
+        let rates = rates.join(", ");
+        notes.push(format!("measured {times} times, in turn with what was changed: {rates}"));
+    }
     notes.extend(consistent_link(scene));
     notes.extend(scene.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
     if case.drive_count > 1 && case.layer.is_none() {

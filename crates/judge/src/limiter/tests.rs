@@ -7,7 +7,7 @@ use crate::testing::{Bench, claims, known, log, scale, set_written};
 /// What is said of a run's first measurement, 256 KiB sequential reads.
 fn of_first(record: &RunRecord) -> (Answer, String, Vec<Suspect>) {
     let claims = claims();
-    let evidence = Evidence { records: &[record], claims: &claims, possible: &[] };
+    let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats: 0 };
     let explained = explain(&evidence, (0, 0)).unwrap();
     (explained.answer, explained.sentence, explained.suspects)
 }
@@ -88,7 +88,7 @@ fn an_experiment_differs_in_a_single_respect() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let contrasts = |record: &RunRecord| -> Vec<Change> {
         let claims = claims();
-        let evidence = Evidence { records: &[record], claims: &claims, possible: &[] };
+        let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats: 0 };
         let explained = explain(&evidence, (0, 0)).unwrap();
         explained.contrasts.into_iter().map(|contrast| contrast.change).collect()
     };
@@ -129,7 +129,7 @@ fn what_intervals_leave_open_is_not_the_same() {
                 Some(Estimate::confident(value, value - half, value + half, 0.95));
         });
         let claims = claims();
-        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[] };
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
         explain(&evidence, (0, 0)).unwrap().contrasts[0].effect()
     };
     assert_eq!(effect(1.0, 0.01), Effect::Same);
@@ -144,7 +144,7 @@ fn what_intervals_leave_open_is_not_the_same() {
     vague.measurements[0].total[0].bandwidth =
         Some(Estimate::confident(value, 0.0, value * 2.0, 0.95));
     let claims = claims();
-    let evidence = Evidence { records: &[&vague], claims: &claims, possible: &[] };
+    let evidence = Evidence { records: &[&vague], claims: &claims, possible: &[], repeats: 0 };
     let contrast = explain(&evidence, (0, 0)).unwrap().contrasts.remove(0);
     assert_eq!(contrast.effect(), Effect::Unclear);
     assert!(contrast.ratio_text().ends_with("or more)"), "{}", contrast.ratio_text());
@@ -155,7 +155,8 @@ fn what_is_possible_is_asked_for_before_anything_is_named() {
     let record = Bench::new(1).measured().record();
     let claims = claims();
     let possible = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
-    let evidence = Evidence { records: &[&record], claims: &claims, possible: &possible };
+    let evidence =
+        Evidence { records: &[&record], claims: &claims, possible: &possible, repeats: 0 };
     let answer = explain(&evidence, (0, 0)).unwrap().answer;
     assert_eq!(answer, Answer::Experiment(Experiment::TwiceTheDepth));
 }
@@ -164,7 +165,7 @@ fn what_is_possible_is_asked_for_before_anything_is_named() {
 fn ceilings_are_sorted_and_say_where_they_come_from() {
     let record = Bench::new(1).measured().record();
     let claims = claims();
-    let evidence = Evidence { records: &[&record], claims: &claims, possible: &[] };
+    let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
     let random = explain(&evidence, (0, 1)).unwrap();
     assert!(random.ceilings.windows(2).all(|pair| pair[0].value <= pair[1].value));
     let bounds: Vec<Bound> = random.ceilings.iter().map(|ceiling| ceiling.bound).collect();

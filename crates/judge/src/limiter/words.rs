@@ -3,12 +3,13 @@
 
 use iodyno_model::{
     Direction, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
-    format_mb_per_s,
+    format_mb_per_s, format_width,
 };
 
-use super::answer::{Answer, Next};
+use super::answer::{Answer, Next, is_of_question};
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
+use super::experiment::Experiment;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};
@@ -41,6 +42,12 @@ pub(super) fn sentence(
         Answer::Experiment(experiment) => {
             parts.push(format!("{}: next, {}.", case.figure(), experiment.what()));
         }
+        Answer::Repetition(experiments) => {
+            let is_of = |name: &str| experiments.iter().any(|one| one.name() == name);
+            let noisy = noisy(scene, |of| of.is_weak() && is_of(&of.other.of_run().name));
+            let (noisy, again) = (noisy.join(", "), again(experiments));
+            parts.push(format!("{noisy}, too wide to tell; next, {again}."));
+        }
         Answer::Undecided { between, .. } => {
             parts.push(undecided(scene, between, suspects));
         }
@@ -53,10 +60,11 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
     match answer {
         Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
+        Answer::Repetition(experiments) => format!("Next: {}.", again(experiments)),
         Answer::Undecided { experiments, .. } => {
             if !unclear(scene).is_empty() {
-                return "Measure again while the machine is quiet, or for longer (--time 5m)."
-                    .into();
+                let longer = longer(scene.case);
+                return format!("Measure again while the machine is quiet, or for longer{longer}.");
             }
             let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
             if what.is_empty() {
@@ -245,19 +253,43 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     text.push('.');
     let unclear = unclear(scene);
     if !unclear.is_empty() {
-        text.push_str(&format!(" The rates vary too much to tell: {}.", unclear.join("; ")));
+        let said = unclear.join("; ");
+        text.push_str(&format!(" Noise is why, the rates vary too much to tell: {said}."));
     }
     text
 }
 
-/// More depth and more jobs that were tried, and whose intervals leave all open.
+/// What was changed and says nothing for sure, `iodepth 32 to 64 gave x1.04 ± 38 %`,
+/// of the contrasts that `pick` takes.
+fn noisy(scene: &Scene<'_, '_>, pick: impl Fn(&Contrast<'_>) -> bool) -> Vec<String> {
+    let text = |contrast: &Contrast<'_>| {
+        let width = contrast.ratio.relative_half_width().map(format_width).unwrap_or_default();
+        format!("{} gave x{:.2} {width}", contrast.title(), contrast.ratio.value)
+    };
+    scene.contrasts.iter().filter(|contrast| pick(contrast)).map(text).collect()
+}
+
 fn unclear(scene: &Scene<'_, '_>) -> Vec<String> {
-    let tried = scene.contrasts.iter().filter(|contrast| {
-        matches!(contrast.change, Change::Depth(..) | Change::Jobs(..))
-            && contrast.effect() == Effect::Unclear
-    });
-    let text = |contrast: &Contrast<'_>| format!("{} {}", contrast.title(), contrast.ratio_text());
-    tried.map(text).collect()
+    noisy(scene, |of| of.change != Change::Again && of.effect() == Effect::Unclear)
+}
+
+/// What to do to tell a small effect from noise.
+fn again(experiments: &[Experiment]) -> String {
+    let all = match experiments.len() {
+        1 => "both".into(),
+        changed => format!("all {}", changed + 1),
+    };
+    format!("measure {all} again, in turn")
+}
+
+/// ` (--time 3m)`: four times as long as it took halves the intervals.
+fn longer(case: &Case<'_>) -> String {
+    if !is_of_question(case.record) {
+        return String::new();
+    }
+    let all = case.record.measurements.iter();
+    let took = all.map(|of| of.warmup_ns as f64 + of.duration_ns.unwrap_or_default() as f64);
+    format!(" (--time {:.0}m)", (4.0 * took.sum::<f64>() / 60e9).ceil().max(1.0))
 }
 
 /// What a layer makes of its members.

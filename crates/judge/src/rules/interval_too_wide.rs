@@ -1,9 +1,8 @@
 //! Measurements that ended before they were precise.
 
-use iodyno_model::{EndReason, Measurement, Metric, RuleReport, Severity};
+use iodyno_model::{EndReason, Measurement, Metric, RuleReport, Severity, format_width};
 
 use super::{Reservation, Rule, qualify};
-use crate::compare::percent;
 use crate::facts::Facts;
 use crate::facts::metric;
 use crate::tail::tail;
@@ -31,7 +30,7 @@ impl Rule for IntervalTooWide {
             None => Err("its interval or the precision asked for is not recorded".into()),
             Some(wide) => Ok((!wide.is_empty()).then(|| {
                 let said = wide.iter().map(|Wide { of, reached, asked }| {
-                    format!("{of}± {}, asked ± {}", said(*reached), percent(*asked))
+                    format!("{of}{}, asked {}", said(*reached), format_width(*asked))
                 });
                 said.collect::<Vec<_>>().join("; ")
             })),
@@ -49,7 +48,7 @@ impl Rule for IntervalTooWide {
         let wide = widths(of)?;
         let said = wide.iter().map(|Wide { of, reached, asked }| {
             let of = if of.is_empty() { "its interval is " } else { of };
-            format!("{of}± {}, asked for were ± {}", said(*reached), percent(*asked))
+            format!("{of}{}, asked for were {}", said(*reached), format_width(*asked))
         });
         let said: Vec<String> = said.collect();
         (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
@@ -81,7 +80,7 @@ fn widths(of: &Measurement) -> Option<Vec<Wide>> {
 
 /// A width in words.
 fn said(width: f64) -> String {
-    if width.is_finite() { percent(width) } else { "unknown (too few I/Os)".into() }
+    if width.is_finite() { format_width(width) } else { "± unknown (too few I/Os)".into() }
 }
 
 /// Half the width of the 99 % percentile's interval as a share of it, in the

@@ -31,8 +31,11 @@ pub struct Explained {
     pub workload: String,
     /// What rates are counted in here: bytes or I/Os, per second.
     pub unit: Unit,
-    /// Its rate over all directions.
+    /// Its rate over all directions; the mean where it was repeated.
     pub rate: Option<Estimate>,
+    /// How often it was measured.
+    #[serde(default = "once")]
+    pub repetitions: usize,
     /// `VALID`, `QUALIFIED` or `INVALID`.
     pub validity: String,
     /// Why it is not valid without reservation.
@@ -128,8 +131,11 @@ pub struct Contrast {
     pub run: String,
     /// Name of the measurement.
     pub measurement: String,
-    /// Its rate.
+    /// Its rate; the mean where it was repeated.
     pub rate: Option<Estimate>,
+    /// How often it was measured.
+    #[serde(default = "once")]
+    pub repetitions: usize,
     /// Its rate over that of the measurement that is explained.
     pub ratio: Option<Estimate>,
 }
@@ -157,6 +163,11 @@ pub enum SuspectStanding {
     Open,
 }
 
+/// What earlier documents do not say.
+const fn once() -> usize {
+    1
+}
+
 /// The document of what was explained.
 pub fn explain_document(explained: &[Explanation<'_>], exit_status: u8) -> ExplainDocument {
     ExplainDocument {
@@ -172,6 +183,7 @@ fn one(of: &Explanation<'_>) -> Explained {
     let (limiter, between, experiments, behind) = match &of.answer {
         Answer::Named { limiter, next } => (Some(*limiter), Vec::new(), Vec::new(), next.as_ref()),
         Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
+        Answer::Repetition(experiments) => (None, Vec::new(), experiments.clone(), None),
         Answer::Undecided { between, experiments } => {
             (None, between.clone(), experiments.clone(), None)
         }
@@ -186,6 +198,7 @@ fn one(of: &Explanation<'_>) -> Explained {
             _ => Unit::IosPerS,
         },
         rate: Estimate::new(&case.rate),
+        repetitions: case.repetitions.len(),
         validity: of.validity.label().into(),
         reasons: of
             .reasons
@@ -224,6 +237,7 @@ fn one(of: &Explanation<'_>) -> Explained {
                 run: contrast.other.record.run.id.clone(),
                 measurement: contrast.other.of_run().name.clone(),
                 rate: Estimate::new(&contrast.other.rate),
+                repetitions: contrast.other.repetitions.len(),
                 ratio: Estimate::new(&contrast.ratio),
             })
             .collect(),

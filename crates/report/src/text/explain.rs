@@ -1,8 +1,8 @@
 //! What limits a measurement: the answer in sentences, then the figures.
 
 use iodyno_judge::Bound;
-use iodyno_judge::limiter::{Answer, Explanation, Standing, figure, range};
-use iodyno_model::Validity;
+use iodyno_judge::limiter::{Answer, Contrast, Explanation, Standing, figure, range};
+use iodyno_model::{Validity, format_width};
 
 use super::Style;
 use super::findings::labelled;
@@ -59,7 +59,15 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
         let (word, why) = match &suspect.standing {
             Standing::Confirmed(why) => ("limits", why.clone()),
             Standing::Cleared(why) => ("does not limit", why.clone()),
-            Standing::Open(experiment) => ("untested", experiment.what().to_owned()),
+            Standing::Open(experiment) => {
+                let of_it = |of: &&Contrast<'_>| of.other.of_run().name == experiment.name();
+                match explained.contrasts.iter().find(of_it) {
+                    Some(made) => {
+                        ("not decided", format!("{}: {}", made.title(), made.ratio_text()))
+                    }
+                    None => ("untested", experiment.what().to_owned()),
+                }
+            }
         };
         (suspect.limiter.short(case).to_owned(), format!("{word}: {why}"))
     });
@@ -70,7 +78,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
 fn heading(explained: &Explanation<'_>, style: &Style) -> String {
     let case = &explained.case;
     let width = case.rate.relative_half_width().filter(|width| *width >= 0.0005);
-    let width = width.map_or_else(String::new, |width| format!(" ± {:.1} %", width * 100.0));
+    let width = width.map_or_else(String::new, |width| format!(" {}", format_width(width)));
     let validity = match explained.validity {
         Validity::Valid => String::new(),
         other => format!("  {}", other.label()),

@@ -1,0 +1,144 @@
+//! What is asked for where intervals are too wide, and what repetitions tell.
+
+use iodyno_model::{Estimate, Measurement, RunRecord};
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{Bench, claims, scale};
+
+/// A run of `explain`: large reads one at a time, far below all ceilings, and
+/// the same with two, in turn; `asked` and `deeper` are factors of the rate,
+/// and each interval is `width` to both sides.
+fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
+    let bench = Bench::new(1).measured().measurement(0, |of| scale(of, 0.1));
+    let mut record = bench.record();
+    record.run.plan_name = "explain".into();
+    let first = record.measurements[0].clone();
+    let taken = |name: &str, n: usize, depth: u32, factor: f64| {
+        let mut of: Measurement = first.clone();
+        of.name = repetition_name(name, n as u32 + 1);
+        (of.workload.iodepth, of.conditions.depth_asked) = (Some(depth), Some(depth));
+        scale(&mut of, factor);
+        let value = of.total[0].bandwidth.unwrap().value;
+        let (low, high) = (value * (1.0 - width), value * (1.0 + width));
+        of.total[0].bandwidth = Some(Estimate::confident(value, low, high, 0.95));
+        of
+    };
+    let asked = asked.iter().enumerate().map(|(n, factor)| taken(ASKED, n, 1, *factor));
+    let name = Experiment::TwiceTheDepth.name();
+    let deeper = deeper.iter().enumerate().map(|(n, factor)| taken(name, n, 2, *factor));
+    record.measurements = asked.chain(deeper).collect();
+    record
+}
+
+/// What is said of it where there is time for so many more measurements.
+fn said(record: &RunRecord, repeats: usize) -> (Answer, String) {
+    let claims = claims();
+    let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats };
+    assert_eq!(subjects(&[record]), [(0, 0)], "repetitions are no subjects of their own");
+    let explained = explain(&evidence, (0, 0)).unwrap();
+    let ratios: Vec<String> = explained.contrasts.iter().map(Contrast::ratio_text).collect();
+    let notes = explained.notes.join("\n");
+    let text = [explained.sentence, explained.advice, ratios.join("\n"), notes].join("\n");
+    (explained.answer, text)
+}
+
+fn is_named(answer: &Answer, expected: Limiter) -> bool {
+    matches!(answer, Answer::Named { limiter, .. } if *limiter == expected)
+}
+
+fn again() -> Answer {
+    Answer::Repetition(vec![Experiment::TwiceTheDepth])
+}
+
+#[test]
+fn what_noise_hides_is_measured_again_while_there_is_time() {
+    let noisy = run(&[1.0], &[1.04], 0.2);
+    let (answer, text) = said(&noisy, 7);
+    assert_eq!(answer, again());
+    assert!(text.starts_with("iodepth 1 to 2 gave x1.04 ± 42 %, too wide to tell"), "{text}");
+    assert!(text.contains("measure both again, in turn"), "{text}");
+    // Three of each are needed: two rounds of two.
+    assert_eq!(said(&noisy, 4).0, again());
+    assert!(matches!(said(&noisy, 3).0, Answer::Undecided { .. }));
+    let (answer, text) = said(&noisy, 0);
+    let Answer::Undecided { between, .. } = answer else { panic!("{answer:?}") };
+    assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
+    assert!(text.contains("Noise is why") && text.contains("gave x1.04 ± 42 %"), "{text}");
+    assert!(text.contains("or for longer (--time 1m)"), "{text}");
+    // Without noise nothing is repeated.
+    assert!(is_named(&said(&run(&[1.0], &[1.01], 0.01), 7).0, Limiter::Drive));
+    assert!(is_named(&said(&run(&[1.0], &[1.2], 0.01), 7).0, Limiter::Depth));
+}
+
+#[test]
+fn repetitions_tell_by_what_they_differ_by() {
+    let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.9, 2.1, 2.0], 0.4), 7);
+    assert!(is_named(&answer, Limiter::Depth), "{text}");
+    assert!(text.contains("; 3 against 3)"), "{text}");
+    assert!(text.contains("measured 3 times, in turn with what was changed: "), "{text}");
+    let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.03, 1.0, 0.99], 0.4), 7);
+    assert!(is_named(&answer, Limiter::Drive), "{text}");
+    // Narrow intervals of each are no evidence where their repetitions differ.
+    let wild = run(&[1.0, 1.3, 0.8], &[1.5, 0.9, 1.1], 0.001);
+    assert_eq!(said(&wild, 2).0, again());
+    assert!(matches!(said(&wild, 1).0, Answer::Undecided { .. }));
+    // How much two differ by chance is not known.
+    let two = run(&[1.0, 1.0], &[1.2, 1.2], 0.2);
+    assert_eq!(said(&two, 2).0, again());
+    assert!(matches!(said(&two, 0).0, Answer::Undecided { .. }));
+}
+
+#[test]
+fn what_was_measured_once_varies_as_what_was_repeated() {
+    // Its own interval does not show what differs from one measurement to the next.
+    let once = run(&[0.9, 1.05, 1.05], &[1.15], 0.01);
+    let (answer, text) = said(&once, 0);
+    assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
+    assert!(text.contains("; 1 against 3)"), "{text}");
+    assert!(is_named(&said(&run(&[0.99, 1.0, 1.01], &[1.15], 0.01), 0).0, Limiter::Depth));
+}
+
+#[test]
+fn what_is_hardly_more_than_noise_is_confirmed_before_it_is_named() {
+    let hardly = run(&[1.0], &[1.5], 0.15);
+    assert_eq!(said(&hardly, 7).0, again());
+    assert!(is_named(&said(&hardly, 0).0, Limiter::Depth));
+    // Twice the rate is beyond it.
+    assert!(is_named(&said(&run(&[1.0], &[2.0], 0.15), 7).0, Limiter::Depth));
+}
+
+#[test]
+fn names_tell_repetitions_only_in_runs_of_a_question() {
+    let names = [1, 2, 10].map(|n| repetition_name(ASKED, n));
+    assert_eq!(names, ["asked", "asked-2", "asked-10"]);
+    let mut other = run(&[1.0, 1.5], &[1.0], 0.01);
+    other.run.plan_name = "sweep".into();
+    let claims = claims();
+    let evidence = Evidence { records: &[&other], claims: &claims, possible: &[], repeats: 0 };
+    let explained = explain(&evidence, (0, 0)).unwrap();
+    assert_eq!(explained.case.repetitions.len(), 1);
+}
+
+#[test]
+fn a_width_that_says_nothing_is_no_figure() {
+    let (_, text) = said(&run(&[1.0], &[1.0], 0.9), 0);
+    assert!(text.contains("gave x1.00 ± more than 100 %"), "{text}");
+}
+
+proptest! {
+    /// The mean lies among its repetitions, and what repeats alike is exact.
+    #[test]
+    fn repetitions_make_one_rate(factors in prop::collection::vec(0.2..2.0_f64, 1..6)) {
+        let record = run(&factors, &[1.0], 0.1);
+        let claims = claims();
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+        let case = explain(&evidence, (0, 0)).unwrap().case;
+        let values: Vec<f64> = case.repetitions.iter().map(|rate| rate.value).collect();
+        prop_assert_eq!(values.len(), factors.len());
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        prop_assert!(case.rate.value >= least * 0.999 && case.rate.value <= most * 1.001);
+        prop_assert!(case.rate.low() <= case.rate.value && case.rate.value <= case.rate.high());
+    }
+}
