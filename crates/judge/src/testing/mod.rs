@@ -3,7 +3,7 @@
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
     Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Interrupt,
-    LbaFormat, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
+    LbaFormat, Link, LinkEnd, LinkState, MdArray, Measurement, Namespace, Origin, Part, PciFunction, Queue,
     RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload, WrittenShare,
     WrittenState,
 };
@@ -262,6 +262,27 @@ fn block(n: usize) -> BlockDevice {
             max_hw_sectors_kib: known(512),
             ..Queue::default()
         },
+        ..BlockDevice::default()
+    }
+}
+
+/// The array `md0`, a stripe over these.
+pub(crate) fn array(members: &[&str]) -> BlockDevice {
+    let array = MdArray { level: "raid0".into(), ..MdArray::default() };
+    BlockDevice {
+        name: "md0".into(),
+        kind: BlockKind::Md(Box::new(array)),
+        stands_on: members.iter().map(|name| (*name).to_owned()).collect(),
+        ..BlockDevice::default()
+    }
+}
+
+/// The partition `name` of a device.
+pub(crate) fn partition(name: &str, of: &str) -> BlockDevice {
+    BlockDevice {
+        name: name.into(),
+        kind: BlockKind::Partition,
+        stands_on: vec![of.into()],
         ..BlockDevice::default()
     }
 }
