@@ -5,8 +5,8 @@ mod common;
 use std::path::PathBuf;
 
 use iodyno_model::{
-    BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, RuleReport, Run, RunState,
-    Severity, Temperature, Use, Verdict,
+    BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason, RuleReport, Run,
+    RunState, Severity, Temperature, Use, Validity, Verdict,
 };
 use iodyno_report::text::{
     Style, drives_table, host_text, list_text, measurements_text, results_table, rules_text,
@@ -129,7 +129,11 @@ fn devices_cannot_move_the_cursor() {
     record.run.skipped[0].target = evil.into();
     let mut assessment = common::assessment(&record);
     assessment.measurements[0].metrics[0].reason = evil.into();
-    assessment.measurements[1].reasons.push((evil.into(), evil.into()));
+    assessment.measurements[1].reasons.push(Reason {
+        rule: evil.into(),
+        validity: Validity::Qualified,
+        why: evil.into(),
+    });
     assessment.findings.push(Finding {
         rule: evil.into(),
         severity: Severity::Warn,

@@ -60,12 +60,7 @@ impl Rule for SharedLimit {
 }
 
 impl SharedLimit {
-    fn group(
-        &self,
-        of: &Measurement,
-        count: usize,
-        fell: &[&Share<'_>],
-    ) -> iodyno_model::Finding {
+    fn group(&self, of: &Measurement, count: usize, fell: &[&Share<'_>]) -> iodyno_model::Finding {
         let written = |value: f64| match metric(of) {
             Metric::Bandwidth => format_mb_per_s(value),
             _ => format!("{} IOPS", format_count(value)),

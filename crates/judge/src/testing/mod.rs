@@ -3,9 +3,9 @@
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
     Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Interrupt,
-    LbaFormat, Link, LinkEnd, LinkState, MdArray, Measurement, Namespace, Origin, Part, PciFunction, Queue,
-    RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload, WrittenShare,
-    WrittenState,
+    LbaFormat, Link, LinkEnd, LinkState, MdArray, Measurement, Namespace, Origin, Part,
+    PciFunction, Queue, RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload,
+    WrittenShare, WrittenState,
 };
 
 use crate::claims::ClaimBook;

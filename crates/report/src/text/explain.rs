@@ -2,7 +2,7 @@
 
 use iodyno_judge::Bound;
 use iodyno_judge::limiter::{Answer, Explanation, Standing, figure, range};
-use iodyno_model::Validity;
+use iodyno_model::{Reason, Validity};
 
 use super::Style;
 use super::findings::labelled;
@@ -23,7 +23,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     let body = Hanging { indent: INDENT, separator: " ", ..Hanging::of(style) };
     out.push_str(&body.lines(&[clean(&explained.sentence)]));
     out.push_str(&labelled(style, INDENT, "next", &explained.advice));
-    for (_, why) in explained.reasons.iter().take(4) {
+    for Reason { why, .. } in explained.reasons.iter().take(4) {
         out.push_str(&labelled(style, INDENT, "mark", why));
     }
     for note in &explained.notes {

@@ -3,7 +3,8 @@
 use iodyno_judge::device_of;
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns, format_mb_per_s,
+    MetricJudgement, Reason, RunRecord, Validity, WrittenState, format_duration_ns,
+    format_mb_per_s,
 };
 
 use super::Style;
@@ -409,9 +410,9 @@ pub(crate) fn notes(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(judged) = judged {
-        let word = judged.validity.label().to_lowercase();
-        for (rule, what) in &judged.reasons {
-            notes.push(format!("{word}: {} [{}]", clean(what).trim_end_matches('.'), clean(rule)));
+        for Reason { rule, validity, why } in &judged.reasons {
+            let word = validity.label().to_lowercase();
+            notes.push(format!("{word}: {} [{}]", clean(why).trim_end_matches('.'), clean(rule)));
         }
     }
     for own in own_notes(measurement) {
