@@ -127,6 +127,7 @@ impl<'a> Laboratory<'_, 'a> {
             Experiment::Rest | Experiment::OnceMore => {}
             Experiment::WrittenBlocks
             | Experiment::SequentialFill
+            | Experiment::StatedLimit
             | Experiment::FullPower
             | Experiment::OneDriveAlone
             | Experiment::MembersAtOnce
