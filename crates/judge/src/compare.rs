@@ -74,7 +74,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
     all.filter_map(|(index, of)| {
         let (metric, estimate) = figure(of)?;
         let host = record.host();
-        let shared = shared_drives(host, of);
+        let shared = shared_drives(record, of);
         let adds_up = of.targets.len() > 1 && shared.is_empty();
         let alone = adds_up.then(|| against_alone(record, of, metric)).flatten();
         let mut limiters = Vec::new();

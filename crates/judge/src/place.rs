@@ -51,7 +51,7 @@ fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
 pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
     let Some(host) = host else { return Vec::new() };
     let mut all: Vec<&str> = Vec::new();
-    for name in of.targets.iter().flat_map(|target| names_under(host, device_of(of, target))) {
+    for name in tops(of).into_iter().flat_map(|top| names_under(host, top)) {
         if !all.contains(&name) {
             all.push(name);
         }
@@ -62,7 +62,7 @@ pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h s
 /// The block devices at the bottom of all of a measurement's targets, each
 /// once, in name order; empty where one of them is not known.
 pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    if of.targets.iter().any(|target| host.bottom_of(device_of(of, target)).is_empty()) {
+    if tops(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
         return Vec::new();
     }
     let mut all: Vec<&BlockDevice> =
@@ -74,9 +74,8 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 /// The block devices that a measurement's targets are or lie on, those of all
 /// layers down to the whole devices, each once.
 pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    let tops = of.targets.iter().map(|target| device_of(of, target));
     let mut all: Vec<&BlockDevice> = Vec::new();
-    for device in tops.flat_map(|top| host.levels_under(top)).flatten() {
+    for device in tops(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
         if !all.iter().any(|known| known.name == device.name) {
             all.push(device);
         }
@@ -124,10 +123,20 @@ pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
 }
 
 /// The drives (of what is no NVMe drive, the whole devices) under a target.
-pub(crate) fn drives_below<'h>(host: &'h Host, of: &Measurement, target: &str) -> Vec<&'h str> {
+pub(crate) fn drives_below<'a>(
+    record: &'a RunRecord,
+    of: &Measurement,
+    target: &str,
+) -> Vec<&'a str> {
+    let Some(host) = record.host() else { return Vec::new() };
+    // A file beside others does not say where it lies; measured alone it did.
+    let is_alone =
+        |other: &&Measurement| other.targets == [target] && other.conditions.device.is_some();
+    let alone = record.measurements.iter().find(is_alone);
+    let alone = alone.filter(|_| of.conditions.device.is_none());
+    let device = device_of(alone.unwrap_or(of), target);
     let drive = |name| host.namespace(name).map_or(name, |(drive, _)| drive.name.as_str());
-    let mut all: Vec<&str> =
-        names_under(host, device_of(of, target)).into_iter().map(drive).collect();
+    let mut all: Vec<&str> = names_under(host, device).into_iter().map(drive).collect();
     all.dedup();
     all
 }
@@ -135,11 +144,10 @@ pub(crate) fn drives_below<'h>(host: &'h Host, of: &Measurement, target: &str) -
 /// The drives that lie under more than one of a measurement's targets, each
 /// once: these targets take turns there, and the sum of what each gives alone
 /// is no measure of them.
-pub(crate) fn shared_drives<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
-    let Some(host) = host else { return Vec::new() };
+pub(crate) fn shared_drives<'a>(record: &'a RunRecord, of: &Measurement) -> Vec<&'a str> {
     let (mut seen, mut shared): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for target in &of.targets {
-        let below = drives_below(host, of, target);
+        let below = drives_below(record, of, target);
         shared.extend(below.iter().filter(|name| seen.contains(name)));
         seen.extend(below);
     }
@@ -214,8 +222,18 @@ mod tests {
             let record = measured(targets, device);
             let (host, of) = (record.host(), &record.measurements[0]);
             assert_eq!(device_count(host, of), count, "{targets:?}");
-            assert_eq!(shared_drives(host, of), shared, "{targets:?}");
-            assert_eq!(shared_drives(None, of), Vec::<&str>::new());
+            assert_eq!(shared_drives(&record, of), shared, "{targets:?}");
         }
+    }
+
+    #[test]
+    fn a_file_beside_its_drive_lies_where_it_lay_alone() {
+        let mut record = measured(&["nvme0n1", "nvme1n1", "/mnt/a"], None);
+        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
+        record.measurements[1].targets = vec!["/mnt/a".into()];
+        record.measurements[1].conditions.device = Some("nvme1n1".into());
+        assert_eq!(shared_drives(&record, &record.measurements[0]), ["nvme1"]);
+        record.snapshots.clear();
+        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
     }
 }

@@ -96,7 +96,7 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Option<Evidence> {
     let (_, together) = facts.finished().find(|(_, of)| {
         of.targets.len() > 1
             && metric(of) == Metric::Bandwidth
-            && shared_drives(facts.host(), of).is_empty()
+            && shared_drives(facts.record(), of).is_empty()
     })?;
     let mut sums = (0.0, 0.0);
     let mut count = 0;

@@ -112,7 +112,7 @@ struct Share<'a> {
 /// All targets; `None` where one of them is not known alone or at once.
 fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
-    let shared = shared_drives(facts.host(), of);
+    let shared = shared_drives(facts.record(), of);
     let share = |target: &'a String| {
         let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
         let at_once = figure_of(part.results.first()?, metric)?;
@@ -120,7 +120,7 @@ fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> 
             other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
         })?;
         let alone = figure_of(single.total.first()?, metric)?;
-        let below = facts.host().map(|host| drives_below(host, of, target)).unwrap_or_default();
+        let below = drives_below(facts.record(), of, target);
         let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
         Some(Share {
             target,

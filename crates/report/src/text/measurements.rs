@@ -120,11 +120,7 @@ pub(crate) fn title(measurement: &Measurement) -> String {
 /// same: `ext4, block 4 KiB, rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
 fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
     let host = of.before.and_then(|at| record.snapshots.get(at)).or_else(|| record.host())?;
-    let devices = match (&of.conditions.device, of.targets.as_slice()) {
-        (Some(device), [_, _, ..]) => vec![device.as_str()],
-        (_, targets) => targets.iter().map(|target| device_of(of, target)).collect(),
-    };
-    let mut stacks = devices.into_iter().map(|device| host.stack_under(device));
+    let mut stacks = of.targets.iter().map(|target| host.stack_under(device_of(of, target)));
     let first = stacks.next().filter(|layers| layers.len() > 1)?;
     if stacks.any(|other| other != first) {
         return None;
