@@ -207,22 +207,23 @@ mod tests {
 
     #[test]
     fn drives_are_counted_once_however_often_they_are_named() {
-        let cases: [(&[&str], Option<&str>, usize, &[&str]); 8] = [
-            (&["nvme0n1", "nvme1n1"], None, 2, &[]),
-            (&["nvme0n1", "/dev/nvme0n1p1"], None, 1, &["nvme0"]),
-            (&["md0", "nvme0n1", "nvme1n1"], None, 2, &["nvme0", "nvme1"]),
-            (&["md0"], None, 2, &[]),
-            (&["/mnt/a", "/mnt/b"], Some("nvme1n1"), 1, &["nvme1"]),
-            (&["/mnt/a", "/mnt/b"], Some("/dev/md0"), 2, &["nvme0", "nvme1"]),
+        let cases = [
+            ("nvme0n1 nvme1n1", None, 2, ""),
+            ("nvme0n1 /dev/nvme0n1p1", None, 1, "nvme0"),
+            ("md0 nvme0n1 nvme1n1", None, 2, "nvme0 nvme1"),
+            ("md0", None, 2, ""),
+            ("/mnt/a /mnt/b", Some("nvme1n1"), 1, "nvme1"),
+            ("/mnt/a /mnt/b", Some("/dev/md0"), 2, "nvme0 nvme1"),
             // Of what is not known nothing is shared.
-            (&["/mnt/a", "/mnt/b"], None, 2, &[]),
-            (&["nvme0n1", "sda"], None, 2, &[]),
+            ("/mnt/a /mnt/b", None, 2, ""),
+            ("nvme0n1 sda", None, 2, ""),
         ];
         for (targets, device, count, shared) in cases {
-            let record = measured(targets, device);
+            let targets: Vec<&str> = targets.split(' ').collect();
+            let record = measured(&targets, device);
             let (host, of) = (record.host(), &record.measurements[0]);
             assert_eq!(device_count(host, of), count, "{targets:?}");
-            assert_eq!(shared_drives(&record, of), shared, "{targets:?}");
+            assert_eq!(shared_drives(&record, of).join(" "), shared, "{targets:?}");
         }
     }
 
