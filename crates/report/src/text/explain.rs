@@ -2,7 +2,7 @@
 
 use iodyno_judge::Bound;
 use iodyno_judge::limiter::{Answer, Explanation, Standing, figure, range};
-use iodyno_model::{Reason, Validity};
+use iodyno_model::Validity;
 
 use super::Style;
 use super::findings::labelled;
@@ -23,8 +23,8 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     let body = Hanging { indent: INDENT, separator: " ", ..Hanging::of(style) };
     out.push_str(&body.lines(&[clean(&explained.sentence)]));
     out.push_str(&labelled(style, INDENT, "next", &explained.advice));
-    for Reason { why, .. } in explained.reasons.iter().take(4) {
-        out.push_str(&labelled(style, INDENT, "mark", why));
+    for reason in explained.reasons.iter().take(4) {
+        out.push_str(&labelled(style, INDENT, "mark", &reason.why));
     }
     for note in &explained.notes {
         out.push_str(&labelled(style, INDENT, "note", note));
