@@ -144,7 +144,7 @@ pub(crate) fn drives_below<'a>(
 /// The drives that lie under more than one of a measurement's targets, each
 /// once: these targets take turns there, and the sum of what each gives alone
 /// is no measure of them.
-pub(crate) fn shared_drives<'a>(record: &'a RunRecord, of: &Measurement) -> Vec<&'a str> {
+pub fn shared_drives<'a>(record: &'a RunRecord, of: &Measurement) -> Vec<&'a str> {
     let (mut seen, mut shared): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for target in &of.targets {
         let below = drives_below(record, of, target);

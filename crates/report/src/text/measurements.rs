@@ -1,6 +1,6 @@
 //! What was measured: for each target alone, then for all at once.
 
-use iodyno_judge::device_of;
+use iodyno_judge::{device_of, shared_drives};
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
     MetricJudgement, Reason, RunRecord, Validity, WrittenState, format_duration_ns,
@@ -340,6 +340,7 @@ pub(crate) fn parts(record: &RunRecord, measurement: &Measurement, metric: Metri
     if let (Some(total), Some(sum)) = (total, sum_alone)
         && metric != Metric::LatencyMean
         && sum > 0.0
+        && shared_drives(record, measurement).is_empty()
     {
         let share = percent(total / sum);
         items.insert(0, format!("{share} of the sum of each alone ({})", stated(metric, sum)));
