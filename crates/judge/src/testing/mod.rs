@@ -3,9 +3,9 @@
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
     Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Interrupt,
-    LbaFormat, Link, LinkEnd, LinkState, MdArray, Measurement, Namespace, Origin, Part,
-    PciFunction, Queue, RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload,
-    WrittenShare, WrittenState,
+    LbaFormat, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
+    RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload, WrittenShare,
+    WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -15,7 +15,7 @@ use crate::rules::Rule;
 
 mod stack;
 
-pub(crate) use stack::{on_stack, stack};
+pub(crate) use stack::{array, on_stack, partition, stack};
 
 /// A fact that was read.
 pub(crate) fn known<T>(value: T) -> Fact<T> {
@@ -262,27 +262,6 @@ fn block(n: usize) -> BlockDevice {
             max_hw_sectors_kib: known(512),
             ..Queue::default()
         },
-        ..BlockDevice::default()
-    }
-}
-
-/// The array `md0`, a stripe over these.
-pub(crate) fn array(members: &[&str]) -> BlockDevice {
-    let array = MdArray { level: "raid0".into(), ..MdArray::default() };
-    BlockDevice {
-        name: "md0".into(),
-        kind: BlockKind::Md(Box::new(array)),
-        stands_on: members.iter().map(|name| (*name).to_owned()).collect(),
-        ..BlockDevice::default()
-    }
-}
-
-/// The partition `name` of a device.
-pub(crate) fn partition(name: &str, of: &str) -> BlockDevice {
-    BlockDevice {
-        name: name.into(),
-        kind: BlockKind::Partition,
-        stands_on: vec![of.into()],
         ..BlockDevice::default()
     }
 }
