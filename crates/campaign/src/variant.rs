@@ -131,6 +131,7 @@ impl<'a> Laboratory<'_, 'a> {
             Experiment::Rest | Experiment::OnceMore => {}
             Experiment::WrittenBlocks
             | Experiment::SequentialFill
+            | Experiment::StatedLimit
             | Experiment::FullPower
             | Experiment::OneDriveAlone
             | Experiment::MembersAtOnce

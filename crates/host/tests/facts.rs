@@ -5,37 +5,10 @@ mod support;
 
 use iodyno_host::{Captured, Depth, capture, snapshot};
 use iodyno_model::{
-    Aspm, BlockDevice, BlockKind, Bytes, Fact, Host, LatencyMonitor, MappedDevice, MdArray,
-    PcieSeverity, PowerState,
+    BlockDevice, BlockKind, Bytes, Fact, Host, LatencyMonitor, MappedDevice, MdArray, PowerState,
 };
 use serde_json::json;
-use support::{Machine, Watched};
-
-const ROOT: &str = "/sys/devices/pci0000:00/0000:00:01.0";
-const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
-
-/// A drive below a root port, with one namespace.
-fn one_drive() -> Machine {
-    let disk = format!("{DRIVE}/nvme/nvme0/nvme0n1");
-    Machine::default()
-        .pci(ROOT, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
-        .pci(DRIVE, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
-        .controller(DRIVE, "nvme0", "live\n")
-        .block(&disk, "259:0", 8 << 20)
-        .file(&format!("{disk}/nsid"), "1\n")
-}
-
-/// Configuration space with the PCI Express capability at 40h.
-fn config(words: &[(usize, u16)]) -> Vec<u8> {
-    let mut bytes = vec![0_u8; 256];
-    bytes[0x06] = 0x10;
-    bytes[0x34] = 0x40;
-    bytes[0x40] = 0x10;
-    for (offset, value) in words {
-        bytes[0x40 + offset..0x42 + offset].copy_from_slice(&value.to_le_bytes());
-    }
-    bytes
-}
+use support::{DRIVE, Machine, Watched, one_drive};
 
 fn full(machine: &Machine) -> Host {
     snapshot(&machine.open(), Depth::Full)
@@ -68,52 +41,6 @@ fn interrupts_are_found_with_the_cpus_that_took_them() {
     later.counts.insert(3, 70_500);
     assert_eq!(later.since(found[1]), [(3, 500)].into());
     assert_eq!(host.block("nvme0n1").unwrap().pci_function.as_deref(), Some("0000:01:00.0"));
-}
-
-#[test]
-fn registers_of_a_link_are_read_at_both_ends() {
-    // Device Capabilities 512 bytes, Device Control 256 and reads of 4096, L1.
-    let words = [(0x02, 4 << 4 | 2), (0x04, 2), (0x08, 1 << 5 | 5 << 12), (0x10, 2)];
-    let machine = one_drive()
-        .bytes(&format!("{ROOT}/config"), &config(&words))
-        .bytes(&format!("{DRIVE}/config"), &config(&[(0x02, 2), (0x04, 1), (0x08, 0), (0x10, 3)]))
-        .file(&format!("{DRIVE}/link/l1_aspm"), "0\n")
-        .file(
-            &format!("{ROOT}/aer_dev_correctable"),
-            "RxErr 3\nBadTLP 0\nBadDLLP 1\nTOTAL_ERR_COR 4\n",
-        )
-        .file(&format!("{DRIVE}/aer_dev_nonfatal"), "CmpltTO 2\nTOTAL_ERR_NONFATAL 2\n")
-        .file(&format!("{DRIVE}/aer_dev_fatal"), "DLP 1\nTOTAL_ERR_FATAL 1\n");
-    let host = full(&machine);
-    let link = host.link("0000:01:00.0").unwrap();
-    assert_eq!(link.port.able_payload_bytes, Fact::Read(512));
-    assert_eq!(link.port.max_read_request_bytes, Fact::Read(4096));
-    assert_eq!((link.max_payload_bytes(), link.able_payload_bytes()), (128, Some(256)));
-    assert_eq!(link.aspm, Fact::Read(Aspm { l0s: true, l1: true }), "the register decides");
-    let errors = |errors: &[iodyno_model::PcieError]| {
-        errors
-            .iter()
-            .map(|error| (error.severity, error.kind.clone(), error.count))
-            .collect::<Vec<_>>()
-    };
-    use PcieSeverity::{Correctable, Fatal, Nonfatal};
-    assert_eq!(
-        errors(&link.port.errors),
-        [(Correctable, "RxErr".into(), 3), (Correctable, "BadDLLP".into(), 1)]
-    );
-    assert_eq!(
-        errors(&link.device.errors),
-        [(Nonfatal, "CmpltTO".into(), 2), (Fatal, "DLP".into(), 1)]
-    );
-    assert_eq!(link.device.uncorrectable_errors, Fact::Read(3));
-
-    // Everybody may read what the kernel says of the link's rest.
-    let user = machine.bytes(&format!("{DRIVE}/config"), &config(&[])[..64]);
-    let host = full(&user);
-    let link = host.link("0000:01:00.0").unwrap();
-    assert_eq!(link.aspm, Fact::Read(Aspm { l0s: false, l1: false }));
-    assert_eq!(link.device.able_payload_bytes, Fact::NeedsRoot);
-    assert_eq!(link.able_payload_bytes(), None);
 }
 
 #[test]

@@ -172,6 +172,24 @@ fn unsafe_stays_where_it_must_be() {
     assert!(outside.is_empty(), "{keyword} outside of its walls: {outside:?}");
 }
 
+/// Errors are printed with all that caused them. thiserror takes a field of
+/// that name for the cause, and a message that has it, too, says it twice.
+#[test]
+fn no_error_says_its_cause_twice() {
+    let (mut messages, mut twice) = (0, Vec::new());
+    for (name, text) in files("crates").iter().filter(|(name, _)| name.ends_with(".rs")) {
+        for rest in text.split("#[error(").skip(1) {
+            let message = rest.split(")]").next().unwrap_or_default();
+            messages += 1;
+            if message.contains("{source") || message.contains(".source") {
+                twice.push(format!("{name}: {message}"));
+            }
+        }
+    }
+    assert!(messages > 1, "the messages are no longer what the sources hold");
+    assert!(twice.is_empty(), "call the field `error`:\n{}", twice.join("\n"));
+}
+
 #[test]
 fn no_file_names_a_developers_machine() {
     let root = root();

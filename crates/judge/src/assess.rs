@@ -3,18 +3,18 @@
 use std::cmp::Reverse;
 
 use iodyno_model::{
-    Assessment, Finding, JudgedMeasurement, Metric, MetricJudgement, RuleOutcome, RuleReport,
-    Severity, Validity, Verdict,
+    Assessment, Finding, JudgedMeasurement, Metric, MetricJudgement, Reason, RuleOutcome,
+    RuleReport, Severity, Validity, Verdict,
 };
 
 use crate::asked::Asked;
 use crate::compare::Compared;
 use crate::facts::{Facts, Question};
 use crate::place::names;
-use crate::rules::rules;
+use crate::rules::{Reservation, rules};
 
 /// Version of the rules: counted up when a stored run may be judged differently.
-pub const RULESET: &str = "3";
+pub const RULESET: &str = "4";
 
 /// Rules without which a drive cannot be called sound: where they cannot tell
 /// of it, it is unjudged at best.
@@ -55,16 +55,14 @@ pub fn assess(question: &Question<'_>) -> Assessment {
 
 fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement {
     let mut validity = Validity::Valid;
-    let mut reasons: Vec<(Validity, String, String)> = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
     for rule in rules() {
-        if let Some(reserved) = rule.reservation(facts, measurement) {
-            validity = validity.max(reserved.validity);
-            reasons.push((reserved.validity, rule.id().to_owned(), reserved.why));
+        if let Some(Reservation { validity: own, why }) = rule.reservation(facts, measurement) {
+            validity = validity.max(own);
+            reasons.push(Reason { rule: rule.id().to_owned(), validity: own, why });
         }
     }
-    reasons.sort_by_key(|(validity, ..)| Reverse(*validity));
-    let reasons: Vec<(String, String)> =
-        reasons.into_iter().map(|(_, id, why)| (id, why)).collect();
+    reasons.sort_by_key(|reason| Reverse(reason.validity));
     let compared = facts.compared.iter().filter(|compared| compared.measurement == measurement);
     let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();
     JudgedMeasurement { measurement, validity, reasons, metrics }
@@ -272,7 +270,7 @@ mod tests {
         let random = &all.measurements[1];
         assert_eq!(random.validity, Validity::Invalid);
         assert_eq!(random.metrics[0].verdict, Verdict::Unjudged);
-        assert_eq!(random.reasons[0].0, "blocks-not-written");
+        assert_eq!(random.reasons[0].rule, "blocks-not-written");
         assert_eq!(all.verdict, Verdict::Warn);
         assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
         assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);

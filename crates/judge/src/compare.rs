@@ -13,7 +13,7 @@ use crate::against_claim::{
 use crate::ceiling::ceiling;
 use crate::facts::{Question, claim_of, metric, unwritten, written};
 use crate::limiter;
-use crate::place::{capacities, own_link, place};
+use crate::place::{capacities, own_link, place, shared_drives};
 
 /// Below this share of the claim a rate is too low.
 pub(crate) const CLAIM: f64 = 0.9;
@@ -74,7 +74,9 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
     all.filter_map(|(index, of)| {
         let (metric, estimate) = figure(of)?;
         let host = record.host();
-        let alone = (of.targets.len() > 1).then(|| against_alone(record, of, metric)).flatten();
+        let shared = shared_drives(record, of);
+        let adds_up = of.targets.len() > 1 && shared.is_empty();
+        let alone = adds_up.then(|| against_alone(record, of, metric)).flatten();
         let mut limiters = Vec::new();
         let mut claim = None;
         let mut peers = None;
@@ -101,6 +103,9 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
             }
         } else if metric == Metric::LatencyMean {
             "the latencies of each alone are what is judged".clone_into(&mut unjudged);
+        } else if !shared.is_empty() {
+            let shared = shared.join(", ");
+            unjudged = format!("targets that share {shared} have no sum to be held against");
         } else {
             "not every target was measured alone".clone_into(&mut unjudged);
         }

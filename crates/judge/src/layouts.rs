@@ -196,8 +196,8 @@ fn standing(record: &RunRecord) -> Option<Standing> {
         Some(!is_layer && target.strip_prefix("/dev/").unwrap_or(target) == device)
     };
     let of_one = |of: &Measurement| {
-        // Files of their own, for each job.
-        if let (Some(device), [_, _, ..]) = (&of.conditions.device, of.targets.as_slice()) {
+        // Files, of which each job may have its own.
+        if let Some(device) = &of.conditions.device {
             return host.block(device).map(|_| Standing::Built);
         }
         let raw: Option<Vec<bool>> = of.targets.iter().map(|target| is_raw(of, target)).collect();
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use iodyno_model::{DiskStats, Origin};
 
-    use crate::testing::{Bench, each};
+    use crate::testing::{Bench, array, each};
 
     #[test]
     fn layouts_are_ranked_and_held_against_one_drive() {
@@ -319,13 +319,7 @@ mod tests {
     fn runs_are_layouts_where_one_is_of_a_drive_and_another_of_what_stands_on_it() {
         let raw = Bench::new(1).measured().record();
         let bench = Bench::new(2).measured().host(|host| {
-            let array = iodyno_model::MdArray { level: "raid0".into(), ..Default::default() };
-            host.blocks.push(iodyno_model::BlockDevice {
-                name: "md0".into(),
-                kind: BlockKind::Md(Box::new(array)),
-                stands_on: vec!["nvme0n1".into(), "nvme1n1".into()],
-                ..Default::default()
-            });
+            host.blocks.push(array(&["nvme0n1", "nvme1n1"]));
         });
         let mut striped = bench.record();
         striped.measurements.truncate(3);
@@ -353,7 +347,22 @@ mod tests {
             of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into()];
             of.conditions.device = Some("nvme0n1".into());
         }
-        assert!(Layouts::among(&[("a raw", &raw), ("a ext4:new", &files)]).is_some());
+        let runs_of_files = [("a raw", &raw), ("a ext4:new", &files)];
+        let workloads = Layouts::among(&runs_of_files).unwrap().workloads();
+        let results = &workloads[0].results;
+        let new = results.iter().find(|one| one.layout == "ext4:new").unwrap();
+        assert_eq!(new.expected, Some(1.0), "both files lie on the one drive");
+        // Those of a file system on an array gain what it gains.
+        let mut on_array = striped.clone();
+        for of in &mut on_array.measurements {
+            of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into(), "/mnt/job.2".into()];
+            of.conditions.device = Some("md0".into());
+        }
+        let runs_on_array = [("a raw", &raw), ("a md0+ext4:new", &on_array)];
+        let workloads = Layouts::among(&runs_on_array).unwrap().workloads();
+        let results = &workloads[0].results;
+        let new = results.iter().find(|one| one.layout == "md0+ext4:new").unwrap();
+        assert_eq!(new.expected, Some(2.0));
         // Drives alone are no layouts, nor is what stands on drives that were not measured.
         assert!(Layouts::among(&runs[..2]).is_none());
         assert!(Layouts::among(&runs[1..]).is_none());
@@ -390,11 +399,17 @@ mod tests {
             let layouts = Layouts { one: None, all: None, built: vec![("md1", &record)] };
             layouts.workloads()[0].results[0].write_amplification
         };
-        let write = |of: &mut Measurement| {
+        fn write(of: &mut Measurement) {
             of.total[0].direction = Direction::Write;
             of.total[0].whole_bytes = Some(10_000);
-        };
+        }
         assert_eq!(amplified(write), Some(2.0));
+        let files = |of: &mut Measurement| {
+            write(of);
+            of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into()];
+            of.conditions.device = Some("nvme0n1".into());
+        };
+        assert_eq!(amplified(files), Some(2.0));
         assert_eq!(amplified(|_| ()), None);
     }
 }

@@ -43,7 +43,7 @@ pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
 pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
-pub use place::{device_of, drive_under, names};
+pub use place::{device_of, drive_under, names, shared_drives};
 pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;
 pub use tail::tail;

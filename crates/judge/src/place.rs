@@ -51,7 +51,7 @@ fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
 pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
     let Some(host) = host else { return Vec::new() };
     let mut all: Vec<&str> = Vec::new();
-    for name in of.targets.iter().flat_map(|target| names_under(host, device_of(of, target))) {
+    for name in tops(of).into_iter().flat_map(|top| names_under(host, top)) {
         if !all.contains(&name) {
             all.push(name);
         }
@@ -62,7 +62,7 @@ pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h s
 /// The block devices at the bottom of all of a measurement's targets, each
 /// once, in name order; empty where one of them is not known.
 pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    if of.targets.iter().any(|target| host.bottom_of(device_of(of, target)).is_empty()) {
+    if tops(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
         return Vec::new();
     }
     let mut all: Vec<&BlockDevice> =
@@ -74,9 +74,8 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 /// The block devices that a measurement's targets are or lie on, those of all
 /// layers down to the whole devices, each once.
 pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    let tops = of.targets.iter().map(|target| device_of(of, target));
     let mut all: Vec<&BlockDevice> = Vec::new();
-    for device in tops.flat_map(|top| host.levels_under(top)).flatten() {
+    for device in tops(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
         if !all.iter().any(|known| known.name == device.name) {
             all.push(device);
         }
@@ -100,11 +99,61 @@ pub(crate) fn array(device: &BlockDevice) -> Option<&MdArray> {
 
 /// The name of the block device that a target is or lies on, without `/dev/`.
 pub fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
-    let name = match (&of.conditions.device, of.targets.as_slice()) {
-        (Some(device), [_]) => device.as_str(),
-        _ => target,
-    };
+    // That of several files is told where it is one and the same.
+    let name = of.conditions.device.as_deref().unwrap_or(target);
     name.strip_prefix("/dev/").unwrap_or(name)
+}
+
+/// The block devices that a measurement's targets are or lie on, each once.
+pub(crate) fn tops(of: &Measurement) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for device in of.targets.iter().map(|target| device_of(of, target)) {
+        if !all.contains(&device) {
+            all.push(device);
+        }
+    }
+    all
+}
+
+/// How many whole devices lie under a measurement's targets; what the host does
+/// not know counts as one.
+pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
+    let is_unknown = |top: &&str| host.is_none_or(|host| names_under(host, top).is_empty());
+    devices(host, of).len() + tops(of).into_iter().filter(is_unknown).count()
+}
+
+/// The drives (of what is no NVMe drive, the whole devices) under a target.
+pub(crate) fn drives_below<'a>(
+    record: &'a RunRecord,
+    of: &Measurement,
+    target: &str,
+) -> Vec<&'a str> {
+    let Some(host) = record.host() else { return Vec::new() };
+    // A file beside others does not say where it lies; measured alone it did.
+    let is_alone =
+        |other: &&Measurement| other.targets == [target] && other.conditions.device.is_some();
+    let alone = record.measurements.iter().find(is_alone);
+    let alone = alone.filter(|_| of.conditions.device.is_none());
+    let device = device_of(alone.unwrap_or(of), target);
+    let drive = |name| host.namespace(name).map_or(name, |(drive, _)| drive.name.as_str());
+    let mut all: Vec<&str> = names_under(host, device).into_iter().map(drive).collect();
+    all.dedup();
+    all
+}
+
+/// The drives that lie under more than one of a measurement's targets, each
+/// once: these targets take turns there, and the sum of what each gives alone
+/// is no measure of them.
+pub fn shared_drives<'a>(record: &'a RunRecord, of: &Measurement) -> Vec<&'a str> {
+    let (mut seen, mut shared): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for target in &of.targets {
+        let below = drives_below(record, of, target);
+        shared.extend(below.iter().filter(|name| seen.contains(name)));
+        seen.extend(below);
+    }
+    shared.sort_unstable();
+    shared.dedup();
+    shared
 }
 
 /// The one drive under a measurement's one target; `None` where there are
@@ -135,4 +184,57 @@ pub fn names(drive: &Drive) -> Vec<&str> {
     let namespaces = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
     let address = drive.address.get().map(String::as_str);
     std::iter::once(drive.name.as_str()).chain(namespaces).chain(address).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, array, partition};
+
+    /// Two drives, a stripe over both and a partition of the first; `targets`
+    /// measured at once.
+    fn measured(targets: &[&str], device: Option<&str>) -> RunRecord {
+        let bench = Bench::new(2).measured().host(|host| {
+            host.blocks.push(array(&["nvme0n1", "nvme1n1"]));
+            host.blocks.push(partition("nvme0n1p1", "nvme0n1"));
+        });
+        let mut record = bench.record();
+        let of = &mut record.measurements[0];
+        of.targets = targets.iter().map(|name| (*name).to_owned()).collect();
+        of.conditions.device = device.map(str::to_owned);
+        record
+    }
+
+    #[test]
+    fn drives_are_counted_once_however_often_they_are_named() {
+        let cases = [
+            ("nvme0n1 nvme1n1", None, 2, ""),
+            ("nvme0n1 /dev/nvme0n1p1", None, 1, "nvme0"),
+            ("md0 nvme0n1 nvme1n1", None, 2, "nvme0 nvme1"),
+            ("md0", None, 2, ""),
+            ("/mnt/a /mnt/b", Some("nvme1n1"), 1, "nvme1"),
+            ("/mnt/a /mnt/b", Some("/dev/md0"), 2, "nvme0 nvme1"),
+            // Of what is not known nothing is shared.
+            ("/mnt/a /mnt/b", None, 2, ""),
+            ("nvme0n1 sda", None, 2, ""),
+        ];
+        for (targets, device, count, shared) in cases {
+            let targets: Vec<&str> = targets.split(' ').collect();
+            let record = measured(&targets, device);
+            let (host, of) = (record.host(), &record.measurements[0]);
+            assert_eq!(device_count(host, of), count, "{targets:?}");
+            assert_eq!(shared_drives(&record, of).join(" "), shared, "{targets:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_beside_its_drive_lies_where_it_lay_alone() {
+        let mut record = measured(&["nvme0n1", "nvme1n1", "/mnt/a"], None);
+        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
+        record.measurements[1].targets = vec!["/mnt/a".into()];
+        record.measurements[1].conditions.device = Some("nvme1n1".into());
+        assert_eq!(shared_drives(&record, &record.measurements[0]), ["nvme1"]);
+        record.snapshots.clear();
+        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
+    }
 }

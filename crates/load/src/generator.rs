@@ -154,14 +154,14 @@ pub enum LoadError {
         what: String,
     },
     /// The kernel refused something.
-    #[error("{target}: cannot {action}: {source}")]
+    #[error("{target}: cannot {action}: {error}")]
     System {
         /// Target, or the I/O engine.
         target: String,
         /// What was tried.
         action: String,
         /// What the kernel said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// An I/O does not come back; a sentence that begins with its target.
     #[error("{0}")]

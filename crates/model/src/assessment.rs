@@ -65,6 +65,17 @@ pub struct MetricJudgement {
     pub reason: String,
 }
 
+/// Why a measurement does not quite say what it seems to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Id of the rule that says so.
+    pub rule: String,
+    /// What it makes of the measurement by itself: qualified or invalid.
+    pub validity: Validity,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
 /// A measurement, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedMeasurement {
@@ -72,10 +83,18 @@ pub struct JudgedMeasurement {
     pub measurement: usize,
     /// Whether it says what it seems to say.
     pub validity: Validity,
-    /// The reservations: (rule id, sentence).
-    pub reasons: Vec<(String, String)>,
+    /// The reservations, the gravest first.
+    pub reasons: Vec<Reason>,
     /// Its metrics.
     pub metrics: Vec<MetricJudgement>,
+}
+
+impl JudgedMeasurement {
+    /// The reservations that make it what it is: of an invalid measurement not
+    /// those that would only qualify it.
+    pub fn decisive(&self) -> impl Iterator<Item = &Reason> {
+        self.reasons.iter().filter(|reason| reason.validity == self.validity)
+    }
 }
 
 /// Everything that a run is judged to mean.

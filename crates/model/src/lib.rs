@@ -39,7 +39,9 @@ mod topology;
 mod units;
 mod workload;
 
-pub use assessment::{Assessment, JudgedMeasurement, Metric, MetricJudgement, Validity, Verdict};
+pub use assessment::{
+    Assessment, JudgedMeasurement, Metric, MetricJudgement, Reason, Validity, Verdict,
+};
 pub use built::Built;
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{

@@ -80,10 +80,10 @@ impl LoadGenerator for NativeGenerator {
             let what = format!("{bytes} bytes do not fit: it takes multiples of {block}");
             return Err(unfit(target)(what));
         }
-        let system = |action: &str, source| LoadError::System {
+        let system = |action: &str, error| LoadError::System {
             target: target.name().to_owned(),
             action: action.to_owned(),
-            source,
+            error,
         };
         let own = target
             .as_fd()
@@ -91,7 +91,7 @@ impl LoadGenerator for NativeGenerator {
             .map_err(|source| system("duplicate its descriptor", source))?;
         let most = Duration::from_nanos(max_ns);
         probe(own, offsets, bytes, most, WARN_AFTER).map_err(|stopped| match stopped {
-            Stopped::Refused(refused) => system(refused.action, refused.source),
+            Stopped::Refused(refused) => system(refused.action, refused.error),
             Stopped::NoAnswer(done) => {
                 let offset = offsets.get(done).copied().unwrap_or_default();
                 let name = target.name();

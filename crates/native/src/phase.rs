@@ -82,10 +82,10 @@ impl Phase {
             let handle = thread::Builder::new()
                 .name("iodyno-load".into())
                 .spawn(move || assignment.carry_out(tell))
-                .map_err(|source| LoadError::System {
+                .map_err(|error| LoadError::System {
                     target: target.clone(),
                     action: "start a thread".into(),
-                    source,
+                    error,
                 })?;
             running.has_thread(handle.thread().clone());
         }

@@ -243,11 +243,8 @@ fn choose_engine(
     choices: &mut Choices,
 ) -> Result<Choice, LoadError> {
     let read = first.read();
-    let system = |action: String, source| LoadError::System {
-        target: read.name().to_owned(),
-        action,
-        source,
-    };
+    let system =
+        |action: String, error| LoadError::System { target: read.name().to_owned(), action, error };
     let how = OpenHow { direct, ..OpenHow::default() };
     let unfit = |what: String| LoadError::Unfit { target: read.name().to_owned(), what };
     let descriptor = read.open(how).map_err(|error| unfit(error.to_string()))?;
@@ -265,7 +262,7 @@ fn choose_engine(
     };
     choices.choose(asked, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
-        let advice = match refused.source.raw_os_error() {
+        let advice = match refused.error.raw_os_error() {
             // Of its set-up, and of nothing that comes later.
             Some(libc::ENOSYS | libc::EPERM) if job.engine.ioengine == IoEngine::IoUring => {
                 "; io_uring is absent, switched off (kernel.io_uring_disabled) or filtered: \
@@ -273,7 +270,7 @@ fn choose_engine(
             }
             _ => "",
         };
-        system(format!("use ioengine={name} ({}{advice})", refused.action), refused.source)
+        system(format!("use ioengine={name} ({}{advice})", refused.action), refused.error)
     })
 }
 

@@ -134,7 +134,7 @@ impl Running {
             Event::Refused(refused) => {
                 let action = format!("set up {} ({})", self.report.engine, refused.action);
                 let target = self.target.clone();
-                return Err(LoadError::System { target, action, source: refused.source });
+                return Err(LoadError::System { target, action, error: refused.error });
             }
             Event::Ended(outcome) => self.end(*outcome, now_ns),
         }

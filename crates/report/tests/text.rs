@@ -5,8 +5,8 @@ mod common;
 use std::path::PathBuf;
 
 use iodyno_model::{
-    BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, RuleReport, Run, RunState,
-    Severity, Temperature, Use, Verdict,
+    BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
+    RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict,
 };
 use iodyno_report::text::{
     Style, drives_table, host_text, list_text, measurements_text, results_table, rules_text,
@@ -129,7 +129,11 @@ fn devices_cannot_move_the_cursor() {
     record.run.skipped[0].target = evil.into();
     let mut assessment = common::assessment(&record);
     assessment.measurements[0].metrics[0].reason = evil.into();
-    assessment.measurements[1].reasons.push((evil.into(), evil.into()));
+    assessment.measurements[1].reasons.push(Reason {
+        rule: evil.into(),
+        validity: Validity::Qualified,
+        why: evil.into(),
+    });
     assessment.findings.push(Finding {
         rule: evil.into(),
         severity: Severity::Warn,
@@ -387,6 +391,24 @@ fn rules_are_listed_with_the_worst_they_find() {
         "FAIL  link-degraded\n      Links run as fast and wide as both\n      \
          ends are able to.\nINFO  lba-format\n      Namespaces have the fastest LBA\n      format.\n"
     );
+}
+
+#[test]
+fn what_lies_on_the_same_drive_is_not_summed() {
+    let mut record = common::record();
+    let assessment = common::assessment(&record);
+    let text = |record: &_| measurements_text(record, &assessment, &style(80));
+    assert!(text(&record).contains("of the sum of each alone"));
+    for host in &mut record.snapshots {
+        host.blocks.retain(|block| block.name != "nvme1n1");
+        host.blocks.push(BlockDevice {
+            name: "nvme1n1".into(),
+            kind: BlockKind::Partition,
+            stands_on: vec!["nvme0n1".into()],
+            ..BlockDevice::default()
+        });
+    }
+    assert!(!text(&record).contains("of the sum of each alone"));
 }
 
 #[test]

@@ -107,11 +107,11 @@ pub enum StoreError {
         reason: String,
     },
     /// SQLite says something else.
-    #[error("the store {path}: {source}")]
+    #[error("the store {path}: {error}")]
     Sqlite {
         /// Where it is.
         path: PathBuf,
         /// What it says.
-        source: rusqlite::Error,
+        error: rusqlite::Error,
     },
 }

@@ -170,7 +170,7 @@ impl Store {
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::Open { path, reason: error.to_string() }
             }
-            _ => StoreError::Sqlite { path, source: error },
+            _ => StoreError::Sqlite { path, error },
         }
     }
 

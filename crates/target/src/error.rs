@@ -224,14 +224,14 @@ pub enum TargetError {
         name: String,
     },
     /// A system call failed.
-    #[error("{name}: could not {action}: {source}")]
+    #[error("{name}: could not {action}: {error}")]
     Io {
         /// The target.
         name: String,
         /// `read its size`.
         action: &'static str,
         /// The kernel's answer.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -241,7 +241,7 @@ impl TargetError {
         let name = name.to_owned();
         match errno {
             Errno::ACCESS | Errno::PERM => Self::NoPermission { name, action },
-            _ => Self::Io { name, action, source: errno.into() },
+            _ => Self::Io { name, action, error: errno.into() },
         }
     }
 
@@ -331,7 +331,7 @@ impl TargetError {
             Self::Reshaped { .. } => {
                 "iodyno list shows what it is now; name it again to fill it as it is".into()
             }
-            Self::Io { source, .. } => match Errno::from_io_error(source) {
+            Self::Io { error, .. } => match Errno::from_io_error(error) {
                 Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
                     "the device may be gone or failing: see dmesg".into()
                 }
@@ -378,6 +378,15 @@ fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = TargetError::of("/mnt/file", "write it", Errno::IO);
+        let said = "/mnt/file: could not write it: Input/output error (os error 5)";
+        assert_eq!(error.to_string(), said);
+        // Whoever prints the chain of causes prints it behind the message.
+        assert!(std::error::Error::source(&error).is_none());
+    }
 
     #[test]
     fn the_sudo_line_repeats_the_command_line_quoted() {

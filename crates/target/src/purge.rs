@@ -282,7 +282,7 @@ fn ask(
             std::io::ErrorKind::PermissionDenied => {
                 TargetError::NoPermission { name: name.into(), action }
             }
-            _ => TargetError::Io { name: name.into(), action, source: error },
+            _ => TargetError::Io { name: name.into(), action, error },
         }
     })
 }
@@ -349,7 +349,7 @@ impl Purge {
         send(&first.clearance, self.command).map_err(|error| TargetError::Io {
             name: name.into(),
             action,
-            source: error,
+            error,
         })?;
         let source = Live::new();
         if self.is_sanitize && self.wait(&source, name, progress)? == PurgeEnd::LeftGoing {

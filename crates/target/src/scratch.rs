@@ -71,10 +71,10 @@ impl ScratchPlan {
             free_bytes,
             needed_bytes: LEAST_BYTES * SHARE_OF_FREE,
         })?;
-        let id = unguessable::<16>().map_err(|source| TargetError::Io {
+        let id = unguessable::<16>().map_err(|error| TargetError::Io {
             name: "/dev/urandom".into(),
             action: "read it",
-            source,
+            error,
         })?;
         Ok(Self::with(directory, u128::from_ne_bytes(id), LEAST_BYTES, most_bytes, false))
     }
@@ -252,10 +252,10 @@ fn fill(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
     let directory = || plan.directory.name.clone();
-    let seed = unguessable::<8>().map_err(|source| TargetError::Io {
+    let seed = unguessable::<8>().map_err(|error| TargetError::Io {
         name: "/dev/urandom".into(),
         action: "read it",
-        source,
+        error,
     })?;
     let mut random = Random::new(u64::from_ne_bytes(seed));
     let mut space = vec![0; CHUNK_BYTES + ALIGN_BYTES];

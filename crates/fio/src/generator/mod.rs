@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub enum FioError {
     /// It is not there, or cannot be started.
     #[error(
-        "cannot run {}: {source}; install the package `fio` (apt install fio, dnf install fio) \
+        "cannot run {}: {error}; install the package `fio` (apt install fio, dnf install fio) \
          or use --generator native",
         .program.display()
     )]
@@ -49,7 +49,7 @@ pub enum FioError {
         /// What was tried.
         program: PathBuf,
         /// What the kernel said.
-        source: io::Error,
+        error: io::Error,
     },
     /// Something else has its name.
     #[error("{} is not fio: to --version it says {said:?}", .program.display())]
@@ -79,7 +79,7 @@ impl FioGenerator {
         let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
         let output = match output {
             Ok(output) => output,
-            Err(source) => return Err(FioError::NotRun { program, source }),
+            Err(error) => return Err(FioError::NotRun { program, error }),
         };
         let said = String::from_utf8_lossy(&output.stdout);
         let said = said.lines().next().unwrap_or_default().trim();

@@ -42,10 +42,10 @@ pub(super) fn run(
         file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
     }
     let target = jobs.first().map_or_else(String::new, ClearedJob::target);
-    let failed = |action: &str, source| LoadError::System {
+    let failed = |action: &str, error| LoadError::System {
         target: target.clone(),
         action: action.to_owned(),
-        source,
+        error,
     };
     let held = memory_file(&file.text).map_err(|source| failed("hold fio's job file", source))?;
     let status_ms = (STATUS_MS * file.owners.len().div_ceil(SECTIONS)).min(MOST_STATUS_MS);

@@ -65,12 +65,12 @@ pub struct LogRow {
 
 /// A log that cannot be written.
 #[derive(Debug, Error)]
-#[error("cannot write the log {}: {source}", .path.display())]
+#[error("cannot write the log {}: {error}", .path.display())]
 pub struct LogError {
     /// Its file.
     pub path: PathBuf,
     /// What the kernel said.
-    pub source: io::Error,
+    pub error: io::Error,
 }
 
 /// A log that is written row by row, through a buffer: memory stays the same
@@ -118,7 +118,7 @@ impl LogWriter {
         let path = path.into();
         match File::create(&path) {
             Ok(file) => Ok(Self { path, file: BufWriter::with_capacity(1 << 16, file), columns }),
-            Err(source) => Err(LogError { path, source }),
+            Err(error) => Err(LogError { path, error }),
         }
     }
 
@@ -165,7 +165,7 @@ impl LogWriter {
     }
 
     fn told(&self, result: io::Result<()>) -> Result<(), LogError> {
-        result.map_err(|source| LogError { path: self.path.clone(), source })
+        result.map_err(|error| LogError { path: self.path.clone(), error })
     }
 }
 

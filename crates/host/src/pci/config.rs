@@ -75,7 +75,7 @@ impl Config {
         (code <= 5).then(|| 128 << code)
     }
 
-    /// States of rest that are enabled (Link Control, bits 1:0).
+    /// States of rest that are enabled at this end (Link Control, bits 1:0).
     pub(crate) fn aspm(&self) -> Option<Aspm> {
         let control = self.word(0x10)?;
         Some(Aspm { l0s: control & 1 != 0, l1: control & 2 != 0 })

@@ -76,7 +76,7 @@ impl<'s> LinkBook<'s> {
             let found = self.slots.iter().find(|(address, _)| address == place);
             found.map(|(_, name)| name.clone())
         });
-        let aspm = read::or_else(register(device.2, Config::aspm), || aspm(source, device.1));
+        let aspm = read::or_else(enabled(port.2, device.2), || aspm(source, device.1));
         Link { port: end(source, port), device: end(source, device), current, slot, aspm }
     }
 
@@ -138,12 +138,26 @@ fn end(source: &dyn Source, (address, path, config): End<'_>) -> LinkEnd {
     }
 }
 
+/// What the registers of both ends enable, in the sense of the kernel's files:
+/// in L0s either end rests by itself, into L1 both go or none (PCI Express Base
+/// Specification 6.0, 5.4.1).
+fn enabled(port: &Result<Config, Fact<()>>, device: &Result<Config, Fact<()>>) -> Fact<Aspm> {
+    register(port, Config::aspm).and_then(|port| {
+        register(device, Config::aspm)
+            .map(|device| Aspm { l0s: port.l0s || device.l0s, l1: port.l1 && device.l1 })
+    })
+}
+
 /// What everybody may read of it: a state that the link does not know has no file.
 fn aspm(source: &dyn Source, path: &str) -> Fact<Aspm> {
-    let enabled = |file| read::number::<u8>(source, &format!("{path}/link/{file}")).value();
+    let enabled = |file| {
+        let value = read::number::<u8>(source, &format!("{path}/link/{file}"));
+        value.map(|value| value != 0)
+    };
+    let or_off = |fact| if fact == Fact::Absent { Fact::Read(false) } else { fact };
     match (enabled("l0s_aspm"), enabled("l1_aspm")) {
-        (None, None) => Fact::Absent,
-        (l0s, l1) => Fact::Read(Aspm { l0s: l0s == Some(1), l1: l1 == Some(1) }),
+        (Fact::Absent, Fact::Absent) => Fact::Absent,
+        (l0s, l1) => or_off(l0s).and_then(|l0s| or_off(l1).map(|l1| Aspm { l0s, l1 })),
     }
 }
 

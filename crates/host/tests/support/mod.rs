@@ -197,3 +197,30 @@ impl Numbers {
         (0..length).map(|_| self.next() as u8).collect()
     }
 }
+
+/// A root port, and the drive below it.
+pub const ROOT: &str = "/sys/devices/pci0000:00/0000:00:01.0";
+pub const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
+
+/// A drive below a root port, with one namespace.
+pub fn one_drive() -> Machine {
+    let disk = format!("{DRIVE}/nvme/nvme0/nvme0n1");
+    Machine::default()
+        .pci(ROOT, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
+        .pci(DRIVE, "0x010802\n", "16.0 GT/s PCIe\n", "4\n")
+        .controller(DRIVE, "nvme0", "live\n")
+        .block(&disk, "259:0", 8 << 20)
+        .file(&format!("{disk}/nsid"), "1\n")
+}
+
+/// Configuration space with the PCI Express capability at 40h.
+pub fn config(words: &[(usize, u16)]) -> Vec<u8> {
+    let mut bytes = vec![0_u8; 256];
+    bytes[0x06] = 0x10;
+    bytes[0x34] = 0x40;
+    bytes[0x40] = 0x10;
+    for (offset, value) in words {
+        bytes[0x40 + offset..0x42 + offset].copy_from_slice(&value.to_le_bytes());
+    }
+    bytes
+}

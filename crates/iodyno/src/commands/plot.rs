@@ -108,7 +108,7 @@ fn request(
                 measurement: members.iter().position(|of| of.contains(&one.measurement))?,
                 validity: (one.validity != Validity::Valid)
                     .then(|| one.validity.label().to_owned()),
-                reservations: one.reasons.iter().map(|(rule, _)| rule.clone()).collect(),
+                reservations: one.decisive().map(|reason| reason.rule.clone()).collect(),
                 ceilings: one.metrics.iter().filter_map(ceiling).collect(),
             })
         }));

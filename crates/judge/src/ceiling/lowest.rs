@@ -23,14 +23,17 @@ pub(crate) fn ceiling(
 }
 
 fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {
-    let mut paths = Vec::new();
+    let mut drives: Vec<&Drive> = Vec::new();
     for target in &of.targets {
         let drive = place(Some(host), of, target).drive?;
         if drive.virtual_disk.is_some() {
             return None;
         }
-        paths.push(path(host, drive)?);
+        if !drives.iter().any(|known| known.name == drive.name) {
+            drives.push(drive);
+        }
     }
+    let paths: Vec<_> = drives.into_iter().map(|drive| path(host, drive)).collect::<Option<_>>()?;
     let slices: Vec<&[(&str, f64)]> = paths.iter().map(Vec::as_slice).collect();
     let bytes_per_s = flow(&slices);
     if !bytes_per_s.is_finite() || slices.is_empty() {

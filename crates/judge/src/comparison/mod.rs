@@ -11,8 +11,11 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
+
 use iodyno_model::{
-    Direction, EndReason, Estimate, LatencyKind, Run, RunRecord, RunState, Validity, Workload,
+    Direction, EndReason, Estimate, LatencyKind, Reason, Run, RunRecord, RunState, Validity,
+    Workload,
 };
 use iodyno_stats::holm;
 
@@ -119,8 +122,8 @@ pub struct Cell {
     pub failure: Option<String>,
     /// The worst of all repetitions.
     pub validity: Validity,
-    /// The reservations of all repetitions: (rule id, sentence).
-    pub reasons: Vec<(String, String)>,
+    /// The reservations of all repetitions, the gravest first.
+    pub reasons: Vec<Reason>,
     /// Against the first side that has it.
     pub order: Order,
 }
@@ -295,13 +298,9 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
     distinct
 }
 
-fn reasons(samples: &[&Sample<'_>]) -> Vec<(String, String)> {
-    let mut reasons: Vec<(String, String)> = Vec::new();
-    for reason in samples.iter().flat_map(|sample| &sample.reasons) {
-        if !reasons.contains(reason) {
-            reasons.push(reason.clone());
-        }
-    }
+fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
+    let mut reasons = sample::each_once(samples.iter().flat_map(|sample| &sample.reasons));
+    reasons.sort_by_key(|reason| Reverse(reason.validity));
     reasons
 }
 

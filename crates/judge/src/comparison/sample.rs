@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{
-    Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, RunRecord, Spread,
-    Validity,
+    Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, Reason, RunRecord,
+    Spread, Validity,
 };
 
 use super::point::{Key, directions, manner};
@@ -24,8 +24,18 @@ pub(super) struct Sample<'a> {
     /// One, or jobs of a phase that a report lists one by one (fio's clones).
     pub(super) jobs: Vec<&'a Measurement>,
     pub(super) validity: Validity,
-    /// (rule id, sentence).
-    pub(super) reasons: Vec<(String, String)>,
+    pub(super) reasons: Vec<Reason>,
+}
+
+/// Repetitions have many reservations in common.
+pub(super) fn each_once<'r>(all: impl IntoIterator<Item = &'r Reason>) -> Vec<Reason> {
+    let mut once: Vec<Reason> = Vec::new();
+    for reason in all {
+        if !once.contains(reason) {
+            once.push(reason.clone());
+        }
+    }
+    once
 }
 
 impl<'a> Sample<'a> {
@@ -44,12 +54,7 @@ impl<'a> Sample<'a> {
                 .iter()
                 .filter(|judged| window.of[index].contains(&judged.measurement))
                 .collect();
-            let mut reasons: Vec<(String, String)> = Vec::new();
-            for reason in judged.iter().flat_map(|judged| &judged.reasons) {
-                if !reasons.contains(reason) {
-                    reasons.push(reason.clone());
-                }
-            }
+            let reasons = each_once(judged.iter().flat_map(|judged| &judged.reasons));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
@@ -102,11 +107,7 @@ impl<'a> Sample<'a> {
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);
-        for reason in other.reasons {
-            if !self.reasons.contains(&reason) {
-                self.reasons.push(reason);
-            }
-        }
+        self.reasons = each_once(self.reasons.iter().chain(&other.reasons));
     }
 
     /// Why it came to no result.

@@ -1,6 +1,6 @@
 //! The question and the answer.
 
-use iodyno_model::{RunRecord, Validity, WrittenState};
+use iodyno_model::{Reason, RunRecord, Validity, WrittenState};
 
 use super::case::Case;
 use super::contrast::{Change, Contrast};
@@ -81,8 +81,8 @@ pub struct Explanation<'a> {
     pub case: Case<'a>,
     /// Whether it says what it seems to say, and why not.
     pub validity: Validity,
-    /// The reservations: (rule id, sentence).
-    pub reasons: Vec<(String, String)>,
+    /// The reservations, the gravest first.
+    pub reasons: Vec<Reason>,
     /// The answer.
     pub answer: Answer,
     /// The same as sentences for people.

@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 
 use crate::facts::written;
-use crate::place::{device_of, devices, own_link};
+use crate::place::{device_count, device_of, devices, own_link, tops};
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
@@ -85,13 +85,13 @@ impl<'a> Case<'a> {
         let [first, ..] = of.targets.as_slice() else {
             return Some(Self::plain(record, measurement, metric, rate, sum(Metric::Iops)));
         };
-        let layer = host.filter(|_| bottoms.len() > of.targets.len());
+        let layer = host.filter(|_| bottoms.len() > tops(of).len());
         let layer = layer.and_then(|host| layer_block(host, device_of(of, first)));
         let states: Vec<WrittenState> =
             of.targets.iter().map(|target| written(of, target)).collect();
         let alike = states.windows(2).all(|pair| pair[0] == pair[1]);
         Some(Self {
-            drive_count: bottoms.len().max(of.targets.len()),
+            drive_count: device_count(host, of),
             drives,
             layer: layer.map(layer_name),
             virtual_disk,

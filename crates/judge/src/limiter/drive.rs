@@ -72,7 +72,13 @@ impl Scene<'_, '_> {
         if let Some(why) = self.parity_at_cards_rate() {
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
-        Some(Suspect::open(Limiter::Drive, Experiment::SequentialFill))
+        let decides = match (&case.virtual_disk, case.blocks) {
+            // In which order it was written means nothing to who reads a volume.
+            (Some(_), WrittenState::Written) => Experiment::StatedLimit,
+            (Some(_), _) => Experiment::WrittenBlocks,
+            (None, _) => Experiment::SequentialFill,
+        };
+        Some(Suspect::open(Limiter::Drive, decides))
     }
 
     /// Behind a card: what each drive gives and what its sheet states, where
@@ -121,5 +127,45 @@ impl Scene<'_, '_> {
     pub(super) fn card(&self) -> Option<Suspect> {
         let cards = self.case.cards();
         (!cards.is_empty()).then_some(Suspect::open(Limiter::Card, Experiment::WithoutTheCard))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{BlockKind, WrittenState};
+
+    use super::{Experiment, Limiter};
+    use crate::limiter::{Evidence, Standing, explain};
+    use crate::testing::{Bench, claims, scale, set_written};
+
+    /// What would decide whether it is the drive, below its claim and its link.
+    fn decides(bench: Bench, blocks: WrittenState) -> Experiment {
+        let bench = bench.measurement(0, |of| {
+            scale(of, 0.5);
+            set_written(of, blocks);
+        });
+        let (record, claims) = (bench.record(), claims());
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[] };
+        let explained = explain(&evidence, (0, 0)).unwrap();
+        let drive = explained.suspects.iter().find(|one| one.limiter == Limiter::Drive).unwrap();
+        match drive.standing {
+            Standing::Open(experiment) => experiment,
+            _ => panic!("{drive:?}"),
+        }
+    }
+
+    #[test]
+    fn a_virtual_disk_is_no_drive_to_be_filled() {
+        let drive = || Bench::new(1).measured();
+        let virtio = drive().host(|host| {
+            host.drives.clear();
+            host.blocks[0].kind = BlockKind::Virtual;
+        });
+        let of_cloud = drive().drive(0, |drive| drive.virtual_disk = Some("a cloud".into()));
+        assert_eq!(decides(drive(), WrittenState::Written), Experiment::SequentialFill);
+        for disk in [virtio, of_cloud] {
+            assert_eq!(decides(disk.clone(), WrittenState::Written), Experiment::StatedLimit);
+            assert_eq!(decides(disk, WrittenState::Unknown), Experiment::WrittenBlocks);
+        }
     }
 }

@@ -19,6 +19,8 @@ pub enum Experiment {
     WrittenBlocks,
     /// The same blocks, written in sequence before.
     SequentialFill,
+    /// No change: what the provider of a virtual disk states for it.
+    StatedLimit,
     /// Completions polled for, instead of awaited as interrupts.
     Polling,
     /// NVMe commands through io_uring, past the kernel's block layer.
@@ -47,7 +49,7 @@ pub enum Experiment {
 
 impl Experiment {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TwiceTheDepth,
         Self::TwiceTheJobs,
         Self::HalfTheDrives,
@@ -56,6 +58,7 @@ impl Experiment {
         Self::UnwrittenBlocks,
         Self::WrittenBlocks,
         Self::SequentialFill,
+        Self::StatedLimit,
         Self::Polling,
         Self::Passthrough,
         Self::OffInterrupts,
@@ -81,6 +84,7 @@ impl Experiment {
             Self::UnwrittenBlocks => "unwritten-blocks",
             Self::WrittenBlocks => "written-blocks",
             Self::SequentialFill => "sequential-fill",
+            Self::StatedLimit => "stated-limit",
             Self::Polling => "polling",
             Self::Passthrough => "passthrough",
             Self::OffInterrupts => "off-interrupts",
@@ -107,6 +111,9 @@ impl Experiment {
             Self::UnwrittenBlocks => "read blocks that were never written",
             Self::WrittenBlocks => "write all blocks, then read them",
             Self::SequentialFill => "fill the drive in sequence, then measure again",
+            Self::StatedLimit => {
+                "hold it against what the disk's provider states for its size and kind"
+            }
             Self::Polling => "poll for completions instead of waiting for interrupts (hipri)",
             Self::Passthrough => "pass NVMe commands by the block layer (io_uring_cmd)",
             Self::OffInterrupts => {

@@ -80,7 +80,7 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
 fn invalid(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> String {
     let case = scene.case;
     if case.blocks != WrittenState::Unwritten {
-        let why = judged.reasons.first().map(|(_, why)| why.as_str()).unwrap_or_default();
+        let why = judged.reasons.first().map(|reason| reason.why.as_str()).unwrap_or_default();
         return format!("INVALID: {why}.");
     }
     let near = scene.ceiling(Bound::Claim).map(|claim| {

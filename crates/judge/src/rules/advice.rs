@@ -3,7 +3,7 @@
 use iodyno_model::{BlockKind, Host, Measurement, WrittenState, shell_word};
 
 use crate::facts::Facts;
-use crate::place::{arrays_under, device_of, devices};
+use crate::place::{arrays_under, device_of, devices, place};
 
 /// More devices than these are not named one by one.
 const MOST_NAMED: usize = 4;
@@ -103,16 +103,22 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
         );
     }
     let block = host.and_then(|host| host.block(device_of(of, target)));
+    let is_virtual = place(host, of, target).virtual_disk.is_some();
     let whose = match block.map(|block| &block.kind) {
         Some(BlockKind::Md(_) | BlockKind::DeviceMapper(_)) => "volume",
         Some(BlockKind::Partition) => "partition",
+        _ if is_virtual => "disk",
         _ => "drive",
     };
     let device = shell_word(name);
+    let provider = match is_virtual {
+        true => "; its provider may have a way of its own to make a new volume ready",
+        false => "",
+    };
     format!(
         "Where the {whose} may be overwritten, fill it once and repeat. What that destroys, and how \
          long it takes: sudo iodyno prepare {device} --fill 1x --dry-run; without --dry-run it says \
-         how to allow it"
+         how to allow it{provider}"
     )
 }
 
@@ -171,6 +177,13 @@ mod tests {
         let of = &record.measurements[0];
         assert!(fill(record.host(), of, "nvme0n1").contains("prepare nvme0n1 --fill 1x --dry-run"));
         assert!(fill(record.host(), of, "/dev/nvme0n1").contains("prepare nvme0n1 "));
+        assert!(!fill(record.host(), of, "nvme0n1").contains("provider"));
+        let virtio = Bench::new(1).measured().host(|host| {
+            host.drives.clear();
+            host.blocks[0].kind = BlockKind::Virtual;
+        });
+        let disk = fill(virtio.record().host(), of, "nvme0n1");
+        assert!(disk.contains("Where the disk may") && disk.contains("its provider"), "{disk}");
         let file = fill(record.host(), of, "/srv/my file");
         assert!(file.contains("--filename='/srv/my file' ") && !file.contains("prepare"), "{file}");
     }

@@ -8,6 +8,7 @@ use super::{Rule, Tally, finding};
 use crate::compare::percent;
 use crate::facts::Facts;
 use crate::limiter;
+use crate::place::shared_drives;
 
 pub(super) struct AllAtOnce;
 
@@ -34,7 +35,8 @@ impl Rule for AllAtOnce {
         let record = facts.record();
         for compared in &facts.compared {
             let of = &record.measurements[compared.measurement];
-            if of.targets.len() < 2 || compared.metric == Metric::LatencyMean {
+            let is_sum = of.targets.len() > 1 && shared_drives(record, of).is_empty();
+            if !is_sum || compared.metric == Metric::LatencyMean {
                 continue;
             }
             let Some((sum, held)) = &compared.alone else {
@@ -141,7 +143,7 @@ fn first_node(facts: &Facts<'_>, of: &Measurement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, scale};
+    use crate::testing::{Bench, Outcome, look, partition, scale};
     use iodyno_model::Estimate;
 
     #[test]
@@ -165,6 +167,11 @@ mod tests {
                 Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
         assert_eq!(look(&AllAtOnce, &vague.record()), Outcome::Clear);
+        // A drive and its partition take turns: their sum is no yardstick.
+        let split = Bench::new(1).host(|host| host.blocks.push(partition("nvme0n1p1", "nvme0n1")));
+        let split = split.measured().measurement(6, |of| scale(of, 0.5)).record();
+        assert_eq!(split.measurements[6].targets, ["nvme0n1", "nvme0n1p1"]);
+        assert_eq!(look(&AllAtOnce, &split), Outcome::NotApplicable);
         let mut lone = bench.record();
         lone.measurements.drain(..3);
         assert_eq!(look(&AllAtOnce, &lone), Outcome::CannotTell);

@@ -75,7 +75,7 @@ impl Rule for BlocksNotWritten {
                         ),
                         Evidence::new("told by", share.evidence.clone()),
                     ],
-                    why(target),
+                    why(target, place.virtual_disk.is_some()),
                     advice::fill(facts.host(), of, target),
                 ));
             }
@@ -115,12 +115,15 @@ impl Rule for BlocksNotWritten {
 }
 
 /// What makes them fast instead: a file's holes never reach a drive.
-fn why(target: &str) -> &'static str {
-    match target.starts_with('/') && !target.starts_with("/dev/") {
-        true => {
+fn why(target: &str, is_virtual: bool) -> &'static str {
+    match (target.starts_with('/') && !target.starts_with("/dev/"), is_virtual) {
+        (true, _) => {
             "What a file does not hold the file system answers with zeros, without a drive: such rates are no drive's."
         }
-        false => {
+        (false, true) => {
+            "A virtual disk answers reads of blocks that hold nothing without reading anything: such rates are not its own."
+        }
+        (false, false) => {
             "A drive answers reads of blocks that hold nothing without reading flash: such rates are not its own."
         }
     }

@@ -6,6 +6,7 @@ use super::{Rule, Tally, finding};
 use crate::compare::percent;
 use crate::facts::{Facts, claim_of, metric};
 use crate::links;
+use crate::place::shared_drives;
 
 pub(super) struct LinkOversubscribed;
 
@@ -92,8 +93,11 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Option<Evidence> {
     let is_below = |of: &iodyno_model::Measurement, target: &str| {
         facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
     };
-    let (_, together) =
-        facts.finished().find(|(_, of)| of.targets.len() > 1 && metric(of) == Metric::Bandwidth)?;
+    let (_, together) = facts.finished().find(|(_, of)| {
+        of.targets.len() > 1
+            && metric(of) == Metric::Bandwidth
+            && shared_drives(facts.record(), of).is_empty()
+    })?;
     let mut sums = (0.0, 0.0);
     let mut count = 0;
     for part in together.parts.iter().filter(|part| is_below(together, &part.target)) {

@@ -8,6 +8,7 @@ use super::all_at_once::{FULL, is_cpu_busy};
 use super::{Rule, Tally, finding};
 use crate::compare::{UNLIKE_WARN, figure_of};
 use crate::facts::{Facts, metric};
+use crate::place::{drives_below, shared_drives};
 
 pub(super) struct SharedLimit;
 
@@ -31,34 +32,35 @@ impl Rule for SharedLimit {
             if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
                 continue;
             }
-            let Some(shares) = shares(facts, of) else {
+            let Some(all) = shares(facts, of) else {
                 tally.unknown(of.title(), "what each target gives alone and at once");
                 continue;
             };
+            // Those that lie on the same drive take turns there, and no limit is to be sought.
+            let shares: Vec<&Share<'_>> = all.iter().filter(|share| share.has_own_drives).collect();
+            if shares.len() < 3 {
+                continue;
+            }
             tally.looked();
             if is_cpu_busy(facts, of) {
                 continue;
             }
             let fell: Vec<&Share<'_>> = shares
                 .iter()
-                .filter(|share| share.fell && !below_a_full_link(facts, share, &shares, of))
+                .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
+                .copied()
                 .collect();
             if fell.len() < 2 || fell.len() == shares.len() {
                 continue;
             }
-            tally.found(self.group(of, &shares, &fell));
+            tally.found(self.group(of, shares.len(), &fell));
         }
         tally.report()
     }
 }
 
 impl SharedLimit {
-    fn group(
-        &self,
-        of: &Measurement,
-        shares: &[Share<'_>],
-        fell: &[&Share<'_>],
-    ) -> iodyno_model::Finding {
+    fn group(&self, of: &Measurement, count: usize, fell: &[&Share<'_>]) -> iodyno_model::Finding {
         let written = |value: f64| match metric(of) {
             Metric::Bandwidth => format_mb_per_s(value),
             _ => format!("{} IOPS", format_count(value)),
@@ -73,8 +75,8 @@ impl SharedLimit {
             })
             .collect();
         evidence.push(Evidence::new("together", written(sum)));
-        let others = shares.len() - fell.len();
-        evidence.push(Evidence::new("unaffected", format!("{others} of {} targets", shares.len())));
+        let others = count - fell.len();
+        evidence.push(Evidence::new("unaffected", format!("{others} of {count} targets")));
         finding(
             self,
             Severity::Warn,
@@ -103,11 +105,14 @@ struct Share<'a> {
     at_once: f64,
     /// Less at once than alone, beyond doubt.
     fell: bool,
+    /// None of the others lies on its drives.
+    has_own_drives: bool,
 }
 
 /// All targets; `None` where one of them is not known alone or at once.
 fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
+    let shared = shared_drives(facts.record(), of);
     let share = |target: &'a String| {
         let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
         let at_once = figure_of(part.results.first()?, metric)?;
@@ -115,6 +120,7 @@ fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> 
             other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
         })?;
         let alone = figure_of(single.total.first()?, metric)?;
+        let below = drives_below(facts.record(), of, target);
         let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
         Some(Share {
             target,
@@ -122,6 +128,7 @@ fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> 
             alone: alone.value,
             at_once: at_once.value,
             fell: less && at_once.high() < alone.low(),
+            has_own_drives: !below.iter().any(|name| shared.contains(name)),
         })
     };
     of.targets.iter().map(share).collect()
@@ -157,7 +164,7 @@ fn payload(host: &Host, link: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, link, look};
+    use crate::testing::{Bench, Outcome, array, known, link, look};
     use iodyno_model::LinkState;
 
     /// Sequential reads of four drives at once, of which the first `count` give half.
@@ -186,6 +193,30 @@ mod tests {
         let mut lone = bench().record();
         lone.measurements.drain(..3);
         assert_eq!(look(&SharedLimit, &lone), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn what_lies_on_the_same_drive_seeks_no_limit() {
+        // The array's name stands behind the drives' in the measurement.
+        let bench = || Bench::new(5).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
+        let halved = |names: &[&str]| {
+            let bench = bench().measured().measurement(18, |of| {
+                assert_eq!(of.targets.len(), 6);
+                for part in of.parts.iter_mut().filter(|p| names.contains(&p.target.as_str())) {
+                    let bandwidth = &mut part.results[0].bandwidth;
+                    *bandwidth = bandwidth.map(|rate| rate.scaled(0.5));
+                }
+            });
+            look(&SharedLimit, &bench.record())
+        };
+        assert_eq!(halved(&["nvme0n1", "nvme1n1", "md0"]), Outcome::Clear);
+        let outcome = halved(&["nvme0n1", "nvme1n1", "md0", "nvme2n1", "nvme3n1"]);
+        let found = outcome.only(Severity::Warn);
+        assert_eq!(found.subjects, ["nvme2n1", "nvme3n1"]);
+        assert_eq!(found.evidence.last().unwrap().value, "1 of 3 targets");
+        // Of three none is left to share anything.
+        let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
+        assert_eq!(look(&SharedLimit, &few.measured().record()), Outcome::NotApplicable);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::rules::Rule;
 
 mod stack;
 
-pub(crate) use stack::{on_stack, stack};
+pub(crate) use stack::{array, on_stack, partition, stack};
 
 /// A fact that was read.
 pub(crate) fn known<T>(value: T) -> Fact<T> {

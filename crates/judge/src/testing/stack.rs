@@ -28,3 +28,24 @@ pub(crate) fn on_stack(
     change(of);
     record
 }
+
+/// The array `md0`, a stripe over these.
+pub(crate) fn array(members: &[&str]) -> BlockDevice {
+    let array = MdArray { level: "raid0".into(), ..MdArray::default() };
+    BlockDevice {
+        name: "md0".into(),
+        kind: BlockKind::Md(Box::new(array)),
+        stands_on: members.iter().map(|name| (*name).to_owned()).collect(),
+        ..BlockDevice::default()
+    }
+}
+
+/// The partition `name` of a device.
+pub(crate) fn partition(name: &str, of: &str) -> BlockDevice {
+    BlockDevice {
+        name: name.into(),
+        kind: BlockKind::Partition,
+        stands_on: vec![of.into()],
+        ..BlockDevice::default()
+    }
+}

@@ -288,23 +288,23 @@ pub(crate) struct Opened<I> {
 
 /// Why an engine could not be set up.
 #[derive(Debug, Error)]
-#[error("{action}: {} ({source})", error_name(.source))]
+#[error("{action}: {} ({error})", error_name(.error))]
 pub(crate) struct SetupError {
     /// What was tried: `io_uring_setup`.
     pub(crate) action: &'static str,
     /// What the kernel said.
-    pub(crate) source: io::Error,
+    pub(crate) error: io::Error,
 }
 
 impl SetupError {
     /// For `map_err`.
     pub(crate) fn of(action: &'static str) -> impl Fn(io::Error) -> Self {
-        move |source| Self { action, source }
+        move |error| Self { action, error }
     }
 
     /// A set-up that makes no sense.
     fn invalid(action: &'static str) -> Self {
-        Self { action, source: io::Error::from_raw_os_error(libc::EINVAL) }
+        Self { action, error: io::Error::from_raw_os_error(libc::EINVAL) }
     }
 }
 

@@ -203,7 +203,7 @@ fn one(of: &Explanation<'_>) -> Explained {
         reasons: of
             .reasons
             .iter()
-            .map(|(rule, why)| Reason { rule: rule.clone(), why: why.clone() })
+            .map(|reason| Reason { rule: reason.rule.clone(), why: reason.why.clone() })
             .collect(),
         outcome: if limiter.is_some() { Outcome::Named } else { Outcome::Undecided },
         limiter: limiter.map(|limiter| limiter.name().into()),

@@ -62,6 +62,8 @@ pub enum Metric {
 pub struct Reason {
     /// Id of the rule that says so.
     pub rule: String,
+    /// What it makes of the measurement by itself; null: not recorded.
+    pub validity: Option<Validity>,
     /// What it says, in a sentence.
     pub what: String,
 }
@@ -236,9 +238,13 @@ impl From<&MetricJudgement> for MetricVerdict {
     }
 }
 
-impl From<&(String, String)> for Reason {
-    fn from((rule, what): &(String, String)) -> Self {
-        Self { rule: rule.clone(), what: what.clone() }
+impl From<&model::Reason> for Reason {
+    fn from(reason: &model::Reason) -> Self {
+        Self {
+            rule: reason.rule.clone(),
+            validity: Some(reason.validity.into()),
+            what: reason.why.clone(),
+        }
     }
 }
 

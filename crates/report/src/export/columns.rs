@@ -1,7 +1,7 @@
 //! The columns. Their meaning stands in docs/export.md.
 
 use iodyno_judge::drive_under;
-use iodyno_model::{Drive, EndReason, Estimate, Fact, LatencyKind, Spread, Verdict};
+use iodyno_model::{Drive, EndReason, Estimate, Fact, LatencyKind, Reason, Spread, Verdict};
 
 use super::Row;
 use crate::document::estimate::rfc3339;
@@ -129,7 +129,7 @@ fn percentile(row: &Row<'_>, percent: f64) -> Option<f64> {
 fn reservations(row: &Row<'_>) -> Option<String> {
     let reasons = &row.judged?.reasons;
     let sentences: Vec<String> =
-        reasons.iter().map(|(rule, what)| format!("{rule}: {what}")).collect();
+        reasons.iter().map(|Reason { rule, why, .. }| format!("{rule}: {why}")).collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 

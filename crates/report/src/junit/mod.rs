@@ -12,8 +12,8 @@ mod xml;
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, RuleOutcome, RuleReport,
-    RunRecord, Severity, Verdict, Workload,
+    Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason, RuleOutcome,
+    RuleReport, RunRecord, Severity, Verdict, Workload,
 };
 
 use crate::document::estimate::rfc3339;
@@ -141,9 +141,9 @@ fn measured_case(
         }
     };
     if let Some(judged) = judged {
-        let validity = judged.validity.label();
-        let reasons = judged.reasons.iter();
-        out.extend(reasons.map(|(rule, what)| format!("{validity} {rule}: {what}")));
+        let said =
+            |Reason { rule, validity, why }: &Reason| format!("{} {rule}: {why}", validity.label());
+        out.extend(judged.reasons.iter().map(said));
     }
     let took_ns = of.duration_ns.map(|ns| ns.saturating_add(of.warmup_ns));
     Case {

@@ -12,8 +12,8 @@ mod compared;
 
 use iodyno_judge::{ExitStatus, drive_under};
 use iodyno_model::{
-    DirectionResult, Drive, Estimate, Finding, JudgedMeasurement, Measurement, Metric, RuleOutcome,
-    Severity, Skipped, Spread, Verdict,
+    DirectionResult, Drive, Estimate, Finding, JudgedMeasurement, Measurement, Metric, Reason,
+    RuleOutcome, Severity, Skipped, Spread, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -178,8 +178,8 @@ fn measured(
             lines.in_step(end_ns, StepArtifact::Measurement(figure))?;
         }
     }
-    for (rule, what) in judged.map_or(&[][..], |judged| &judged.reasons) {
-        lines.warn(end_ns, format!("{rule}: {what}"))?;
+    for Reason { rule, why, .. } in judged.map_or(&[][..], |judged| &judged.reasons) {
+        lines.warn(end_ns, format!("{rule}: {why}"))?;
     }
     let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
     for metric in metrics {

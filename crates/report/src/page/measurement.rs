@@ -109,8 +109,8 @@ pub(super) fn not_valid(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
         let those: Vec<_> = of.iter().filter(|judged| judged.validity == validity).collect();
         let rules: BTreeSet<&str> = those
             .iter()
-            .flat_map(|judged| &judged.reasons)
-            .map(|(rule, _)| rule.as_str())
+            .flat_map(|judged| judged.decisive())
+            .map(|reason| reason.rule.as_str())
             .collect();
         let rules = clean(&rules.into_iter().collect::<Vec<_>>().join(", "));
         let words = format!("{} of {} measurements ({rules})", those.len(), of.len());

@@ -23,8 +23,8 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     let body = Hanging { indent: INDENT, separator: " ", ..Hanging::of(style) };
     out.push_str(&body.lines(&[clean(&explained.sentence)]));
     out.push_str(&labelled(style, INDENT, "next", &explained.advice));
-    for (_, why) in explained.reasons.iter().take(4) {
-        out.push_str(&labelled(style, INDENT, "mark", why));
+    for reason in explained.reasons.iter().take(4) {
+        out.push_str(&labelled(style, INDENT, "mark", &reason.why));
     }
     for note in &explained.notes {
         out.push_str(&labelled(style, INDENT, "note", note));

@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, Measurement,
-    Metric, RunRecord, Severity, Validity, Workload, format_count, format_duration_ns,
+    Metric, Reason, RunRecord, Severity, Validity, Workload, format_count, format_duration_ns,
 };
 
 use super::findings::finding_text;
@@ -175,14 +175,14 @@ fn cpu(of: &Measurement) -> Vec<String> {
 }
 
 fn reservations(judged: Option<&JudgedMeasurement>) -> Vec<String> {
-    let Some(judged) = judged else { return Vec::new() };
-    let label = match judged.validity {
-        Validity::Valid => return Vec::new(),
-        Validity::Qualified => "qualified",
-        Validity::Invalid => "INVALID",
+    let reason = |Reason { rule, validity, why }: &Reason| {
+        let label = match validity {
+            Validity::Invalid => "INVALID",
+            _ => "qualified",
+        };
+        format!("{label}: {} [{rule}]", clean(why))
     };
-    let reason = |(rule, why): &(String, String)| format!("{label}: {} [{rule}]", clean(why));
-    judged.reasons.iter().map(reason).collect()
+    judged.iter().flat_map(|judged| &judged.reasons).map(reason).collect()
 }
 
 fn line(name: &str, words: &[String], ink: Ink, style: &Style) -> String {

@@ -1,9 +1,10 @@
 //! What was measured: for each target alone, then for all at once.
 
-use iodyno_judge::device_of;
+use iodyno_judge::{device_of, shared_drives};
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, RunRecord, Validity, WrittenState, format_duration_ns, format_mb_per_s,
+    MetricJudgement, Reason, RunRecord, Validity, WrittenState, format_duration_ns,
+    format_mb_per_s,
 };
 
 use super::Style;
@@ -119,11 +120,7 @@ pub(crate) fn title(measurement: &Measurement) -> String {
 /// same: `ext4, block 4 KiB, rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
 fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
     let host = of.before.and_then(|at| record.snapshots.get(at)).or_else(|| record.host())?;
-    let devices = match (&of.conditions.device, of.targets.as_slice()) {
-        (Some(device), [_, _, ..]) => vec![device.as_str()],
-        (_, targets) => targets.iter().map(|target| device_of(of, target)).collect(),
-    };
-    let mut stacks = devices.into_iter().map(|device| host.stack_under(device));
+    let mut stacks = of.targets.iter().map(|target| host.stack_under(device_of(of, target)));
     let first = stacks.next().filter(|layers| layers.len() > 1)?;
     if stacks.any(|other| other != first) {
         return None;
@@ -343,6 +340,7 @@ pub(crate) fn parts(record: &RunRecord, measurement: &Measurement, metric: Metri
     if let (Some(total), Some(sum)) = (total, sum_alone)
         && metric != Metric::LatencyMean
         && sum > 0.0
+        && shared_drives(record, measurement).is_empty()
     {
         let share = percent(total / sum);
         items.insert(0, format!("{share} of the sum of each alone ({})", stated(metric, sum)));
@@ -409,9 +407,9 @@ pub(crate) fn notes(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(judged) = judged {
-        let word = judged.validity.label().to_lowercase();
-        for (rule, what) in &judged.reasons {
-            notes.push(format!("{word}: {} [{}]", clean(what).trim_end_matches('.'), clean(rule)));
+        for Reason { rule, validity, why } in &judged.reasons {
+            let word = validity.label().to_lowercase();
+            notes.push(format!("{word}: {} [{}]", clean(why).trim_end_matches('.'), clean(rule)));
         }
     }
     for own in own_notes(measurement) {

@@ -11,6 +11,10 @@ use iodyno_model::*;
 
 pub(super) const START_NS: i64 = 1_732_188_896_000_000_000;
 
+fn reason(rule: &str, validity: Validity, why: &str) -> Reason {
+    Reason { rule: rule.into(), validity, why: why.into() }
+}
+
 fn within(value: f64, relative: f64) -> Estimate {
     Estimate::confident(value, value * (1.0 - relative), value * (1.0 + relative), 0.95)
 }
@@ -256,13 +260,18 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
     ];
     for index in [6, 7] {
         judged[index].validity = Validity::Invalid;
-        judged[index].reasons.push((
-            "blocks-not-written".into(),
-            "0.2 % of the blocks were ever written: the drive answers such reads without reading flash".into(),
+        judged[index].reasons.push(reason(
+            "blocks-not-written",
+            Validity::Invalid,
+            "0.2 % of the blocks were ever written: the drive answers such reads without reading flash",
         ));
     }
     judged[8].validity = Validity::Qualified;
-    judged[8].reasons.push(("blocks-not-written".into(), "nvme2n1 was never written".into()));
+    // What also qualifies an invalid one is told as that.
+    let also = "nvme2 took 120 I/Os that were not ours";
+    judged[7].reasons.push(reason("other-io", Validity::Qualified, also));
+    let unwritten = "nvme2n1 was never written";
+    judged[8].reasons.push(reason("blocks-not-written", Validity::Qualified, unwritten));
     let findings = vec![
         Finding {
             rule: "link-degraded".into(),
@@ -386,8 +395,8 @@ pub(crate) fn virtual_machine() -> (RunRecord, Assessment) {
     let mut measurements: Vec<JudgedMeasurement> =
         (0..3).map(|i| judge(i, &m[i], None, None, Verdict::Unjudged, unjudged)).collect();
     measurements[1].validity = Validity::Qualified;
-    measurements[1].reasons =
-        vec![("precision".into(), "the interval is 4.5 % wide, 1 % was asked for".into())];
+    let wide = "the interval is 4.5 % wide, 1 % was asked for";
+    measurements[1].reasons = vec![reason("precision", Validity::Qualified, wide)];
     let assessment = Assessment {
         ruleset: "1".into(),
         measurements,

@@ -53,10 +53,10 @@ fn write_all(
     name: &str,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
-    let seed = unguessable::<8>().map_err(|source| TargetError::Io {
+    let seed = unguessable::<8>().map_err(|error| TargetError::Io {
         name: "/dev/urandom".into(),
         action: "read it",
-        source,
+        error,
     })?;
     let mut random = Random::new(u64::from_ne_bytes(seed));
     let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("1 MiB fits everywhere");

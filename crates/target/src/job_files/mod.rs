@@ -395,8 +395,8 @@ fn shown(path: &Path) -> String {
     crate::target::printable(&path.display().to_string())
 }
 
-fn io(path: &Path, source: std::io::Error) -> TargetError {
-    TargetError::Io { name: shown(path), action: "look it up", source }
+fn io(path: &Path, error: std::io::Error) -> TargetError {
+    TargetError::Io { name: shown(path), action: "look it up", error }
 }
 
 fn not_text(path: &Path) -> TargetError {

@@ -62,7 +62,7 @@ fn what_is_not_steady_carries_that_and_what_has_no_window_is_left_out() {
     let found = compared(&[&steady, &unsteady]);
     let cell = found.rows[0].cells[1].as_ref().unwrap();
     assert_eq!(cell.validity, Validity::Qualified);
-    assert!(cell.reasons.iter().any(|(rule, _)| rule == "steady-state-not-reached"));
+    assert!(cell.reasons.iter().any(|reason| reason.rule == "steady-state-not-reached"));
     let short = rounds(&[100.0; 4]);
     let found = compared(&[&steady, &short]);
     assert_eq!((found.rows.len(), found.sides[1].without_window), (0, Some(1)));

@@ -3,6 +3,7 @@
 use iodyno_judge::comparison::{
     Cell, Comparison, Difference, Differing, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
 };
+use iodyno_model::Reason;
 
 use super::table::{percent, shown};
 use super::{Style, hanging, workload_title};
@@ -140,11 +141,9 @@ struct Reservation {
 fn reservations_of(cell: &Cell) -> Vec<Reservation> {
     let mut all = Vec::new();
     let mut push = |kind: &str, text| all.push(Reservation { kind: kind.to_owned(), text });
-    // The worst stands first, and is what makes it that.
-    for (n, (rule, why)) in cell.reasons.iter().enumerate() {
-        let label = if n == 0 { format!("{}, ", cell.validity.label()) } else { String::new() };
-        let why = clean(why);
-        push(rule, format!("{label}{} [{}]", why.trim_end_matches('.'), clean(rule)));
+    for Reason { rule, validity, why } in &cell.reasons {
+        let (why, label) = (clean(why), validity.label());
+        push(rule, format!("{label}, {} [{}]", why.trim_end_matches('.'), clean(rule)));
     }
     if let Some(how) = cell.failure.as_ref().filter(|_| cell.reasons.is_empty()) {
         push("failure", format!("failed, {}", clean(how)));
