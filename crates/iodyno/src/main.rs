@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse_from(words());
     let context = Context::new(&arguments.global);
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
-        let what = format!("{command} prints no JSON; iodyno runs export prints that of runs");
+        let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
         terminal::complain(&Usage(what).into());
         return ExitCode::from(2);
     }

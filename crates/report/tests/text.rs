@@ -346,9 +346,10 @@ fn a_long_name_costs_no_column_and_no_room() {
     let text = runs_table(&[record.run.clone(), long], &style(120));
     assert!(text.contains("NAME") && text.contains("nnn…  2024-11-21"), "{text}");
 
+    let assessment = common::assessment(&record);
     record.measurements.truncate(1);
     record.measurements[0].name.clone_from(&name);
-    let text = jobs_text(&record, &common::assessment(&record), &style(100));
+    let text = jobs_text(&record, &assessment, &style(100));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], name, "whole, to be copied");
     assert!(lines[1..].iter().all(|line| line.chars().count() <= 100), "{text}");
