@@ -9,7 +9,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Access, Permission, Target, WriteClearance, unused_allowances};
+use iodyno_target::{Access, Permission, Target, TargetError, WriteClearance, unused_allowances};
 
 use crate::bench::Ready;
 use crate::budget::Budget;
@@ -121,6 +121,20 @@ pub(crate) struct Campaign<'a, 't> {
 }
 
 impl Campaign<'_, '_> {
+    /// What holds no block of the plan's largest is too small for it, whatever
+    /// is wrong with the drive.
+    fn holding_a_block(&self, held: Held) -> Result<Held, CampaignError> {
+        let block_bytes =
+            self.plan.steps.iter().map(|step| step.job.largest_block()).max().unwrap_or(0);
+        let size = held.access().read().size_bytes();
+        if size >= block_bytes {
+            return Ok(held);
+        }
+        let name = held.access().read().name().to_owned();
+        let block_bytes = u32::try_from(block_bytes).unwrap_or(u32::MAX);
+        Err(TargetError::TooSmall { name, size, block_bytes }.into())
+    }
+
     pub(crate) fn measure(&mut self, targets: &[Target]) -> Result<(), CampaignError> {
         let names: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
         let directories: Vec<String> = targets
@@ -163,7 +177,7 @@ impl Campaign<'_, '_> {
                 let clearance = target.clear_for_reading();
                 clearance.map(|clearance| Held::Read(target.clone(), clearance)).map_err(Into::into)
             };
-            match result {
+            match result.and_then(|held| self.holding_a_block(held)) {
                 Ok(held) => cleared.push((target, held)),
                 Err(CampaignError::Interrupted) => break,
                 // A question is of all its targets or of none.

@@ -45,7 +45,9 @@ pub(crate) fn sentences(
             minutes(budget.total_ns)
         )
     } else {
-        format!("That takes at most {}. {ends}", minutes(budget.total_ns))
+        // The budget is without scratch files, whose writing was told.
+        let what = if directories.is_empty() { "That takes" } else { "Measuring then takes" };
+        format!("{what} at most {}. {ends}", minutes(budget.total_ns))
     });
     sentences
 }

@@ -404,6 +404,12 @@ fn the_measurements_suggest_a_figure() {
     let kind = |record: &RunRecord| suggested(&[], &[Source::new("run", record)]);
     assert_eq!(kind(&grid(3, 3, |_, _| 1.0)), Kind::Grid);
     assert_eq!(kind(&grid(1, 5, |_, _| 1.0)), Kind::Depth);
+    // Nor are a diagonal or a corner a grid.
+    let mut few = grid(2, 2, |_, _| 1.0);
+    few.measurements.pop();
+    assert_ne!(kind(&few), Kind::Grid);
+    few.measurements.remove(0);
+    assert_ne!(kind(&few), Kind::Grid);
     let sizes = (0..4).map(|n| measurement("read", 4096 << n, 1, 1, 1.0)).collect();
     assert_eq!(kind(&run(sizes)), Kind::Blocksize);
     let one = measurement("read", 4096, 1, 1, 1.0);

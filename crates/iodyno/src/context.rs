@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use iodyno_campaign::CampaignError;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
@@ -100,8 +100,7 @@ fn user_datasheets() -> Vec<PathBuf> {
 /// Reads a file that the user named.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
-        .map_err(|error| Usage(format!("{}: {error}", path.display())))
-        .context("cannot be read")
+        .map_err(|error| Usage(format!("{} cannot be read: {error}", path.display())).into())
 }
 
 /// Writes a file that the user named.

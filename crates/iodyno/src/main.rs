@@ -14,11 +14,16 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
-use crate::context::Context;
+use crate::context::{Context, Usage};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse_from(words());
     let context = Context::new(&arguments.global);
+    if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
+        let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
+        terminal::complain(&Usage(what).into());
+        return ExitCode::from(2);
+    }
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
         Command::Run(run) => commands::run::run(&context, &run),

@@ -8,6 +8,7 @@ use iodyno_campaign::{Event, Progress, Watcher};
 use iodyno_model::{
     Bytes, Direction, Measurement, format_count, format_duration_ns, format_mb_per_s,
 };
+use iodyno_report::text::clean;
 
 use crate::grid::Grid;
 use crate::terminal;
@@ -63,13 +64,16 @@ impl Display {
         change(grid);
         let (width, height) = terminal::live_size();
         let lines = grid.lines(width, height);
-        self.show(lines.join("\n"));
+        if let Some(bar) = &self.bar {
+            bar.set_message(lines.join("\n"));
+        }
         true
     }
 
+    /// Shows a line that may hold names of files and jobs.
     fn show(&self, line: String) {
         if let Some(bar) = &self.bar {
-            bar.set_message(line);
+            bar.set_message(clean(&line));
         }
     }
 }

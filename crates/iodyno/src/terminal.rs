@@ -59,18 +59,19 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
         return;
     }
     for problem in problems.iter().take(PROBLEMS) {
-        note(&text::clean(&problem.to_string()));
+        note(&problem.to_string());
     }
     if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
     }
 }
 
-/// Writes `line` to standard error, broken between words where that is a
-/// terminal; there is nobody to tell if that fails.
+/// Writes `line`, cleaned, to standard error, broken between words where that is
+/// a terminal; there is nobody to tell if that fails.
 pub(crate) fn note(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
-    let _ = writeln!(io::stderr().lock(), "{}", broken(line, width.unwrap_or(usize::MAX)));
+    let line = broken(&clean(line), width.unwrap_or(usize::MAX));
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// `line` with a line break in place of a blank wherever it would be wider
@@ -94,7 +95,7 @@ fn broken(line: &str, width: usize) -> String {
 
 /// Says what went wrong: the chain of causes on one line, and what to do.
 pub(crate) fn complain(error: &anyhow::Error) {
-    note(&format!("iodyno: {}", clean(&format!("{error:#}"))));
+    note(&format!("iodyno: {}", told(error)));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,
@@ -123,8 +124,17 @@ pub(crate) fn advise(error: &TargetError) {
 
 fn next(step: &str) {
     if !step.is_empty() {
-        note(&format!("        next: {}", clean(step)));
+        note(&format!("        next: {step}"));
     }
+}
+
+/// The chain of causes, without those that an error's own text tells already.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.contains(&cause) => told,
+        _ => format!("{told}: {cause}"),
+    })
 }
 
 /// A file's or a device's name may hold anything; the line breaks are ours.
@@ -171,12 +181,21 @@ pub(crate) fn is_live(context: &Context) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::broken;
+    use anyhow::anyhow;
+
+    use super::{broken, told};
 
     #[test]
     fn lines_break_between_words_only() {
         assert_eq!(broken("one two three", 7), "one two\nthree");
         assert_eq!(broken("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
         assert_eq!(broken("as it is", usize::MAX), "as it is");
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let full = || anyhow!("no space left");
+        assert_eq!(told(&full().context("the page")), "the page: no space left");
+        assert_eq!(told(&full().context("/x: no space left")), "/x: no space left");
     }
 }

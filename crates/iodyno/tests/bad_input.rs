@@ -41,6 +41,53 @@ fn a_target_given_twice_also_under_another_name() {
     std::os::unix::fs::symlink(&directory, &link).unwrap();
     let (a, b) = (directory.to_str().unwrap(), link.to_str().unwrap());
     refused(&world, &["check", a, b], &["same target", "link"]);
+    refused(&world, &["check", a, a], &["is named twice"]);
+}
+
+#[test]
+fn a_file_smaller_than_a_block_is_no_failure_of_its_disk() {
+    let world = World::new();
+    let file = world.sparse("small", 4096);
+    let output = world.run(&["check", file.to_str().unwrap(), "--busy", "--time", "200ms"]);
+    status(&output, 4);
+    let shown = text(&output.stderr);
+    assert!(shown.contains("too small: 4096 bytes"), "{shown}");
+    assert!(!text(&output.stdout).contains("FAIL"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn json_is_never_ignored() {
+    let world = World::new();
+    let page = world.path("page.html");
+    for command in [
+        &["sweep", "--list"][..],
+        &["sweep", "database", "--target", "data", "--dry-run"],
+        &["prepare", "nvme77", "--dry-run"],
+        &["layouts", "nvme77", "--dry-run"],
+        &["report", "-o", page.to_str().unwrap()],
+        &["plot", "-o", "plot.svg"],
+        &["runs", "fleet"],
+        &["runs", "prune", "--keep", "1"],
+        &["clean-up"],
+        &["completions", "bash"],
+    ] {
+        refused(&world, &[command, &["--json"]].concat(), &[command[0], "prints no JSON"]);
+    }
+    assert!(!page.exists());
+}
+
+#[test]
+fn a_job_whose_name_would_move_the_cursor() {
+    let world = World::new();
+    let file = world.path("data");
+    let filename = format!("--filename={}", file.display());
+    let job = ["run", "--name=a\x1b[31mb", "--rw=read", "--size=64k", &filename];
+    let output = world.run(&job);
+    status(&output, 0);
+    for told in [&output.stdout, &output.stderr] {
+        let told = text(told);
+        assert!(told.contains("a[31mb") && !told.contains('\x1b'), "{told:?}");
+    }
 }
 
 #[test]

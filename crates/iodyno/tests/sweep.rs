@@ -154,6 +154,23 @@ fn a_killed_sweep_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_sweep_goes_on_where_it_began_whatever_was_measured_since() {
+    let world = World::new();
+    kill_after(&world, 1, "killed");
+    let other = ["run", "--name=r", "--rw=read", "--size=64k", "--filename=other"];
+    status(&run(&world, &other), 0);
+    let elsewhere = world.directory("elsewhere");
+    std::fs::write(elsewhere.join("data"), vec![1; 1 << 20]).unwrap();
+    let output = world.command().current_dir(&elsewhere).arg("resume").output().unwrap();
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("go on in the same directory"));
+    let output = run(&world, &["resume"]);
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("killed: "), "{}", text(&output.stderr));
+    assert_eq!(names(&measured(&world, "killed")).len(), 6);
+}
+
+#[test]
 fn plans_and_files_of_bench_fio_are_read() {
     let world = World::new();
     write(

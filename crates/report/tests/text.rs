@@ -9,8 +9,8 @@ use iodyno_model::{
     RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict,
 };
 use iodyno_report::text::{
-    Style, drives_table, host_text, list_text, measurements_text, results_table, rules_text,
-    run_heading, run_text, runs_table, verdict_text,
+    Style, drives_table, host_text, jobs_text, list_text, measurements_text, results_table,
+    rules_text, run_heading, run_text, runs_table, verdict_text,
 };
 
 fn style(width: usize) -> Style {
@@ -340,6 +340,33 @@ fn runs_are_told_apart_by_the_shortest_beginning_of_their_ids() {
     );
     assert!(lines[2].starts_with("01935f2a-7a80-7c9  -  "), "{text}");
     assert_eq!(runs_table(&[], &style(80)), "No runs in the store yet.\n");
+}
+
+#[test]
+fn a_long_name_costs_no_column_and_no_room() {
+    let mut record = common::record();
+    let name = "n".repeat(250);
+    let long = Run { id: "02".into(), name: name.clone(), ..record.run.clone() };
+    let text = runs_table(&[record.run.clone(), long], &style(120));
+    assert!(text.contains("NAME") && text.contains("nnn…  2024-11-21"), "{text}");
+
+    let assessment = common::assessment(&record);
+    record.measurements.truncate(1);
+    record.measurements[0].name.clone_from(&name);
+    let text = jobs_text(&record, &assessment, &style(100));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], name, "whole, to be copied");
+    assert!(lines[1..].iter().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(lines.len() < 30, "{text}");
+}
+
+#[test]
+fn what_was_interrupted_says_so_in_its_line() {
+    let mut record = common::record();
+    record.measurements.truncate(1);
+    assert!(!results_table(&record, None, &style(160)).contains("interrupted"));
+    record.measurements[0].end = EndReason::Interrupted;
+    assert!(results_table(&record, None, &style(160)).contains("interrupted"));
 }
 
 #[test]

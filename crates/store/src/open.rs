@@ -113,6 +113,9 @@ impl Store {
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        if path.is_dir() {
+            return Err(StoreError::Open { path: path.into(), reason: "it is a folder".into() });
+        }
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
@@ -167,6 +170,7 @@ impl Store {
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
             Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DatabaseCorrupt) => self.damaged("pages", error),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::Open { path, reason: error.to_string() }
             }

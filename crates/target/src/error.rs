@@ -22,7 +22,10 @@ pub enum TargetError {
         detached: Vec<String>,
     },
     /// The same thing was named twice.
-    #[error("{first} and {second} are the same target, {name}")]
+    #[error("{}", match .first == .second {
+        true => format!("{name} is named twice"),
+        false => format!("{first} and {second} are the same target, {name}"),
+    })]
     GivenTwice {
         /// The first spelling.
         first: String,

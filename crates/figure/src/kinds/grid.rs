@@ -50,6 +50,23 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
+/// Whether these are a grid: somewhere two depths by two numbers of jobs, all four
+/// measured. A few points with little in common are a table of holes.
+pub(super) fn is_one(group: &[Observation<'_>]) -> bool {
+    let (depths, jobs) = (values(group, "iodepth"), values(group, "numjobs"));
+    let is_there = |depth: &String, jobs: &String| {
+        group.iter().any(|one| {
+            one.option("iodepth").as_ref() == Some(depth)
+                && one.option("numjobs").as_ref() == Some(jobs)
+        })
+    };
+    let both = |first: &String, second: &String| {
+        let shared = jobs.iter().filter(|jobs| is_there(first, jobs) && is_there(second, jobs));
+        shared.count() > 1
+    };
+    depths.iter().enumerate().any(|(at, first)| depths[at + 1..].iter().any(|one| both(first, one)))
+}
+
 fn hides_values(panel: &Panel) -> bool {
     let Content::Towers(cells) = &panel.content else { return false };
     let seen = cells.projection(&panel.x, &panel.y);

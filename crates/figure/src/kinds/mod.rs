@@ -94,11 +94,10 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    let grid = grid::ACROSS;
-    let tables = by_name(&shown, &names(&shown, request, &grid)).len();
+    let tables = by_name(&shown, &names(&shown, request, &grid::ACROSS));
     if shown.iter().any(|one| one.measurement.round.is_some()) {
         Kind::Convergence
-    } else if tables <= grid::MOST_PANELS && grid.iter().all(|option| most(option, &grid) > 1) {
+    } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_one(of)) {
         Kind::Grid
     } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth

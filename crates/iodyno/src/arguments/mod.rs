@@ -115,6 +115,32 @@ pub(crate) enum Command {
     Man(ManPages),
 }
 
+impl Command {
+    /// The command, where it prints no JSON: `--json` must not be ignored.
+    pub(crate) fn without_json(&self) -> Option<&'static str> {
+        let action = |runs: &Runs| match &runs.action {
+            Some(RunsAction::Fleet(_)) => Some("runs fleet"),
+            Some(RunsAction::Rm { .. }) => Some("runs rm"),
+            Some(RunsAction::Prune { .. }) => Some("runs prune"),
+            Some(RunsAction::Export(_)) | None => None,
+        };
+        match self {
+            Self::Prepare(prepare) if prepare.dry_run => Some("prepare --dry-run"),
+            Self::Sweep(sweep) if sweep.list => Some("sweep --list"),
+            Self::Sweep(sweep) if sweep.dry_run => Some("sweep --dry-run"),
+            Self::Layouts(layouts) if layouts.dry_run => Some("layouts --dry-run"),
+            Self::Runs(runs) => action(runs),
+            Self::Report(_) => Some("report"),
+            Self::Plot(_) => Some("plot"),
+            Self::Capture(_) => Some("capture"),
+            Self::CleanUp(_) => Some("clean-up"),
+            Self::Completions(_) => Some("completions"),
+            Self::Man(_) => Some("man"),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Drives, namespaces, block devices, files or directories (nvme0, /dev/nvme0n1, /mnt/data)

@@ -88,9 +88,8 @@ pub(crate) struct Sweep {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// The run: its id, its name, or `last`
-    #[arg(default_value = "last")]
-    pub(crate) run: String,
+    /// The run: its id, its name, or `last` [default: the newest that was stopped or killed]
+    pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
 }

@@ -9,14 +9,10 @@ use iodyno_report::text::{Style, fleet_text};
 
 use crate::arguments::{Fleet, Table};
 use crate::commands::judged_anew;
-use crate::context::{Context, Usage};
+use crate::context::Context;
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
-    if context.json {
-        let text = "runs fleet prints no JSON; iodyno runs export has each run's";
-        return Err(Usage(text.into()).into());
-    }
     let mut words = arguments.runs.clone();
     if words.is_empty() {
         let store = context.store_to_read()?;

@@ -1,16 +1,17 @@
 //! `iodyno sweep` and `iodyno resume`: studies carried out.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
     foreign_writes,
 };
+use iodyno_model::{Run, RunState};
+use iodyno_store::Store;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder};
-use crate::commands::check::load;
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     Start, allowed, generator, measure, outline, prepared, print, whole_rounds,
@@ -102,11 +103,24 @@ fn listed(points: &[Point]) -> String {
 }
 
 pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
-    let record = load(&context.store_to_read()?, &arguments.run)?;
-    let study = Study::parse(&record.run.plan, &record.run.plan_name).map_err(|_| {
+    let store = context.store_to_read()?;
+    let run = match &arguments.run {
+        Some(run) => store.find(run)?,
+        None => newest_stopped(&store)?,
+    };
+    let record = store.load(&run.id)?;
+    drop(store);
+    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let study = Study::parse(&run.plan, &run.plan_name).map_err(|_| {
         let what = "only what `iodyno sweep` or `iodyno prepare` began can go on";
-        Usage(format!("{}: {what}", arguments.run))
+        Usage(format!("{name}: {what}"))
     })?;
+    let began: Vec<String> =
+        record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
+    if let Some((typed, began)) = elsewhere(&study.targets, &began) {
+        let what = format!("{typed} was {began} when the run began: go on in the same directory");
+        return Err(Usage(what).into());
+    }
     if context.is_captured() {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
@@ -139,7 +153,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             ""
         };
         let left = left.len();
-        terminal::note(&format!("{left} of {count} points are left{preparation}{predicted}"));
+        terminal::note(&format!(
+            "{name}: {left} of {count} points are left{preparation}{predicted}"
+        ));
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
         return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
@@ -160,6 +176,32 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
+}
+
+/// The newest run that a sweep or a preparation left before its end; else the
+/// newest, of which is told why it cannot go on.
+fn newest_stopped(store: &Store) -> Result<Run> {
+    let is_stopped =
+        |run: &Run| run.state != RunState::Done && Study::parse(&run.plan, &run.plan_name).is_ok();
+    match store.runs()?.into_iter().find(is_stopped) {
+        Some(run) => Ok(run),
+        None => Ok(store.find("last")?),
+    }
+}
+
+/// A target that was typed as a path from the directory where the run began, and
+/// what it was there, where it is another file here: its points must not be mixed
+/// with the run's.
+fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
+    let is_it = |typed: &Path, began: &Path| {
+        let there = |path: std::io::Result<PathBuf>| path.is_ok_and(|path| path == began);
+        there(std::path::absolute(typed)) || there(std::fs::canonicalize(typed))
+    };
+    let pairs = typed.iter().flat_map(|typed| began.iter().map(move |began| (typed, began)));
+    pairs.map(|(typed, began)| (typed.as_str(), began.as_str())).find(|(typed, began)| {
+        let [typed, began] = [typed, began].map(Path::new);
+        typed.is_relative() && began.ends_with(typed) && began != typed && !is_it(typed, began)
+    })
 }
 
 /// What the words mean: the plan, and what they change of it.

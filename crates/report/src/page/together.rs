@@ -14,7 +14,8 @@ use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
 use crate::text::comparison::{Cells, cells, notes_of};
 use crate::text::fleet::{cells as drives_of, counts, heading};
-use crate::text::layouts::{self, OF_ONE_RUN};
+use crate::text::host::counted;
+use crate::text::layouts::{self, OF_ONE_RUN, ON_FILES};
 use crate::text::runs::{origin, started};
 use crate::text::verdict_words;
 use crate::text::words::clean;
@@ -34,11 +35,11 @@ pub(super) struct Together {
     /// Layouts by workload, where the runs are of layouts.
     pub(super) layouts: Option<Table>,
     /// What has to be known of that.
-    pub(super) of_layouts: &'static str,
+    pub(super) of_layouts: Vec<&'static str>,
     /// A line for each figure of each workload that they have in common.
     pub(super) differences: Option<Table>,
-    /// How many workloads those are.
-    pub(super) workloads: usize,
+    /// How many workloads those are, in words.
+    pub(super) workloads: String,
     /// Whether they are few.
     pub(super) unfolded: bool,
     /// What has to be known of the differences, and which conditions differ.
@@ -71,9 +72,9 @@ impl Together {
             fleet: hosts.as_ref().map(|fleet| counts(fleet).join(" · ")).unwrap_or_default(),
             classes: classes.collect(),
             layouts: layouts.as_ref().map(layouts_table),
-            of_layouts: OF_ONE_RUN,
+            of_layouts: layouts.as_ref().map(of_layouts).unwrap_or_default(),
             differences: common.map(differences),
-            workloads,
+            workloads: format!("{} in common", counted(workloads, "workload")),
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
             figure: in_one_figure(runs, titles, layouts.as_ref()),
@@ -130,7 +131,16 @@ fn differences(comparison: &Comparison) -> Table {
 fn layouts_table(of: &Layouts<'_>) -> Table {
     let of_all = layouts::of_all(of.drives());
     let (columns, rows) = layouts::cells(&of.workloads(), &of_all);
-    Table::of_grid(&columns, rows)
+    let mut table = Table::of_grid(&columns, rows);
+    // The workload stands in front of its first line; below, nothing is unknown.
+    let workloads = table.rows.iter_mut().map(|row| &mut row[0]);
+    workloads.filter(|cell| cell.text == "-").for_each(|cell| cell.text.clear());
+    table
+}
+
+/// What has to be known of that table.
+fn of_layouts(of: &Layouts<'_>) -> Vec<&'static str> {
+    if of.are_on_files() { vec![OF_ONE_RUN, ON_FILES] } else { vec![OF_ONE_RUN] }
 }
 
 /// All runs in one figure, where they have something in common to draw: layouts

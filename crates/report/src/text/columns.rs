@@ -127,10 +127,11 @@ pub struct ColumnError {
 impl fmt::Display for ColumnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "there is no column \"{}\"", self.name)?;
-        if let Some(nearest) = nearest(&self.name) {
-            write!(f, "; did you mean \"{nearest}\"?")?;
+        match nearest(&self.name) {
+            Some(nearest) => write!(f, "; did you mean \"{nearest}\"? Columns: ")?,
+            None => f.write_str("; the columns are ")?,
         }
-        write!(f, " Columns: {}", Column::ALL.map(Column::key).join(", "))
+        f.write_str(&Column::ALL.map(Column::key).join(", "))
     }
 }
 
@@ -175,6 +176,8 @@ mod tests {
         );
         assert_eq!(nearest("temp"), Some("temperature"));
         assert_eq!(nearest("colour of the case"), None);
+        let error = parse(&["colour of the case".into()]).unwrap_err().to_string();
+        assert!(error.contains("case\"; the columns are name, model,"), "{error}");
     }
 
     #[test]

@@ -152,8 +152,12 @@ pub(crate) fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
         }
     };
     for report in &assessment.rules {
-        if let RuleOutcome::CannotTell(what) = &report.outcome {
-            note(what, clean(&report.rule));
+        match &report.outcome {
+            // Told below, with what it is of.
+            RuleOutcome::CannotTell(what)
+                if report.cannot_tell.iter().any(|(_, of_one)| of_one == what) => {}
+            RuleOutcome::CannotTell(what) => note(what, clean(&report.rule)),
+            _ => {}
         }
         let mut known: Vec<&str> = Vec::new();
         for (_, what) in &report.cannot_tell {

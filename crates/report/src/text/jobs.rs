@@ -35,13 +35,17 @@ pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> 
 
 fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style) -> String {
     let name = clean(&of.name);
-    let mut out = Hanging {
-        lead_width: display_width(&name),
-        indent: (display_width(&name) + 2).max(INDENT),
-        lead: Ink::Bold.paint(&name, style.color),
-        ..Hanging::of(style)
+    let mut lead_width = display_width(&name);
+    let mut lead = Ink::Bold.paint(&name, style.color);
+    let mut out = String::new();
+    // Beside a long name nothing else has room.
+    if lead_width > style.width / 2 {
+        out = format!("{}\n", std::mem::take(&mut lead));
+        lead_width = 0;
     }
-    .lines(&heading(of));
+    let indent = (lead_width + 2).max(INDENT);
+    let hanging = Hanging { lead, lead_width, indent, ..Hanging::of(style) };
+    out.push_str(&hanging.lines(&heading(of)));
     match &of.end {
         EndReason::Failed(why) => out.push_str(&line("failed", &[clean(why)], Ink::Bad, style)),
         EndReason::Interrupted => {

@@ -13,6 +13,9 @@ use super::words::clean;
 pub const OF_ONE_RUN: &str =
     "Ratios are of one run each: what differs from run to run is not known.";
 
+/// Where no drive was measured.
+pub const ON_FILES: &str = "INVALID for drives: this was measured on loop devices over files.";
+
 /// A line for each layout of each workload; `drives` is how many there are.
 pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
     let of_all = of_all(drives);

@@ -43,7 +43,7 @@ pub use fleet::fleet_text;
 pub use history::history_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
-pub use layouts::{OF_ONE_RUN, layouts_text};
+pub use layouts::{OF_ONE_RUN, ON_FILES, layouts_text};
 pub use measurements::measurements_text;
 pub use outlook::outlook_text;
 pub use page::page_text;

@@ -1,6 +1,8 @@
 //! Measurements in a line each, for runs that have many.
 
-use iodyno_model::{Assessment, Bytes, DirectionResult, Measurement, Metric, RunRecord, Validity};
+use iodyno_model::{
+    Assessment, Bytes, DirectionResult, EndReason, Measurement, Metric, RunRecord, Validity,
+};
 
 use super::Style;
 use super::figure::{estimated, stated};
@@ -65,7 +67,7 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
                 None => plain(result.direction.name().into()),
             });
             cells.extend(figures(result).map(plain));
-            cells.push(validity(judged.map(|judged| judged.validity)));
+            cells.push(validity(measurement, judged.map(|judged| judged.validity)));
             rows.push(cells);
         }
     }
@@ -96,8 +98,11 @@ fn unsteady(record: &RunRecord, style: &Style) -> String {
 }
 
 /// What is no reservation takes no room.
-fn validity(validity: Option<Validity>) -> GridCell {
+fn validity(of: &Measurement, validity: Option<Validity>) -> GridCell {
     match validity {
+        Some(Validity::Valid | Validity::Qualified) | None if of.end == EndReason::Interrupted => {
+            GridCell { text: "interrupted".into(), ink: Ink::Doubt }
+        }
         Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
         Some(Validity::Qualified) => GridCell { text: "qualified".into(), ink: Ink::Doubt },
         Some(Validity::Valid) | None => plain(String::new()),

@@ -5,10 +5,14 @@ use iodyno_model::{Origin, Run, RunState, format_duration_ns};
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, cut};
 
 /// Characters of a run's id that are shown at least: of a UUIDv7, the time in ms.
 const SHORTEST_ID: usize = 13;
+
+/// Columns of the terminal that a run's name, or its targets, take at most: one
+/// long name must not cost all runs a column.
+const WIDEST_CELL: usize = 40;
 
 /// The runs in the order given, a line each: the shortest beginning of the id
 /// that is unique among them, name, start (UTC), how long it took, state,
@@ -42,11 +46,11 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
             };
             vec![
                 cell(clean(short_id(&run.id, runs))),
-                cell(clean(&run.name)),
+                cell(cut(&clean(&run.name), WIDEST_CELL)),
                 cell(started(run)),
                 cell(took(run)),
                 GridCell { text: state.into(), ink },
-                cell(targets(run)),
+                cell(cut(&targets(run), WIDEST_CELL)),
                 cell(clean(&run.command)),
             ]
         })

@@ -3,14 +3,11 @@
 use anyhow::Result;
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_model::RunRecord;
-use iodyno_report::text::{OF_ONE_RUN, layouts_text};
+use iodyno_report::text::{OF_ONE_RUN, ON_FILES, layouts_text};
 
 use crate::arguments::{Show, Table};
 use crate::context::{Context, Usage};
 use crate::terminal;
-
-/// What was measured on loop devices says of drives.
-const ON_FILES: &str = "INVALID for drives: this was measured on loop devices over files.\n";
 
 /// Prints the runs of an `iodyno layouts` again.
 pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -> Result<u8> {
@@ -38,6 +35,9 @@ pub(super) fn shown(
         return Ok(format!("{}\n", serde_json::to_string_pretty(&document)?));
     }
     let text = layouts_text(&workloads, held.drives(), &terminal::style(context, table));
-    let doubt = if are_on_files { ON_FILES } else { "" };
-    Ok(format!("{text}\n{OF_ONE_RUN}\n{doubt}"))
+    let mut text = format!("{text}\n{OF_ONE_RUN}\n");
+    if are_on_files {
+        text = text + ON_FILES + "\n";
+    }
+    Ok(text)
 }

@@ -26,7 +26,8 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     if points.is_empty() {
         return Ok(before);
     }
-    let mut text = format!("{}: {} points", study.name, points.len());
+    let plural = if points.len() == 1 { "" } else { "s" };
+    let mut text = format!("{}: {} point{plural}", study.name, points.len());
     if timed > 0 {
         let most = format_duration_ns(stop.max_ns as f64 * timed as f64);
         let longest = format_duration_ns(stop.max_ns as f64);
