@@ -185,7 +185,9 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let advice = words::advice(&scene, &answer);
     let mut reasons = judged.reasons;
     if case.repetitions.len() > 1 {
-        reasons.iter_mut().for_each(|(_, why)| why.insert_str(0, "of the first measurement: "));
+        reasons
+            .iter_mut()
+            .for_each(|reason| reason.why.insert_str(0, "of the first measurement: "));
     }
     Some(Explanation {
         validity: judged.validity,
