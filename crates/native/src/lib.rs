@@ -36,6 +36,7 @@ mod reporter;
 mod requests;
 mod running;
 mod shared;
+mod silence;
 mod tally;
 mod usage;
 mod verify;
