@@ -212,7 +212,8 @@ impl<'a, I: Io> Course<'a, I> {
         }
         let Self { io, flights, tallies, issuer, timed, .. } = self;
         let (completions, mut flights) = (io.completions(), flights.landings());
-        let now = if *timed { clock.now() } else { 0 };
+        // Pauses count from it, stamps or none.
+        let now = if *timed || PACED { clock.now() } else { 0 };
         let tally = |Landed { begun, what }, times: u64| {
             let (tally, length) = (tallies[what.operation() as usize], what.length().into());
             // Without this the products of it are kept up to date from I/O to I/O.
