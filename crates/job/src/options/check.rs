@@ -4,7 +4,7 @@ use iodyno_model::Direction;
 
 use super::{Support, find};
 use crate::value::JobError;
-use crate::{Amount, IoEngine, Job, ZoneMode};
+use crate::{Amount, BlockSize, IoEngine, Job, VerifyMethod, ZoneMode};
 
 /// fio's `struct verify_header`, bytes.
 const VERIFY_HEADER: u64 = 48;
@@ -95,6 +95,16 @@ pub fn check(job: &Job) -> Vec<JobError> {
             ),
         });
     }
+    let verifies = !matches!(job.verify.method, VerifyMethod::None | VerifyMethod::Null);
+    let is_range = |(_, bs): (Direction, &BlockSize)| matches!(bs, BlockSize::Range { low, high } if low < high);
+    if verifies && pattern.bs_unaligned && used().any(is_range) {
+        errors.push(JobError::NotNative {
+            option: "bs_unaligned",
+            value: "1".into(),
+            reason: "what is verified are whole intervals, which blocks of any size cut in two"
+                .into(),
+        });
+    }
     if let Some(every @ 2..) = job.engine.force_async {
         errors.push(JobError::NotNative {
             option: "force_async",
@@ -106,7 +116,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
 }
 
 fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
-    use crate::VerifyMethod::{None as Nothing, Null, Pattern};
+    use VerifyMethod::{None as Nothing, Null, Pattern};
 
     let verify = &job.verify;
     if !matches!(verify.method, Nothing | Null | Pattern) {
