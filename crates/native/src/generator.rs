@@ -9,9 +9,10 @@ use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
 use crate::commands::{after, before};
+use crate::fit::fit_memory;
 use crate::flights::Flight;
 use crate::phase::Phase;
-use crate::prepare::{fit_memory, prepare};
+use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
 use crate::silence::{WARN_AFTER, no_answer};
 

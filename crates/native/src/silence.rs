@@ -104,12 +104,12 @@ mod tests {
         let clock = Clock::get();
         let mut watch = SilenceWatch::new(FOR_GOOD_AFTER_NS);
         watch.include(flights.outlook());
-        let mut look = |second| {
+        let look = |second| {
             let now = START + clock.ticks(second * 1_000_000_000 + 1000);
             let told = watch.look(moves(second), now, clock, "disk");
             told.map(|(silence, _)| (second, silence))
         };
-        (0..seconds).filter_map(|second| look(second)).collect()
+        (0..seconds).filter_map(look).collect()
     }
 
     #[test]

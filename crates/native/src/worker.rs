@@ -161,45 +161,53 @@ impl Assignment {
         self.shared.wait_for_start();
         let before = Usage::of_this_thread();
         let mut spent = Spent::default();
-        let failure = match stages(&mut course, job, &fresh, length, &mut spent) {
-            Ok(Ending::Done) => None,
-            Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
-            Ok(Ending::Gone(failure)) => {
-                Some((failure.errno(), format!("the device is gone: {failure}")))
-            }
-            Ok(Ending::Ended(why)) => Some((libc::EILSEQ, why)),
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
-            }
-        };
+        let ending = stages(&mut course, job, &fresh, length, &mut spent);
         let usage = Usage::of_this_thread().since(before);
         let ended = Some(Instant::now());
-        let levels = course.levels;
         let stages_ns = spent.verified.map(|ticks| {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
-        let mut outcome =
-            Outcome { ended, usage, failure, stages_ns, levels, ..Outcome::default() };
-        if let Some(attendant) = &mut course.attendant {
-            outcome.split = attendant.finish();
-            outcome.verified = attendant.verified;
-            outcome.mismatches = attendant.mismatches;
-            outcome.shortfalls.append(&mut attendant.told);
-            let search = attendant.search.as_ref();
-            outcome.latency_target_depth = search.and_then(|search| search.result());
-        }
-        let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
-        let untracked = verifying.map_or(0, Verifying::untracked);
-        if untracked > 0 {
-            outcome.shortfalls.push(format!(
-                "{untracked} writes were not verified: there is not enough memory to keep them \
-                 in mind"
-            ));
-        }
-        Ok(outcome)
+        let failure = failure::<I>(ending);
+        Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course) })
     }
+}
+
+/// Why a thread could not go on, with its errno.
+fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
+    match ending {
+        Ok(Ending::Done) => None,
+        Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
+        Ok(Ending::Gone(failure)) => {
+            Some((failure.errno(), format!("the device is gone: {failure}")))
+        }
+        Ok(Ending::Ended(why)) => Some((libc::EILSEQ, why)),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
+        }
+    }
+}
+
+/// What a course has kept.
+fn outcome<I: Io>(course: &mut Course<'_, I>) -> Outcome {
+    let mut outcome = Outcome { levels: course.levels, ..Outcome::default() };
+    if let Some(attendant) = &mut course.attendant {
+        outcome.split = attendant.finish();
+        outcome.verified = attendant.verified;
+        outcome.mismatches = attendant.mismatches;
+        outcome.shortfalls.append(&mut attendant.told);
+        let search = attendant.search.as_ref();
+        outcome.latency_target_depth = search.and_then(|search| search.result());
+    }
+    let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
+    let untracked = verifying.map_or(0, Verifying::untracked);
+    if untracked > 0 {
+        outcome.shortfalls.push(format!(
+            "{untracked} writes were not verified: there is not enough memory to keep them in mind"
+        ));
+    }
+    outcome
 }
 
 /// Ticks that were spent.
