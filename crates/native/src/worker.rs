@@ -181,7 +181,7 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
         Ok(Ending::Gone(failure)) => {
             Some((failure.errno(), format!("the device is gone: {failure}")))
         }
-        Ok(Ending::Ended(why)) => Some((libc::EILSEQ, why)),
+        Ok(Ending::Ended(errno, why)) => Some((errno, why)),
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))

@@ -274,6 +274,15 @@ fn a_job_that_is_slower_than_it_must_be_ends() {
 }
 
 #[test]
+fn a_job_whose_io_takes_too_long_ends_as_fios_does() {
+    let place = Place::new();
+    let (reports, _) = run(&place, &["ioengine=psync rw=randread max_latency=1"]);
+    let report = &reports[0];
+    assert_eq!((report.account.error, report.whole.read.ios), (110, 1), "ETIMEDOUT");
+    assert!(report.failure.as_ref().unwrap().contains("longer than max_latency"));
+}
+
+#[test]
 fn through_the_page_cache_libaio_hands_over_one_by_one() {
     let calls = |options: &str| {
         let (report, _) = run_one(&format!("rw=randread ioengine=libaio iodepth=8 {options}"));
