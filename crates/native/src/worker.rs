@@ -150,7 +150,8 @@ impl Assignment {
             fills_device: job.space.fill_device,
         };
         course.least = job.depth.batch_complete_min as usize;
-        course.timed = !job.report.gtod_reduce;
+        // Who sees to each completion wants to know how long it took.
+        course.timed = !job.report.gtod_reduce || course.attendant.is_some();
         if let Some(attendant) = &mut course.attendant {
             attendant.verifies = reads_verify;
             if let Some(search) = &attendant.search {

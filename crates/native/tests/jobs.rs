@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use iodyno_job::Job;
-use iodyno_load::{ClearedJob, Flow, Interval, JobReport, LoadGenerator, Observer};
+use iodyno_load::{ClearedJob, Flow, Interval, IoRow, JobReport, LoadGenerator, Observer};
 use iodyno_model::Host;
 use iodyno_native::NativeGenerator;
 use iodyno_target::{FilePlan, Fill, LaidOut, Permission, lay_out};
@@ -49,6 +49,7 @@ struct Sums {
     all: Vec<u64>,
     active_ns: Vec<u64>,
     longest_ns: u64,
+    rows: Vec<IoRow>,
 }
 
 impl Observer for Sums {
@@ -59,6 +60,7 @@ impl Observer for Sums {
         for (index, job) in interval.jobs.iter().enumerate() {
             self.all[index] += job.ios();
             self.active_ns[index] += job.active_ns;
+            self.rows.extend_from_slice(&job.rows);
             if !job.ramping {
                 self.counted[index] += job.ios();
             }
@@ -280,6 +282,15 @@ fn a_job_whose_io_takes_too_long_ends_as_fios_does() {
     let report = &reports[0];
     assert_eq!((report.account.error, report.whole.read.ios), (110, 1), "ETIMEDOUT");
     assert!(report.failure.as_ref().unwrap().contains("longer than max_latency"));
+}
+
+#[test]
+fn without_stamps_what_wants_a_latency_has_it() {
+    let (report, sums) =
+        run_one("ioengine=psync rw=randread gtod_reduce=1 max_latency=1h write_lat_log=x");
+    assert_eq!((report.whole.read.ios, sums.rows.len() as u64), (BLOCKS, BLOCKS));
+    let elapsed_ns = report.account.elapsed_ns;
+    assert!(sums.rows.iter().all(|row| row.latency_ns <= elapsed_ns), "{:?}", sums.rows);
 }
 
 #[test]
