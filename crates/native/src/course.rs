@@ -43,8 +43,8 @@ pub(crate) enum Ending {
     Done,
     /// An I/O failed, and the job does not go on after that.
     Failed(Failure),
-    /// The same, in words, with an errno.
-    Ended(i32, String),
+    /// The same, in words, with an errno; boxed, since the loop carries it along.
+    Ended(Box<(i32, String)>),
     /// The device is gone.
     Gone(Failure),
 }
@@ -212,8 +212,7 @@ impl<'a, I: Io> Course<'a, I> {
         }
         let Self { io, flights, tallies, issuer, timed, .. } = self;
         let (completions, mut flights) = (io.completions(), flights.landings());
-        // Pauses count from it, stamps or none.
-        let now = if *timed || PACED { clock.now() } else { 0 };
+        let now = if *timed { clock.now() } else { 0 };
         let tally = |Landed { begun, what }, times: u64| {
             let (tally, length) = (tallies[what.operation() as usize], what.length().into());
             // Without this the products of it are kept up to date from I/O to I/O.
@@ -314,7 +313,7 @@ impl<'a, I: Io> Course<'a, I> {
                     Err(error) => format!("; it cannot be dumped: {error}"),
                 };
                 let said = format!("verify: {mismatch}{dumps}");
-                self.end(Some(Ending::Ended(libc::EILSEQ, said)));
+                self.end(Some(Ending::Ended(Box::new((libc::EILSEQ, said)))));
             }
         }
     }
@@ -351,7 +350,7 @@ fn queue<I: Io>(
 fn too_long(flight: &Flight, ns: u64) -> Ending {
     let (Flight { operation, offset, .. }, us) = (flight, ns / 1000);
     let said = format!("a {operation} at offset {offset} took {us} us, longer than max_latency");
-    Ending::Ended(libc::ETIMEDOUT, said)
+    Ending::Ended(Box::new((libc::ETIMEDOUT, said)))
 }
 
 /// What an I/O that did not move what it was asked to says of the job.

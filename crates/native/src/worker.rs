@@ -150,8 +150,9 @@ impl Assignment {
             fills_device: job.space.fill_device,
         };
         course.least = job.depth.batch_complete_min as usize;
-        // Who sees to each completion wants to know how long it took.
-        course.timed = !job.report.gtod_reduce || course.attendant.is_some();
+        // Who sees to each completion, or counts pauses from it, wants to know when it was.
+        course.timed =
+            !job.report.gtod_reduce || course.attendant.is_some() || course.issuer.pacer.is_some();
         if let Some(attendant) = &mut course.attendant {
             attendant.verifies = reads_verify;
             if let Some(search) = &attendant.search {
@@ -182,7 +183,7 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
         Ok(Ending::Gone(failure)) => {
             Some((failure.errno(), format!("the device is gone: {failure}")))
         }
-        Ok(Ending::Ended(errno, why)) => Some((errno, why)),
+        Ok(Ending::Ended(why)) => Some(*why),
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
