@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::captured::{Captured, Entry, TAKEN, table_path};
+use crate::links::follow;
 use crate::snapshot::{Depth, snapshot};
 use crate::source::{AdminRead, Source, SourceError};
 
@@ -51,33 +52,16 @@ impl Recorder<'_> {
 
     /// The path with all links but a last one resolved, every link on the way kept.
     fn walk(&self, path: &str, follow_last: bool) -> String {
-        let mut todo: Vec<String> = path.split('/').rev().map(String::from).collect();
-        let (mut resolved, mut links) = (String::new(), 0);
-        while let Some(part) = todo.pop() {
-            match part.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
-                    continue;
-                }
-                _ => {}
+        let walked = follow(path, |at, is_last| {
+            let followed = follow_last || !is_last;
+            let to = followed.then(|| self.source.link(at).ok()).flatten();
+            if let Some(to) = &to {
+                self.entries().insert(at.to_owned(), Entry::Link(to.clone()));
             }
-            let next = format!("{resolved}/{part}");
-            let last = todo.iter().all(String::is_empty);
-            let link = if last && !follow_last { None } else { self.source.link(&next).ok() };
-            match link.filter(|_| links < 40) {
-                Some(to) => {
-                    links += 1;
-                    self.entries().insert(next, Entry::Link(to.clone()));
-                    if to.starts_with('/') {
-                        resolved.clear();
-                    }
-                    todo.extend(to.split('/').rev().map(String::from));
-                }
-                None => resolved = next,
-            }
-        }
-        resolved
+            Ok(to)
+        });
+        // A loop stays where it begins.
+        walked.unwrap_or_else(|_| path.to_owned())
     }
 
     fn keep<T>(&self, real: String, result: &io::Result<T>, entry: impl FnOnce(&T) -> Entry) {

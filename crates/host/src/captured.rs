@@ -12,6 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::links::follow;
 use crate::source::{AdminRead, Source, SourceError};
 
 /// What a folder cannot hold, in the folder.
@@ -24,9 +25,6 @@ pub(crate) const TAKEN: &str = "/taken_ns";
 pub(crate) fn table_path(name: &str) -> String {
     format!("/ioctl/{name}.table")
 }
-
-/// A chain of more symbolic links than this is a loop (as in the kernel).
-const MOST_LINKS: u32 = 40;
 
 /// What stands at a path of a captured machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,36 +215,11 @@ impl Captured {
 
     /// The path without symbolic links, or `None` where they lead nowhere.
     fn resolve(&self, path: &str) -> io::Result<String> {
-        let mut todo: Vec<String> = path.split('/').rev().map(String::from).collect();
-        let (mut resolved, mut links) = (String::new(), 0);
-        while let Some(part) = todo.pop() {
-            match part.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
-                    continue;
-                }
-                _ => {}
-            }
-            let next = format!("{resolved}/{part}");
-            match self.entries.get(&next) {
-                Some(Entry::Link(to)) => {
-                    links += 1;
-                    if links > MOST_LINKS {
-                        return Err(io::Error::from_raw_os_error(libc::ELOOP));
-                    }
-                    if to.starts_with('/') {
-                        resolved.clear();
-                    }
-                    todo.extend(to.split('/').rev().map(String::from));
-                }
-                Some(Entry::Denied) if !todo.is_empty() => {
-                    return Err(io::ErrorKind::PermissionDenied.into());
-                }
-                _ => resolved = next,
-            }
-        }
-        Ok(resolved)
+        follow(path, |at, is_last| match self.entries.get(at) {
+            Some(Entry::Link(to)) => Ok(Some(to.clone())),
+            Some(Entry::Denied) if !is_last => Err(io::ErrorKind::PermissionDenied.into()),
+            _ => Ok(None),
+        })
     }
 
     fn entry(&self, path: &str) -> io::Result<&Entry> {

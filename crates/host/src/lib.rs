@@ -18,6 +18,7 @@ mod file_system;
 mod in_use;
 mod interrupts;
 mod iommu;
+mod links;
 mod live;
 mod md;
 mod mounts;

@@ -433,3 +433,20 @@ fn only_all_io_or_none_is_given_to_kernel_threads() {
         assert_eq!(check(&job).iter().any(named), refused, "force_async={every}");
     }
 }
+
+#[test]
+fn blocks_of_any_size_are_not_verified() {
+    let is_refused = |options: &[(&str, Option<&str>)]| {
+        let mut job = Job::default();
+        apply_all(&mut job, &[&[("rw", Some("randwrite"))], options].concat()).unwrap();
+        let named = |error: &JobError| matches!(error, JobError::NotNative { option, .. } if *option == "bs_unaligned");
+        check(&job).iter().any(named)
+    };
+    let (range, unaligned) = (("bsrange", Some("4k-20k")), ("bs_unaligned", Some("1")));
+    let verify = ("verify", Some("crc32c"));
+    assert!(is_refused(&[range, unaligned, verify]));
+    assert!(!is_refused(&[range, verify]) && !is_refused(&[range, unaligned]));
+    // Their sizes have a common divisor.
+    assert!(!is_refused(&[("bssplit", Some("4k/50:6k/50")), unaligned, verify]));
+    assert!(!is_refused(&[unaligned, verify]));
+}

@@ -43,8 +43,8 @@ pub(crate) enum Ending {
     Done,
     /// An I/O failed, and the job does not go on after that.
     Failed(Failure),
-    /// The same, in words.
-    Ended(String),
+    /// The same, in words, with an errno; boxed, since the loop carries it along.
+    Ended(Box<(i32, String)>),
     /// The device is gone.
     Gone(Failure),
 }
@@ -281,12 +281,7 @@ impl<'a, I: Io> Course<'a, I> {
             match attendant.completed(slot, &flight, now, self.shared) {
                 Attended::GoOn => {}
                 Attended::Found => self.end(Some(Ending::Done)),
-                Attended::TooLong(ns) => self.end(Some(Ending::Ended(format!(
-                    "a {} at offset {} took {} us, longer than max_latency",
-                    flight.operation,
-                    flight.offset,
-                    ns / 1000
-                )))),
+                Attended::TooLong(ns) => self.end(Some(too_long(&flight, ns))),
             }
             if attendant.verifies && flight.operation == Operation::Read {
                 self.verify(&mut attendant, slot, &flight);
@@ -317,7 +312,8 @@ impl<'a, I: Io> Course<'a, I> {
                     Ok(names) => format!("; dumped to {}", names.join(" and ")),
                     Err(error) => format!("; it cannot be dumped: {error}"),
                 };
-                self.end(Some(Ending::Ended(format!("verify: {mismatch}{dumps}"))));
+                let said = format!("verify: {mismatch}{dumps}");
+                self.end(Some(Ending::Ended(Box::new((libc::EILSEQ, said)))));
             }
         }
     }
@@ -347,6 +343,14 @@ fn queue<I: Io>(
     if let Some(attendant) = attendant {
         attendant.submit(batch.slots);
     }
+}
+
+/// What an I/O says of the job that took longer than `max_latency`; fio's errno.
+#[cold]
+fn too_long(flight: &Flight, ns: u64) -> Ending {
+    let (Flight { operation, offset, .. }, us) = (flight, ns / 1000);
+    let said = format!("a {operation} at offset {offset} took {us} us, longer than max_latency");
+    Ending::Ended(Box::new((libc::ETIMEDOUT, said)))
 }
 
 /// What an I/O that did not move what it was asked to says of the job.

@@ -9,11 +9,12 @@ use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
 use crate::commands::{after, before};
-use crate::io::Operation;
+use crate::fit::fit_memory;
+use crate::flights::Flight;
 use crate::phase::Phase;
-use crate::prepare::{fit_memory, prepare};
+use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
-use crate::running::{WARN_AFTER, no_answer};
+use crate::silence::{WARN_AFTER, no_answer};
 
 /// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
 /// 30 s (`nvme_core.io_timeout`), then follow abort and controller reset.
@@ -58,7 +59,7 @@ impl LoadGenerator for NativeGenerator {
         if let Err((job, what)) =
             jobs.iter().try_for_each(|job| before(&job.job).map_err(|what| (job, what)))
         {
-            phase.abandon();
+            phase.abort();
             return Err(LoadError::Unfit { target: job.target(), what });
         }
         let mut report = phase.run(observer, PATIENCE);
@@ -94,9 +95,8 @@ impl LoadGenerator for NativeGenerator {
             Stopped::Refused(refused) => system(refused.action, refused.error),
             Stopped::NoAnswer(done) => {
                 let offset = offsets.get(done).copied().unwrap_or_default();
-                let name = target.name();
-                let what = no_answer(name, WARN_AFTER, Operation::Read, bytes, offset);
-                LoadError::NoAnswer(what)
+                let read = Flight { offset, length: bytes, ..Flight::default() };
+                LoadError::NoAnswer(no_answer(target.name(), WARN_AFTER, &read))
             }
         })
     }

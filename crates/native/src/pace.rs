@@ -13,6 +13,8 @@ use crate::clock::Clock;
 /// its latencies.
 #[derive(Debug)]
 pub(crate) struct Pacer {
+    /// When the timetables begin.
+    started: u64,
     rates: Each<Option<Gait>>,
     pause: Option<Pause>,
     /// I/Os come as independent users make them: exponential gaps.
@@ -26,6 +28,8 @@ struct Gait {
     /// Ticks for each I/O, and for each byte.
     per_io: f64,
     per_byte: f64,
+    /// When the next one is due, ticks since the timetable began: the counter
+    /// of a machine that is long up has more digits than an f64.
     due: f64,
 }
 
@@ -81,15 +85,12 @@ impl Pacer {
         });
         let paced = pause.is_some() || rates.iter().any(|(_, gait)| gait.is_some());
         let poisson = pace.rate_process == RateProcess::Poisson;
-        paced.then_some(Self { rates, pause, poisson, random: seed | 1 })
+        paced.then_some(Self { started: 0, rates, pause, poisson, random: seed | 1 })
     }
 
     /// The first I/Os are due now.
     pub(crate) fn start(&mut self, now: u64) {
-        let Each { read, write, trim } = &mut self.rates;
-        for gait in [read, write, trim].into_iter().flatten() {
-            gait.due = now as f64;
-        }
+        self.started = now;
         if let Some(pause) = &mut self.pause {
             pause.working_since = now;
         }
@@ -103,7 +104,7 @@ impl Pacer {
 
     /// When `direction` has its next turn by its rate alone; 0: at once.
     pub(crate) fn due_in(&self, direction: Direction) -> u64 {
-        self.rates.of(direction).map_or(0, |gait| gait.due as u64)
+        self.rates.of(direction).map_or(0, |gait| self.started.saturating_add(gait.due as u64))
     }
 
     /// Some direction has a rate.
@@ -172,7 +173,8 @@ impl Pause {
         if now < self.until {
             return;
         }
-        if self.ios >= self.every_ios || now - self.working_since >= self.every_ticks {
+        if self.ios >= self.every_ios || now.saturating_sub(self.working_since) >= self.every_ticks
+        {
             (self.ios, self.issued) = (0, 0);
             self.until = now + self.ticks;
             self.working_since = self.until;
@@ -204,6 +206,19 @@ mod tests {
         }
         let write = Request { operation: Operation::Write, ..READ };
         assert_eq!(pacer.due(&write), 0);
+    }
+
+    #[test]
+    fn a_timetable_is_exact_on_a_machine_that_is_up_for_years() {
+        let (clock, started) = (Clock::get(), 1 << 60);
+        let mut pace = Pace::default();
+        pace.rate_iops.read = Some(1_000_000);
+        let mut pacer = Pacer::new(&pace, clock, 1).unwrap();
+        pacer.start(started);
+        assert_eq!(pacer.due(&READ), started);
+        (0..1_000_000).for_each(|_| pacer.submitted(&READ, started));
+        let second_ns = clock.ns(pacer.due(&READ) - started);
+        assert!(second_ns.abs_diff(1_000_000_000) < 1000, "{second_ns}");
     }
 
     #[test]

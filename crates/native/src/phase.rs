@@ -53,15 +53,9 @@ impl Phase {
     /// Workers that wait for the start must not be left waiting.
     fn or_abort(&self, result: Result<(), LoadError>) -> Result<(), LoadError> {
         if result.is_err() {
-            self.abandon();
+            self.abort();
         }
         result
-    }
-
-    /// Ends threads that wait for the start.
-    pub(crate) fn abandon(&self) {
-        self.abort();
-        self.jobs.iter().for_each(Running::wake);
     }
 
     fn add(
@@ -201,7 +195,8 @@ impl Phase {
         }
     }
 
-    fn abort(&self) {
+    /// Ends all threads, those that wait for the start as well.
+    pub(crate) fn abort(&self) {
         self.jobs.iter().for_each(Running::abort);
     }
 }

@@ -2,16 +2,18 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
-use iodyno_model::{Bytes, Direction};
+use iodyno_model::Direction;
 use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
+use crate::fit::{DEEPEST, fit};
 use crate::io::{Character, EngineOptions, Setup};
+use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
 use crate::running::Running;
@@ -20,16 +22,13 @@ use crate::tally::Tallies;
 use crate::verify::{Ledger, Verifier};
 use crate::worker::Assignment;
 
-/// The largest block, bytes. The kernel moves up to 2 GiB less a page at once.
-const LARGEST_BLOCK: u64 = 1 << 30;
-/// Slots are numbered by 16 bits, and a ring has no more entries.
-const DEEPEST: u32 = 1 << 15;
 /// Batches of rows that may wait for the control thread.
 const ROWS_WAITING: usize = 64;
+/// No offset in a file is larger (loff_t), whatever a job is allowed (`fill_device`).
+const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
 /// Books of what was written may take this share of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
-/// What the kernel waits for an answer where it does not say, ms: NVMe's.
-const IO_TIMEOUT_MS: u64 = 30_000;
+const NO_DIRECT: &str = "the target takes no O_DIRECT: reads may come from the page cache";
 /// `hipri` where the kernel may take it, and nothing comes of it.
 const NO_POLL_QUEUES: &str = "hipri has no effect: the device has no poll queues; boot with \
                               nvme.poll_queues=N, or reload the nvme module with poll_queues=N";
@@ -68,15 +67,9 @@ pub(crate) fn prepare(
         return Err(unfit("a job needs a file or a device".into()));
     };
     fit(job, files).map_err(unfit)?;
-    let mut shortfalls = Vec::new();
     // Passthrough knows no page cache.
-    let passthrough = job.engine.ioengine == IoEngine::IoUringCmd;
-    let wants_direct = job.engine.direct || passthrough;
+    let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
     let direct = wants_direct && files.iter().all(|file| file.read().direct());
-    if wants_direct && !direct {
-        let said = "the target takes no O_DIRECT: reads may come from the page cache";
-        shortfalls.push(said.to_owned());
-    }
     let rooms: Vec<Room> = files.iter().map(|file| room(job, file.read(), direct)).collect();
     let threads = job.threads.shared_by.max(1);
     let streams = (0..threads)
@@ -84,20 +77,11 @@ pub(crate) fn prepare(
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
     let choice = choose_engine(job, first, direct, &streams[0], choices)?;
-    if choice.engine.is_synchronous() && job.depth.iodepth > 1 {
-        shortfalls.push(format!(
-            "iodepth={} has no effect: ioengine={} makes one I/O at a time",
-            job.depth.iodepth,
-            choice.engine.name()
-        ));
+    let mut shortfalls = Vec::new();
+    if wants_direct && !direct {
+        shortfalls.push(NO_DIRECT.to_owned());
     }
-    if job.engine.hipri && choice.engine == Engine::Pvsync2 && linux_major() >= 6 {
-        shortfalls.push(NOT_POLLED_FOR.to_owned());
-    }
-    if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
-        shortfalls.push(NO_POLL_QUEUES.to_owned());
-    }
-    let cpus_of_nodes = cpus_of_nodes(&job.threads.numa_cpu_nodes).map_err(unfit)?;
+    shortfalls.extend(without_effect(job, files, choice.engine));
     let depth = if choice.engine.is_synchronous() { 1 } else { job.depth.iodepth };
     let logs = &job.report.logs;
     let logged = [&logs.bandwidth, &logs.iops, &logs.latency].iter().any(|log| log.is_some());
@@ -110,58 +94,25 @@ pub(crate) fn prepare(
     if choice.engine == Engine::Libaio && !direct {
         job.depth.batch.get_or_insert(1);
     }
-    let job = Arc::new(job);
-    let shared = Arc::<Shared>::default();
-    let verifies = job.verify.method != VerifyMethod::None;
-    let mut assignments = Vec::with_capacity(streams.len());
-    let mut cpus = Vec::new();
-    for (thread, stream) in streams.into_iter().enumerate() {
-        // Threads that share a job take CPUs in turn, and so do clones.
-        let turn = thread + job.threads.clone as usize;
-        let placement = Placement::new(&job.threads, &cpus_of_nodes, turn);
-        cpus.extend(&placement.cpus);
-        let seed = seed(job.pattern.randseed, job.threads.number, thread as u32, entropy);
-        let verifying = verifies
-            .then(|| verifying(&job, &stream, rooms.len(), memory_bytes, entropy, seed))
-            .transpose()
-            .map_err(unfit)?;
-        let lengths = stream.regions().iter().map(|region| region.length);
-        let blocks = lengths.fold(0, u64::saturating_add);
-        let smallest = job.pattern.bs.write.smallest().max(1);
-        let filler = job.writes().then(|| {
-            let mixed = job.pattern.rw.has(Direction::Read);
-            Filler::new(&job.contents, mixed, blocks / smallest, seed)
-        });
-        let has =
-            |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
-        let syncs = job.flush != Default::default() || job.files.fsync_on_close;
-        assignments.push(Assignment {
-            engine: choice.engine,
-            setup: Setup {
-                files: open(files, &job, direct).map_err(|error| unfit(error.to_string()))?,
-                character: passthrough
-                    .then(|| character(first))
-                    .transpose()
-                    .map_err(|error| unfit(error.to_string()))?,
-                depth: depth as u16,
-                length: job.largest_block() as u32,
-                options: options(&job),
-                writable: job.writes(),
-            },
-            stream,
-            filler,
-            verifying,
-            on_device: files
-                .iter()
-                .all(|file| matches!(file.read().kind(), TargetKind::Block { .. })),
-            placement,
-            shared: Arc::clone(&shared),
-            tallies: Arc::new(Tallies::new(has, syncs)),
-            rows: to.clone(),
-            seed,
-            job: Arc::clone(&job),
-        });
-    }
+    let team = Team {
+        cpus_of_nodes: cpus_of_nodes(&job.threads.numa_cpu_nodes).map_err(unfit)?,
+        job: Arc::new(job),
+        files,
+        direct,
+        engine: choice.engine,
+        depth: depth as u16,
+        shared: Arc::default(),
+        rows: to,
+        memory_bytes,
+        entropy,
+    };
+    let assignments = (0..)
+        .zip(streams)
+        .map(|(thread, stream)| team.assignment(thread, stream))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unfit)?;
+    let mut cpus: Vec<u32> =
+        assignments.iter().flat_map(|one| &one.placement.cpus).copied().collect();
     cpus.sort_unstable();
     cpus.dedup();
     let report = JobReport {
@@ -173,58 +124,97 @@ pub(crate) fn prepare(
         shortfalls,
         ..JobReport::default()
     };
+    let Team { job, shared, .. } = team;
     let (from_ns, to_ns) = job.threads.startdelay_ns;
     let spread = seed(job.pattern.randseed, job.threads.number, u32::MAX, entropy);
     let delay_ns = from_ns + spread % (to_ns.saturating_sub(from_ns) + 1);
-    let hopeless_after_ns = io_timeout_ns(first.read()) + GRACE_NS;
+    let hopeless_after_ns = io_timeout_ns(first.read()).saturating_add(GRACE_NS);
     let timed = !job.report.gtod_reduce;
     let running = Running::new(job, target.clone(), report, shared, delay_ns, hopeless_after_ns);
     Ok(Prepared { target, assignments, rows, timed, running })
 }
 
-/// Whether the job's numbers are in the range that the generator works with.
-fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
-    let largest = job.largest_block();
-    if largest == 0 || largest > LARGEST_BLOCK {
-        return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
+/// What the job asks for in vain with this engine, each a sentence.
+fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<String> {
+    let mut told = Vec::new();
+    if engine.is_synchronous() && job.depth.iodepth > 1 {
+        let (depth, name) = (job.depth.iodepth, engine.name());
+        told.push(format!(
+            "iodepth={depth} has no effect: ioengine={name} makes one I/O at a time"
+        ));
     }
-    if job.threads.shared_by == 0 || !(1..=DEEPEST).contains(&job.depth.iodepth) {
-        let depth = job.depth.iodepth;
-        return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {DEEPEST}"));
+    if job.engine.hipri && engine == Engine::Pvsync2 && linux_major() >= 6 {
+        told.push(NOT_POLLED_FOR.to_owned());
     }
-    if files.len() > usize::from(u16::MAX) {
-        return Err(format!("{} files do not fit: a job has up to 65535", files.len()));
+    if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
+        told.push(NO_POLL_QUEUES.to_owned());
     }
-    if job.writes() && files.iter().any(|file| file.write().is_none()) {
-        let rw = job.pattern.rw.name();
-        return Err(format!("rw={rw} needs a write clearance of every target"));
-    }
-    Ok(())
+    told
 }
 
-/// Whether buffers for all of `jobs` fit into half of `memory_bytes`. Linux
-/// would promise far more, and kill somebody when it is touched.
-///
-/// # Errors
-/// A sentence that says what does not fit, and what would.
-pub(crate) fn fit_memory<'a>(
-    jobs: impl IntoIterator<Item = &'a Job>,
+/// What the threads of a job have in common.
+struct Team<'a> {
+    job: Arc<Job>,
+    files: &'a [Access<'a>],
+    direct: bool,
+    engine: Engine,
+    depth: u16,
+    cpus_of_nodes: Vec<u32>,
+    shared: Arc<Shared>,
+    rows: Option<SyncSender<Vec<IoRow>>>,
     memory_bytes: u64,
-) -> Result<(), String> {
-    let page = rustix::param::page_size() as u64;
-    let needed = jobs.into_iter().fold(0_u64, |sum, job| {
-        let stride = job.largest_block().checked_next_multiple_of(page).unwrap_or(u64::MAX);
-        sum.saturating_add(stride.saturating_mul(job.outstanding().into()))
-    });
-    if needed <= memory_bytes / 2 {
-        return Ok(());
+    entropy: u64,
+}
+
+impl Team<'_> {
+    /// What thread number `thread` is to do.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, or cannot be opened.
+    fn assignment(&self, thread: u32, stream: Stream) -> Result<Assignment, String> {
+        let Self { job, files, direct, entropy, .. } = self;
+        // Threads that share a job take CPUs in turn, and so do clones.
+        let turn = thread as usize + job.threads.clone as usize;
+        let seed = seed(job.pattern.randseed, job.threads.number, thread, *entropy);
+        let verifies = job.verify.method != VerifyMethod::None;
+        let verifying = verifies
+            .then(|| verifying(job, &stream, files.len(), self.memory_bytes, *entropy, seed))
+            .transpose()?;
+        let lengths = stream.regions().iter().map(|region| region.length);
+        let blocks = lengths.fold(0, u64::saturating_add);
+        let smallest = job.pattern.bs.write.smallest().max(1);
+        let filler = job.writes().then(|| {
+            let mixed = job.pattern.rw.has(Direction::Read);
+            Filler::new(&job.contents, mixed, blocks / smallest, seed)
+        });
+        let has =
+            |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
+        let syncs = job.flush != Default::default() || job.files.fsync_on_close;
+        let passthrough = self.engine == Engine::IoUringCmd;
+        let character = files.first().filter(|_| passthrough).map(character).transpose();
+        let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
+        Ok(Assignment {
+            engine: self.engine,
+            setup: Setup {
+                files: open(files, job, *direct).map_err(|error| error.to_string())?,
+                character: character.map_err(|error| error.to_string())?,
+                depth: self.depth,
+                length: job.largest_block() as u32,
+                options: options(job),
+                writable: job.writes(),
+            },
+            stream,
+            filler,
+            verifying,
+            on_device: files.iter().all(is_device),
+            placement: Placement::new(&job.threads, &self.cpus_of_nodes, turn),
+            shared: Arc::clone(&self.shared),
+            tallies: Arc::new(Tallies::new(has, syncs)),
+            rows: self.rows.clone(),
+            seed,
+            job: Arc::clone(job),
+        })
     }
-    Err(format!(
-        "bs x iodepth x numjobs does not fit: buffers of {}, and the machine has {}; half of that \
-         would fit",
-        Bytes(needed).binary(),
-        Bytes(memory_bytes).binary()
-    ))
 }
 
 fn room(job: &Job, clearance: &ReadClearance, direct: bool) -> Room {
@@ -345,9 +335,10 @@ fn verifying(
         for file in 0..files {
             let regions = stream.regions().iter().filter(|one| usize::from(one.file) == file);
             let start = regions.clone().map(|one| one.offset).min().unwrap_or(0);
-            let end = regions.map(|one| one.offset + one.length).max().unwrap_or(0);
+            let end = regions.map(|one| one.offset.saturating_add(one.length)).max().unwrap_or(0);
+            let end = end.min(LARGEST_FILE_BYTES);
             let interval = verifier.interval().max(1);
-            let blocks = (end - start).div_ceil(interval);
+            let blocks = end.saturating_sub(start).div_ceil(interval);
             let ledger = Ledger::new(start, interval, blocks, share / files as u64);
             ledgers.push(ledger.map_err(|error| error.to_string())?);
         }
@@ -361,36 +352,6 @@ fn verifying(
     Ok(Verifying { verifier, ledgers, dumps, backlog })
 }
 
-/// 6 of Linux 6.1; 0 where it is not known.
-fn linux_major() -> u32 {
-    let uname = rustix::system::uname();
-    let release = uname.release().to_str().unwrap_or_default();
-    release.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
-}
-
-/// How long the kernel waits for an answer of the device, ns.
-fn io_timeout_ns(clearance: &ReadClearance) -> u64 {
-    queue_says(clearance, "io_timeout").unwrap_or(IO_TIMEOUT_MS).saturating_mul(1_000_000)
-}
-
-/// Completions of the device cannot be polled for. Older kernels (6.1) do not
-/// refuse it: they wait for the interrupt, while the thread spins.
-fn cannot_poll(clearance: &ReadClearance) -> bool {
-    queue_says(clearance, "io_poll") == Some(0)
-}
-
-/// A number that the block layer tells of the device's queue, of a partition
-/// its disk's.
-fn queue_says(clearance: &ReadClearance, fact: &str) -> Option<u64> {
-    let name = match clearance.kind() {
-        TargetKind::Block { name } => name.as_str(),
-        TargetKind::File { device } => device.as_deref()?,
-    };
-    let read =
-        |of| std::fs::read_to_string(format!("/sys/class/block/{name}/{of}queue/{fact}")).ok();
-    read("").or_else(|| read("../"))?.trim().parse().ok()
-}
-
 /// A number that each thread has for itself.
 fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
     mix(mix(randseed, entropy), u64::from(number) << 32 | u64::from(thread))
@@ -398,15 +359,18 @@ fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_job::Pattern;
+
     use super::*;
 
     #[test]
-    fn buffers_fit_into_half_of_the_memory() {
-        let mut job = Job::direct();
-        job.depth.iodepth = 32_768;
-        job.threads.shared_by = 256;
-        assert!(fit_memory([&job], 1 << 40).is_ok());
-        assert!(fit_memory([&job, &job], 64 << 30).unwrap_err().contains("half"));
+    fn what_grows_until_the_device_is_full_is_verified() {
+        let mut job = Job::default();
+        (job.pattern.rw, job.space.fill_device) = (Pattern::Write, true);
+        job.verify.method = VerifyMethod::Crc32c;
+        let rooms = [Room { size_bytes: u64::MAX, block_bytes: 1 }];
+        let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
+        verifying(&job, &stream, 1, 1 << 20, 1, 1).unwrap();
     }
 
     #[test]

@@ -102,7 +102,12 @@ impl JobCounts {
                 whole.short_ios += counts.short;
             }
             if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
-                interval.sync.merge(&take(reading, tally).latency);
+                let counts = take(reading, tally);
+                interval.sync.merge(&counts.latency);
+                // Of writes that were taken and are not durable.
+                errors += counts.errors;
+                interval.directions.write.errors += counts.errors;
+                self.whole.write.errors += counts.errors;
             }
         }
         if let Some(rows) = &self.rows {
@@ -164,6 +169,20 @@ mod tests {
         let interval = reporter.interval(100, false);
         let read: &DirectionInterval = &interval.jobs[0].directions.read;
         assert_eq!((read.ios, &read.latency), (1, &Histogram::default()));
+    }
+
+    #[test]
+    fn a_sync_that_fails_is_an_error_of_writing() {
+        let writes = |direction| direction == iodyno_model::Direction::Write;
+        let thread = Arc::new(Tallies::new(writes, true));
+        let mut reporter = Reporter::default();
+        reporter.add(true, [Arc::clone(&thread)], None);
+        thread.table()[1].record(10, 512, 1);
+        thread.table()[3].fail();
+        let interval = reporter.interval(100, false);
+        let write = &interval.jobs[0].directions.write;
+        assert_eq!((write.ios, write.errors, interval.jobs[0].sync.count()), (1, 1, 0));
+        assert_eq!((reporter.jobs()[0].whole.write.errors, reporter.jobs()[0].moved), (1, 2));
     }
 
     #[test]

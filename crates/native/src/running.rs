@@ -9,30 +9,12 @@ use iodyno_load::{JobInterval, JobReport, LoadError};
 use iodyno_model::Histogram;
 
 use crate::clock::Clock;
-use crate::flights::Outlook;
-use crate::io::Operation;
 use crate::least_rate::LeastRate;
 use crate::reporter::JobCounts;
 use crate::shared::Shared;
+use crate::silence::{Silence, SilenceWatch};
 use crate::usage::{Usage, cpu_use};
 use crate::worker::{Event, Outcome};
-
-/// An I/O without an answer is told of after this.
-pub(crate) const WARN_AFTER: Duration = Duration::from_secs(5);
-
-/// What is told of an I/O that `target` has not answered for so long.
-pub(crate) fn no_answer(
-    target: &str,
-    age: Duration,
-    operation: Operation,
-    length: u32,
-    offset: u64,
-) -> String {
-    let seconds = age.as_secs();
-    format!(
-        "{target}: no answer for {seconds} s to a {operation} of {length} bytes at offset {offset}"
-    )
-}
 
 /// A job under way.
 #[derive(Debug)]
@@ -50,12 +32,10 @@ pub(crate) struct Running {
     report: JobReport,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
-    outlooks: Vec<Outlook>,
+    silence: SilenceWatch,
     /// Threads that have not ended.
     busy: u32,
     delay_ns: u64,
-    /// An I/O that has no answer for so long has none for good, ns.
-    hopeless_after_ns: u64,
     started_ns: Option<u64>,
     /// When the last thread that has ended was done.
     last_end_ns: u64,
@@ -64,10 +44,7 @@ pub(crate) struct Running {
     ramped: bool,
     timed_out: bool,
     told_others: bool,
-    /// When I/Os were last seen to come back, or none was in flight; ticks.
-    moved_at: u64,
-    /// The stamp of the flight that was warned of last.
-    warned_of: u64,
+    /// I/Os of it have no answer for good.
     lost: bool,
     least_rate: Option<LeastRate>,
 }
@@ -91,18 +68,15 @@ impl Running {
             report,
             shared,
             threads: Vec::new(),
-            outlooks: Vec::new(),
+            silence: SilenceWatch::new(hopeless_after_ns),
             busy: 0,
             delay_ns,
-            hopeless_after_ns,
             started_ns: None,
             last_end_ns: 0,
             ended_ns: None,
             ramped: job.time.ramp_ns == 0,
             timed_out: job.time.runtime_ns.is_none(),
             told_others: !(job.threads.exitall || job.threads.exitall_on_error),
-            moved_at: 0,
-            warned_of: 0,
             lost: false,
             least_rate: LeastRate::new(&job),
             job,
@@ -128,7 +102,7 @@ impl Running {
                     (Some(others), Some(this)) => Some(others && this),
                     (others, this) => others.or(this),
                 };
-                self.outlooks.push(outlook);
+                self.silence.include(outlook);
                 self.fall_short(shortfalls);
             }
             Event::Refused(refused) => {
@@ -235,9 +209,10 @@ impl Running {
         };
         let time = &self.job.time;
         if !self.ramped {
-            Some(started_ns + time.ramp_ns)
+            Some(started_ns.saturating_add(time.ramp_ns))
         } else if !self.timed_out {
-            Some(started_ns + time.ramp_ns + time.runtime_ns.unwrap_or(0))
+            let counted_ns = time.runtime_ns.unwrap_or(0);
+            Some(started_ns.saturating_add(time.ramp_ns).saturating_add(counted_ns))
         } else {
             None
         }
@@ -297,7 +272,7 @@ impl Running {
     /// An interval that began then is part of its ramp.
     pub(crate) fn is_ramping(&self, start_ns: u64) -> bool {
         let ramp_ns = self.job.time.ramp_ns;
-        let counts_ns = self.started_ns.map(|started_ns| started_ns + ramp_ns);
+        let counts_ns = self.started_ns.map(|started_ns| started_ns.saturating_add(ramp_ns));
         ramp_ns > 0 && counts_ns.is_some_and(|counts_ns| start_ns < counts_ns)
     }
 
@@ -320,34 +295,16 @@ impl Running {
     /// Looks for I/Os that have no answer; `moved`: some have just come.
     /// Returns what should be told.
     pub(crate) fn watch(&mut self, moved: bool, clock: Clock) -> Option<String> {
-        let oldest = self.outlooks.iter().filter_map(Outlook::oldest);
-        let oldest = oldest.min_by_key(|flight| flight.begun);
-        if moved || !self.is_busy() || oldest.is_none() || self.moved_at == 0 {
-            self.moved_at = clock.now();
+        if !self.is_busy() {
             return None;
         }
-        let mut oldest = oldest?;
-        if self.job.report.gtod_reduce {
-            // Without stamps, all that is known is when one came back last.
-            oldest.begun = self.moved_at;
-        }
-        let age_ns = clock.ns(clock.now().saturating_sub(oldest.begun));
-        let text = |age_ns| {
-            let age = Duration::from_nanos(age_ns);
-            no_answer(&self.target, age, oldest.operation, oldest.length, oldest.offset)
-        };
-        if age_ns > self.hopeless_after_ns {
-            let text = text(age_ns);
+        let (silence, text) = self.silence.look(moved, clock.now(), clock, &self.target)?;
+        if silence == Silence::ForGood {
             self.shared.abort();
             self.lost = true;
             self.fail(libc::ETIMEDOUT, format!("{text}; its thread is left behind"));
-            return Some(text);
         }
-        if age_ns > WARN_AFTER.as_nanos() as u64 && self.warned_of != oldest.begun {
-            self.warned_of = oldest.begun;
-            return Some(text(age_ns));
-        }
-        None
+        Some(text)
     }
 
     /// Ends it where it is slower than `rate_min` allows.

@@ -150,7 +150,9 @@ impl Assignment {
             fills_device: job.space.fill_device,
         };
         course.least = job.depth.batch_complete_min as usize;
-        course.timed = !job.report.gtod_reduce;
+        // Who sees to each completion, or counts pauses from it, wants to know when it was.
+        course.timed =
+            !job.report.gtod_reduce || course.attendant.is_some() || course.issuer.pacer.is_some();
         if let Some(attendant) = &mut course.attendant {
             attendant.verifies = reads_verify;
             if let Some(search) = &attendant.search {
@@ -161,45 +163,53 @@ impl Assignment {
         self.shared.wait_for_start();
         let before = Usage::of_this_thread();
         let mut spent = Spent::default();
-        let failure = match stages(&mut course, job, &fresh, length, &mut spent) {
-            Ok(Ending::Done) => None,
-            Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
-            Ok(Ending::Gone(failure)) => {
-                Some((failure.errno(), format!("the device is gone: {failure}")))
-            }
-            Ok(Ending::Ended(why)) => Some((libc::EILSEQ, why)),
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
-            }
-        };
+        let ending = stages(&mut course, job, &fresh, length, &mut spent);
         let usage = Usage::of_this_thread().since(before);
         let ended = Some(Instant::now());
-        let levels = course.levels;
         let stages_ns = spent.verified.map(|ticks| {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
-        let mut outcome =
-            Outcome { ended, usage, failure, stages_ns, levels, ..Outcome::default() };
-        if let Some(attendant) = &mut course.attendant {
-            outcome.split = attendant.finish();
-            outcome.verified = attendant.verified;
-            outcome.mismatches = attendant.mismatches;
-            outcome.shortfalls.append(&mut attendant.told);
-            let search = attendant.search.as_ref();
-            outcome.latency_target_depth = search.and_then(|search| search.result());
-        }
-        let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
-        let untracked = verifying.map_or(0, Verifying::untracked);
-        if untracked > 0 {
-            outcome.shortfalls.push(format!(
-                "{untracked} writes were not verified: there is not enough memory to keep them \
-                 in mind"
-            ));
-        }
-        Ok(outcome)
+        let failure = failure::<I>(ending);
+        Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course) })
     }
+}
+
+/// Why a thread could not go on, with its errno.
+fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
+    match ending {
+        Ok(Ending::Done) => None,
+        Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
+        Ok(Ending::Gone(failure)) => {
+            Some((failure.errno(), format!("the device is gone: {failure}")))
+        }
+        Ok(Ending::Ended(why)) => Some(*why),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            Some((errno, format!("{} failed: {}", I::NAME, error_name(&error))))
+        }
+    }
+}
+
+/// What a course has kept.
+fn outcome<I: Io>(course: &mut Course<'_, I>) -> Outcome {
+    let mut outcome = Outcome { levels: course.levels, ..Outcome::default() };
+    if let Some(attendant) = &mut course.attendant {
+        outcome.split = attendant.finish();
+        outcome.verified = attendant.verified;
+        outcome.mismatches = attendant.mismatches;
+        outcome.shortfalls.append(&mut attendant.told);
+        let search = attendant.search.as_ref();
+        outcome.latency_target_depth = search.and_then(|search| search.result());
+    }
+    let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
+    let untracked = verifying.map_or(0, Verifying::untracked);
+    if untracked > 0 {
+        outcome.shortfalls.push(format!(
+            "{untracked} writes were not verified: there is not enough memory to keep them in mind"
+        ));
+    }
+    outcome
 }
 
 /// Ticks that were spent.
@@ -218,10 +228,8 @@ fn stages<I: Io>(
     length: u32,
     spent: &mut Spent,
 ) -> io::Result<Ending> {
-    let clock = Clock::get();
-    let now = clock.now();
     if let Some(pacer) = &mut course.issuer.pacer {
-        pacer.start(now);
+        pacer.start(Clock::get().now());
     }
     if let Some(attendant) = &mut course.attendant {
         attendant.start();
@@ -235,32 +243,9 @@ fn stages<I: Io>(
         if turn > 0 {
             course.issuer.turn_to(Requests::stream(fresh.clone()), None);
         }
-        loop {
-            if verifies && job.verify.backlog > 0 {
-                course.issuer.allowance = job.verify.backlog;
-            }
-            let begun = clock.now();
-            let ending = course.run()?;
-            let worked = clock.now();
-            spent.worked += worked - begun;
-            let backlogged = course.issuer.allowance == 0;
-            course.issuer.allowance = u64::MAX;
-            if ending != Ending::Done {
-                return Ok(ending);
-            }
-            if verifies {
-                let ending = verify(course, length)?;
-                *spent.verified.get_or_insert(0) += clock.now() - worked;
-                if ending != Ending::Done {
-                    return Ok(ending);
-                }
-                if let Some(preparation) = &mut course.preparation {
-                    preparation.settle();
-                }
-            }
-            if !backlogged || course.shared.is_over(false) {
-                break;
-            }
+        let ending = work(course, verifies.then_some(job.verify.backlog), length, spent)?;
+        if ending != Ending::Done {
+            return Ok(ending);
         }
         if course.shared.is_over(false) {
             break;
@@ -277,6 +262,44 @@ fn stages<I: Io>(
         }
     }
     Ok(Ending::Done)
+}
+
+/// Does what the course has to do, and verifies it if there is a `backlog`:
+/// after so many writes each time, or, where it is 0, once all are made.
+fn work<I: Io>(
+    course: &mut Course<'_, I>,
+    backlog: Option<u64>,
+    length: u32,
+    spent: &mut Spent,
+) -> io::Result<Ending> {
+    let clock = Clock::get();
+    loop {
+        if let Some(backlog @ 1..) = backlog {
+            course.issuer.allowance = backlog;
+        }
+        let begun = clock.now();
+        let ending = course.run()?;
+        let worked = clock.now();
+        spent.worked += worked.saturating_sub(begun);
+        let backlogged = course.issuer.allowance == 0;
+        course.issuer.allowance = u64::MAX;
+        if ending != Ending::Done {
+            return Ok(ending);
+        }
+        if backlog.is_some() {
+            let ending = verify(course, length)?;
+            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(worked);
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+            if let Some(preparation) = &mut course.preparation {
+                preparation.settle();
+            }
+        }
+        if !backlogged || course.shared.is_over(false) {
+            return Ok(Ending::Done);
+        }
+    }
 }
 
 /// Reads again what was written.

@@ -16,6 +16,7 @@
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
 mod access;
+mod chunk;
 mod clearance;
 mod contents;
 mod error;
@@ -37,6 +38,7 @@ mod nvme;
 mod permission;
 mod purge;
 mod random;
+mod removal;
 mod resolve;
 mod scratch;
 mod signatures;
@@ -55,7 +57,8 @@ pub use job_files::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
+pub use removal::{FileIdentity, Removed};
 pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};
-pub use scratch::{FileIdentity, Removed, ScratchFile, ScratchPlan, remove_if_ours};
+pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;

@@ -4,21 +4,22 @@
 //! that it reaches is cleared for writing first, so that it is unused, named
 //! and held, before anything is sent.
 
+mod reach;
+
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use iodyno_host::{
-    AdminRead, FormatInUse, Live, PurgeSupport, SanitizeState, SanitizeStatus, Source,
-    namespace_ids, parse_format_in_use, parse_identify_namespace, parse_purge_support,
-    parse_sanitize_status,
+    AdminRead, FormatInUse, Live, SanitizeState, SanitizeStatus, Source, parse_format_in_use,
+    parse_identify_namespace, parse_sanitize_status,
 };
-use iodyno_model::{BlockKind, Drive, Host, Namespace, PurgeMethod};
+use iodyno_model::{Host, Namespace, PurgeMethod};
 use rustix::fs::{Advice, SeekFrom};
 
-use crate::identity::is_same_drive;
 use crate::nvme::{Command, SanitizeAction, SecureErase, send};
 use crate::target::Target;
 use crate::{Permission, TargetError, WriteClearance, resolve};
+use reach::Reach;
 
 /// A sanitize is asked so often how far it is.
 const POLL: Duration = Duration::from_millis(500);
@@ -66,13 +67,6 @@ struct Shape {
     format: FormatInUse,
 }
 
-/// Which command, and how far it reaches.
-struct Reach<'h> {
-    drive: &'h Drive,
-    namespaces: Vec<&'h Namespace>,
-    estimated_s: Option<u32>,
-}
-
 /// What `method` would do to `target`. Only asks.
 ///
 /// # Errors
@@ -86,7 +80,7 @@ pub fn purge_outlook(
         let reaches = vec![target.name().to_owned()];
         return Ok(PurgeOutlook { reaches, estimated_s: None });
     }
-    let reach = reach(&Live::new(), host, target.name(), method)?;
+    let reach = Reach::of(&Live::new(), host, target.name(), method)?;
     let reaches = reach.namespaces.iter().map(|one| one.name.clone()).collect();
     Ok(PurgeOutlook { reaches, estimated_s: reach.estimated_s })
 }
@@ -123,7 +117,7 @@ pub(crate) fn clear_with(
         if purges.iter().flat_map(Purge::reached).any(|one| one.as_read().name() == target.name()) {
             continue;
         }
-        let reach = reach(source, host, target.name(), method)?;
+        let reach = Reach::of(source, host, target.name(), method)?;
         let mut reached = Vec::with_capacity(reach.namespaces.len());
         for namespace in &reach.namespaces {
             let found = resolve(host, &namespace.name)?;
@@ -163,110 +157,6 @@ const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
         PurgeMethod::FormatCrypto => (SecureErase::Cryptographic, None),
         PurgeMethod::SanitizeBlock => (SecureErase::None, Some(SanitizeAction::BlockErase)),
         PurgeMethod::SanitizeCrypto => (SecureErase::None, Some(SanitizeAction::CryptoErase)),
-    }
-}
-
-/// Everything that a purge of `name` reaches, the namespace itself first.
-fn reach<'h>(
-    source: &dyn Source,
-    host: &'h Host,
-    name: &str,
-    method: PurgeMethod,
-) -> Result<Reach<'h>, TargetError> {
-    let cannot =
-        |why: String, offered| TargetError::CannotPurge { name: name.into(), why, offered };
-    let whole = host.block(name).is_some_and(|block| block.kind == BlockKind::Nvme);
-    let Some((drive, own)) = host.namespace(name).filter(|_| whole) else {
-        let why = "it is not a whole namespace of an NVMe drive";
-        return Err(cannot(why.into(), vec![PurgeMethod::Discard]));
-    };
-    let page = ask(source, name, &drive.name, AdminRead::IdentifyController)?;
-    let support = parse_purge_support(&page)
-        .ok_or_else(|| cannot("its controller's answer makes no sense".into(), Vec::new()))?;
-    if !is_offered(&support, method) {
-        let all = [
-            PurgeMethod::Format,
-            PurgeMethod::FormatUserErase,
-            PurgeMethod::FormatCrypto,
-            PurgeMethod::SanitizeBlock,
-            PurgeMethod::SanitizeCrypto,
-        ];
-        let offered = all.into_iter().filter(|method| is_offered(&support, *method));
-        let offered = offered.chain([PurgeMethod::Discard]).collect();
-        return Err(cannot(format!("its controller does not offer {}", method.name()), offered));
-    }
-    let (erase, sanitize) = steps(method);
-    let estimated_s = match sanitize {
-        Some(action) => {
-            let status = sanitize_status(source, name, &drive.name)?;
-            if status.state == SanitizeState::Going {
-                let percent = status.done * 100.0;
-                let why = format!("a sanitize of its drive is going on ({percent:.0} % done)");
-                return Err(cannot(why, Vec::new()));
-            }
-            match action {
-                SanitizeAction::BlockErase => status.block_erase_s,
-                SanitizeAction::CryptoErase => status.crypto_erase_s,
-            }
-        }
-        None => None,
-    };
-    // A secure erase sets the format of the namespace as well.
-    let of_all = sanitize.is_some()
-        || support.format_is_of_all
-        || support.erase_is_of_all && erase != SecureErase::None;
-    let controllers = host.drives.iter().filter(|other| is_same_drive(other, drive));
-    let mut namespaces: Vec<&Namespace> = vec![own];
-    // Without multipath a namespace is a block device for each controller.
-    for other in controllers.flat_map(|controller| &controller.namespaces) {
-        let is_new = !namespaces.iter().any(|known| known.name == other.name);
-        if is_new && (of_all || other.nsid == own.nsid) {
-            namespaces.push(other);
-        }
-    }
-    if of_all {
-        all_are_seen(source, name, drive, &support, &namespaces)?;
-    }
-    Ok(Reach { drive, namespaces, estimated_s })
-}
-
-fn is_offered(support: &PurgeSupport, method: PurgeMethod) -> bool {
-    match method {
-        PurgeMethod::Discard => true,
-        PurgeMethod::Format | PurgeMethod::FormatUserErase => support.format,
-        PurgeMethod::FormatCrypto => support.format && support.format_crypto,
-        PurgeMethod::SanitizeBlock => support.sanitize_block,
-        PurgeMethod::SanitizeCrypto => support.sanitize_crypto,
-    }
-}
-
-/// That no namespace of the drive is hidden from this machine: whether that
-/// one is in use could not be told.
-fn all_are_seen(
-    source: &dyn Source,
-    name: &str,
-    drive: &Drive,
-    support: &PurgeSupport,
-    seen: &[&Namespace],
-) -> Result<(), TargetError> {
-    let list = match support.namespace_management {
-        true => AdminRead::AllocatedNamespaces,
-        false => AdminRead::ActiveNamespaces,
-    };
-    let page = ask(source, name, &drive.name, list)?;
-    let hidden = namespace_ids(&page)
-        .into_iter()
-        .find(|nsid| !seen.iter().any(|namespace| namespace.nsid.get() == Some(nsid)));
-    match hidden {
-        None => Ok(()),
-        Some(nsid) => Err(TargetError::CannotPurge {
-            name: name.into(),
-            why: format!(
-                "it would destroy namespace {nsid} of the drive as well, which is no block device \
-                 here, so that nobody can tell whether it is in use"
-            ),
-            offered: vec![PurgeMethod::Discard],
-        }),
     }
 }
 

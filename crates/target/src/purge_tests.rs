@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use iodyno_host::AdminRead;
-use iodyno_model::{Fact, Host};
+use iodyno_model::{BlockKind, Fact, Host};
 
 use super::*;
 use crate::loop_devices::{Loop, MIB, run, unmount};
@@ -63,7 +63,7 @@ fn faked(page: Vec<u8>, namespaces: &[u32]) -> Faked {
 }
 
 fn reached(source: &Faked, host: &Host, method: PurgeMethod) -> Result<Vec<String>, TargetError> {
-    let reach = reach(source, host, "nvme7n1", method)?;
+    let reach = Reach::of(source, host, "nvme7n1", method)?;
     Ok(reach.namespaces.iter().map(|one| one.name.clone()).collect())
 }
 
@@ -130,7 +130,7 @@ fn without_multipath_the_other_controllers_device_is_the_same_namespace() {
 fn a_sanitize_says_how_long_it_takes_and_one_at_a_time_is_enough() {
     let source = faked(controller(FORMAT, 0b11, 0), &[1, 2]);
     let host = two();
-    let estimate = |method| reach(&source, &host, "nvme7n1", method).unwrap().estimated_s;
+    let estimate = |method| Reach::of(&source, &host, "nvme7n1", method).unwrap().estimated_s;
     assert_eq!(estimate(PurgeMethod::SanitizeBlock), Some(90));
     assert_eq!(estimate(PurgeMethod::SanitizeCrypto), None);
     let source = source.page("nvme7", AdminRead::SanitizeStatus, sanitize(2, 90));
@@ -145,7 +145,7 @@ fn only_whole_namespaces_have_such_commands() {
     let source = faked(controller(FORMAT, 0b11, 0), &[1, 2]);
     let error = reached(&source, &host, PurgeMethod::Format).unwrap_err();
     assert!(error.to_string().contains("not a whole namespace"), "{error}");
-    assert!(reach(&source, &host, "sda", PurgeMethod::Format).is_err());
+    assert!(Reach::of(&source, &host, "sda", PurgeMethod::Format).is_err());
 }
 
 /// Loop devices that pass for the namespaces of one drive.

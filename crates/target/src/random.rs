@@ -2,15 +2,20 @@
 //! be incompressible and never repeat from a generator faster than a drive.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
+
+use crate::TargetError;
 
 /// `N` bytes that nobody can guess.
 ///
 /// # Errors
 /// Where /dev/urandom cannot be read.
-pub(crate) fn unguessable<const N: usize>() -> io::Result<[u8; N]> {
+pub(crate) fn unguessable<const N: usize>() -> Result<[u8; N], TargetError> {
+    const SOURCE: &str = "/dev/urandom";
     let mut bytes = [0; N];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    File::open(SOURCE)
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| TargetError::Io { name: SOURCE.into(), action: "read it", error })?;
     Ok(bytes)
 }
 

@@ -11,15 +11,18 @@
 //! it will be, so [`ScratchPlan::path`] goes to the journal before
 //! [`ScratchFile::create`] in both cases.
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::fs::{Advice, AtFlags, Dev, FileType, Mode, OFlags};
+use rustix::fs::{Advice, Dev, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::random::{Random, unguessable};
+use crate::chunk::Chunk;
+use crate::random::unguessable;
+use crate::removal::{self, FileIdentity, Removed};
 use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 
 /// A scratch file has at least this size, bytes.
@@ -33,8 +36,6 @@ const WRITING_NS: u64 = 10_000_000_000;
 /// Written at once, bytes: a multiple of every block size, and enough to keep
 /// a drive busy, since the kernel splits it into requests that run together.
 const CHUNK_BYTES: usize = 4 << 20;
-/// Buffers are aligned to this, bytes.
-const ALIGN_BYTES: usize = 64 << 10;
 
 const PREFIX: &str = ".iodyno-scratch-";
 const SUFFIX: &str = ".tmp";
@@ -71,11 +72,7 @@ impl ScratchPlan {
             free_bytes,
             needed_bytes: LEAST_BYTES * SHARE_OF_FREE,
         })?;
-        let id = unguessable::<16>().map_err(|error| TargetError::Io {
-            name: "/dev/urandom".into(),
-            action: "read it",
-            error,
-        })?;
+        let id = unguessable::<16>()?;
         Ok(Self::with(directory, u128::from_ne_bytes(id), LEAST_BYTES, most_bytes, false))
     }
 
@@ -120,15 +117,6 @@ fn most_bytes(free_bytes: u64) -> Option<u64> {
     let share = free_bytes / SHARE_OF_FREE;
     let chunks = share.min(MOST_BYTES) / CHUNK_BYTES as u64;
     (share >= LEAST_BYTES).then_some(chunks * CHUNK_BYTES as u64)
-}
-
-/// Device and inode number of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileIdentity {
-    /// Device number of its file system (`st_dev`).
-    pub device: u64,
-    /// Inode number.
-    pub inode: u64,
 }
 
 /// A file of random data. It is gone when it is dropped and no clearance of it
@@ -252,15 +240,7 @@ fn fill(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
     let directory = || plan.directory.name.clone();
-    let seed = unguessable::<8>().map_err(|error| TargetError::Io {
-        name: "/dev/urandom".into(),
-        action: "read it",
-        error,
-    })?;
-    let mut random = Random::new(u64::from_ne_bytes(seed));
-    let mut space = vec![0; CHUNK_BYTES + ALIGN_BYTES];
-    let start_of_buffer = space.as_ptr().align_offset(ALIGN_BYTES);
-    let buffer = &mut space[start_of_buffer..start_of_buffer + CHUNK_BYTES];
+    let mut chunk = Chunk::new(CHUNK_BYTES)?;
     let start = Instant::now();
     let mut written = 0;
     while written < plan.most_bytes {
@@ -271,8 +251,7 @@ fn fill(
         if elapsed_ns >= plan.writing_ns && written >= plan.least_bytes {
             break;
         }
-        random.fill(buffer);
-        match write_chunk(write, buffer, written) {
+        match chunk.write(write, CHUNK_BYTES, written) {
             Ok(()) => written += CHUNK_BYTES as u64,
             // Full: what is there has to do. A part of a chunk is cut off again.
             Err(Errno::NOSPC | Errno::DQUOT) if written >= plan.least_bytes => break,
@@ -292,30 +271,6 @@ fn fill(
         .map_err(|errno| TargetError::of(&plan.directory.name, "cut its scratch file", errno))
 }
 
-fn write_chunk(to: impl AsFd, chunk: &[u8], offset: u64) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < chunk.len() {
-        match rustix::io::pwrite(&to, &chunk[done..], offset + done as u64) {
-            Ok(0) => return Err(Errno::NOSPC),
-            Ok(bytes) => done += bytes,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-/// What became of a file that was to be removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removed {
-    /// It was there and is removed.
-    Yes,
-    /// It was not there.
-    AlreadyGone,
-    /// What has its name is not a scratch file of this user, and is left alone.
-    NotOurs,
-}
-
 /// Removes the scratch file at `path` after a kill: only where it has a
 /// scratch file's name, is a regular file, belongs to this user and, where
 /// `identity` is known (it is not where the kill came too early), is that very
@@ -324,37 +279,15 @@ pub enum Removed {
 /// # Errors
 /// It is ours and cannot be removed.
 pub fn remove_if_ours(path: &Path, identity: Option<FileIdentity>) -> Result<Removed, TargetError> {
-    let name = path.display().to_string();
-    let failed = |errno| TargetError::of(&name, "remove it", errno);
-    let (Some(parent), Some(file_name)) = (path.parent(), path.file_name()) else {
-        return Ok(Removed::NotOurs);
-    };
-    if !file_name.to_str().is_some_and(is_scratch_name) {
+    if !path.file_name().and_then(OsStr::to_str).is_some_and(is_scratch_name) {
         return Ok(Removed::NotOurs);
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = match rustix::fs::open(parent, flags, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Removed::AlreadyGone),
-        Err(errno) => return Err(failed(errno)),
+    let is_ours = |stat: &Stat| {
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            && identity.is_none_or(|identity| identity == FileIdentity::of(stat))
     };
-    let stat = match rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        Err(Errno::NOENT) => return Ok(Removed::AlreadyGone),
-        Err(errno) => return Err(failed(errno)),
-    };
-    let found = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
-    let is_ours = FileType::from_raw_mode(stat.st_mode).is_file()
-        && stat.st_uid == rustix::process::geteuid().as_raw()
-        && identity.is_none_or(|identity| identity == found);
-    if !is_ours {
-        return Ok(Removed::NotOurs);
-    }
-    match rustix::fs::unlinkat(&directory, file_name, AtFlags::empty()) {
-        Ok(()) => Ok(Removed::Yes),
-        Err(Errno::NOENT) => Ok(Removed::AlreadyGone),
-        Err(errno) => Err(failed(errno)),
-    }
+    removal::remove(path, is_ours)
+        .map_err(|errno| TargetError::of(&path.display().to_string(), "remove it", errno))
 }
 
 fn is_scratch_name(name: &str) -> bool {

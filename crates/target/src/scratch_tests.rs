@@ -60,7 +60,7 @@ fn it_is_full_of_random_data_and_leaves_nothing() {
         // Read through the page cache, to need no aligned buffer: through the
         // descriptor's own file, also where it has no name.
         let file = fs::File::open(format!("/proc/self/fd/{}", {
-            use std::os::fd::AsRawFd;
+            use std::os::fd::{AsFd, AsRawFd};
             clearance.as_fd().as_raw_fd()
         }))
         .unwrap();

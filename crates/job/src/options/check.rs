@@ -4,7 +4,7 @@ use iodyno_model::Direction;
 
 use super::{Support, find};
 use crate::value::JobError;
-use crate::{Amount, IoEngine, Job, ZoneMode};
+use crate::{Amount, BlockSize, IoEngine, Job, VerifyMethod, ZoneMode};
 
 /// fio's `struct verify_header`, bytes.
 const VERIFY_HEADER: u64 = 48;
@@ -42,8 +42,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
         pattern.zonemode == ZoneMode::None && pattern.zonesize.is_some(),
         "zonemode=none and zonesize exclude each other".into(),
     );
-    let used = || pattern.bs.iter().filter(|(direction, _)| pattern.rw.has(*direction));
-    let smallest = used().map(|(_, bs)| bs.smallest()).min().unwrap_or(0);
+    let smallest = used(job).map(|(_, bs)| bs.smallest()).min().unwrap_or(0);
     if let Some(Amount::Bytes(size)) = job.space.size {
         wrong(size < smallest, format!("size={size} is less than a block of {smallest} bytes"));
     }
@@ -73,7 +72,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
         "latency_target and a rate exclude each other: each chooses how many I/Os are made".into(),
     );
     if job.engine.direct && !pattern.bs_unaligned {
-        let uneven = used().find(|(_, bs)| bs.smallest() % SECTOR != 0);
+        let uneven = used(job).find(|(_, bs)| bs.smallest() % SECTOR != 0);
         if let Some((direction, bs)) = uneven {
             let size = bs.smallest();
             wrong(
@@ -85,6 +84,15 @@ pub fn check(job: &Job) -> Vec<JobError> {
             );
         }
     }
+    errors.extend(not_native(job));
+    errors
+}
+
+/// What fio would do of a job and the native generator does not, however each
+/// option by itself is taken.
+fn not_native(job: &Job) -> Vec<JobError> {
+    let mut errors = Vec::new();
+    let pattern = &job.pattern;
     if job.verify.verify_only && job.writes() {
         errors.push(JobError::NotNative {
             option: "verify_only",
@@ -93,6 +101,16 @@ pub fn check(job: &Job) -> Vec<JobError> {
                 "which blocks rw={} would have written is not known",
                 pattern.rw.name()
             ),
+        });
+    }
+    let verifies = !matches!(job.verify.method, VerifyMethod::None | VerifyMethod::Null);
+    let is_range = |(_, bs): (Direction, &BlockSize)| matches!(bs, BlockSize::Range { low, high } if low < high);
+    if verifies && pattern.bs_unaligned && used(job).any(is_range) {
+        errors.push(JobError::NotNative {
+            option: "bs_unaligned",
+            value: "1".into(),
+            reason: "what is verified are whole intervals, which blocks of any size cut in two"
+                .into(),
         });
     }
     if let Some(every @ 2..) = job.engine.force_async {
@@ -105,8 +123,13 @@ pub fn check(job: &Job) -> Vec<JobError> {
     errors
 }
 
+/// Block sizes of the directions that the job has.
+fn used(job: &Job) -> impl Iterator<Item = (Direction, &BlockSize)> {
+    job.pattern.bs.iter().filter(|(direction, _)| job.pattern.rw.has(*direction))
+}
+
 fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
-    use crate::VerifyMethod::{None as Nothing, Null, Pattern};
+    use VerifyMethod::{None as Nothing, Null, Pattern};
 
     let verify = &job.verify;
     if !matches!(verify.method, Nothing | Null | Pattern) {

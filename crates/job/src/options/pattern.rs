@@ -64,7 +64,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "sizes of a range need not be multiples of its smallest"
+        "sizes of a range need not be multiples of its smallest (verified: by fio)"
     ),
     row!(
         "bs_is_seq_rand",

@@ -145,7 +145,7 @@ mod tests {
             set_written(of, blocks);
         });
         let (record, claims) = (bench.record(), claims());
-        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[] };
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
         let explained = explain(&evidence, (0, 0)).unwrap();
         let drive = explained.suspects.iter().find(|one| one.limiter == Limiter::Drive).unwrap();
         match drive.standing {

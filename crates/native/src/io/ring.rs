@@ -4,6 +4,7 @@
 //! and copying costs 20 instructions an I/O. Layouts are of linux/io_uring.h.
 #![allow(unsafe_code)] // Memory shared with the kernel, and system calls without a wrapper.
 
+mod entries;
 mod setup;
 
 use std::ffi::c_void;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use super::EngineOptions;
 use super::syscall::{outcome, syscall};
+use entries::{Completed, Entries};
 use setup::{ARRAY, FLAGS, HEAD, Mapping, Parameters, SETUP_NO_SQARRAY, START, TAIL, set_up};
 
 pub(super) use setup::MOST_ENTRIES;
@@ -192,8 +194,7 @@ impl<E: Entry> Ring<E> {
     /// Entries to be filled for a batch.
     #[inline]
     pub(super) fn entries(&mut self) -> Entries<'_, E> {
-        let (first, mask, tail) = (self.first_entry, self.submission_mask, self.tail);
-        Entries { first, mask, tail, ring: self }
+        Entries::of(self)
     }
 
     /// Entries that the kernel has not taken yet.
@@ -333,11 +334,7 @@ impl<E: Entry> Ring<E> {
     /// What can be seen now: user data and result of each.
     #[inline]
     pub(super) fn completions(&mut self) -> Completed<'_, E> {
-        // SAFETY: in the mapping, which lives as long as `self`.
-        let head = unsafe { (*self.completion_head).load(Ordering::Relaxed) };
-        let tail = head.wrapping_add(self.completed());
-        let (first, mask) = (self.completions, self.completion_mask);
-        Completed { first, mask, head, tail, ring: self }
+        Completed::of(self)
     }
 
     fn raw(&self) -> RawFd {
@@ -378,72 +375,5 @@ impl<E> Drop for Ring<E> {
                 syscall(libc::SYS_io_uring_register, arguments);
             }
         }
-    }
-}
-
-/// Fills entries, which the kernel sees only when they are published.
-pub(super) struct Entries<'a, E: Entry> {
-    first: *mut E,
-    mask: u32,
-    tail: u32,
-    ring: &'a mut Ring<E>,
-}
-
-impl<E: Entry> Entries<'_, E> {
-    /// The next entry, to be filled. What is in it is what was there last.
-    ///
-    /// There are as many entries as I/Os may be in flight, which the caller
-    /// keeps to: so the kernel has taken what stood in this one.
-    #[inline]
-    pub(super) fn next(&mut self) -> &mut E {
-        let index = (self.tail & self.mask) as usize;
-        self.tail = self.tail.wrapping_add(1);
-        // SAFETY: below the number of entries, in the mapping, aligned as a page is, and valid
-        // whatever its bytes. The kernel reads it only from `publish` until it has taken it.
-        unsafe { &mut *self.first.add(index) }
-    }
-
-    /// Shows the kernel the entries that were filled.
-    #[inline]
-    pub(super) fn publish(self) {
-        self.ring.tail = self.tail;
-        // SAFETY: in the mapping, which lives as long as the ring.
-        unsafe { (*self.ring.submission_tail).store(self.tail, Ordering::Release) };
-    }
-}
-
-/// The completions between head and tail, as they were when it was made; gives
-/// them back to the kernel when it is dropped.
-pub(super) struct Completed<'a, E: Entry> {
-    first: *const u8,
-    mask: u32,
-    head: u32,
-    tail: u32,
-    ring: &'a Ring<E>,
-}
-
-impl<E: Entry> Iterator for Completed<'_, E> {
-    type Item = (u64, i32);
-
-    #[inline]
-    fn next(&mut self) -> Option<(u64, i32)> {
-        if self.head == self.tail {
-            return None;
-        }
-        let index = (self.head & self.mask) as usize;
-        let address = self.first.wrapping_add(index << (4 + u32::from(Ring::<E>::WIDE)));
-        self.head = self.head.wrapping_add(1);
-        // SAFETY: an entry in the mapping, before the tail that was loaded with acquire: the kernel
-        // wrote it and does not touch it until the head passes it. It starts with a u64, then an
-        // i32, and is aligned to its size's lowest power of two.
-        unsafe { Some((address.cast::<u64>().read(), address.add(8).cast::<i32>().read())) }
-    }
-}
-
-impl<E: Entry> Drop for Completed<'_, E> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: in the mapping, which lives as long as the ring.
-        unsafe { (*self.ring.completion_head).store(self.head, Ordering::Release) };
     }
 }

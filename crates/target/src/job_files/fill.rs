@@ -6,14 +6,12 @@ use iodyno_model::Bytes;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
 
+use crate::chunk::Chunk;
 use crate::job_files::{FilePlan, Fill};
-use crate::random::{Random, unguessable};
 use crate::{OpenHow, TargetError, WriteClearance};
 
 /// Written at once, bytes.
-const CHUNK_BYTES: u64 = 1 << 20;
-/// Buffers are aligned to this, bytes.
-const ALIGN_BYTES: usize = 64 << 10;
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Fills the file as its plan says; the bytes of data that were written.
 pub(super) fn fill(
@@ -53,16 +51,7 @@ fn write_all(
     name: &str,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
-    let seed = unguessable::<8>().map_err(|error| TargetError::Io {
-        name: "/dev/urandom".into(),
-        action: "read it",
-        error,
-    })?;
-    let mut random = Random::new(u64::from_ne_bytes(seed));
-    let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("1 MiB fits everywhere");
-    let mut space = vec![0; chunk_bytes + ALIGN_BYTES];
-    let start = space.as_ptr().align_offset(ALIGN_BYTES);
-    let chunk = &mut space[start..start + chunk_bytes];
+    let mut chunk = Chunk::new(CHUNK_BYTES)?;
     let file = write.open(OpenHow::default())?;
     // Direct I/O writes whole blocks: what is too much is cut off again.
     let block = u64::from(write.as_read().block_bytes()).max(1);
@@ -71,19 +60,12 @@ fn write_all(
         if watcher(written).is_break() {
             return Err(TargetError::LayoutInterrupted { name: name.into(), removed: false });
         }
-        let length = CHUNK_BYTES.min((size_bytes - written).next_multiple_of(block));
-        let length = usize::try_from(length).expect("at most a chunk");
-        random.fill(&mut chunk[..length]);
-        let mut done = 0;
-        while done < length {
-            match rustix::io::pwrite(&file, &chunk[done..length], written + done as u64) {
-                Ok(0) => return Err(failed(name, "write it", Errno::NOSPC, size_bytes - written)),
-                Ok(bytes) => done += bytes,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(name, "write it", errno, size_bytes - written)),
-            }
-        }
-        written += length as u64;
+        let left_bytes = size_bytes - written;
+        let length = (CHUNK_BYTES as u64).min(left_bytes.next_multiple_of(block));
+        chunk
+            .write(&file, length as usize, written)
+            .map_err(|errno| failed(name, "write it", errno, left_bytes))?;
+        written += length;
     }
     if written > size_bytes {
         rustix::fs::ftruncate(&file, size_bytes)

@@ -19,10 +19,11 @@ use std::path::{Path, PathBuf};
 
 use iodyno_host::Live;
 use iodyno_model::Host;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::guard::{Guard, names_file};
+use crate::removal::{self, open_folder, remove_in};
 use crate::target::PathTarget;
 use crate::{
     Access, FileIdentity, Permission, ReadClearance, Removed, Target, TargetError, WriteClearance,
@@ -129,14 +130,9 @@ impl LaidOut {
             return Ok(Removed::NotOurs);
         }
         let name = self.access().name().to_owned();
-        let Some((parent, file)) = parent_of(&self.path) else { return Ok(Removed::NotOurs) };
-        match open_folder(parent) {
-            Ok(parent) => remove(&parent, file, self.identity)
-                .inspect(|removed| self.free_space(*removed))
-                .map_err(|errno| TargetError::of(&name, "remove it", errno)),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Removed::AlreadyGone),
-            Err(errno) => Err(TargetError::of(&name, "remove it", errno)),
-        }
+        removal::remove(&self.path, |stat| FileIdentity::of(stat) == self.identity)
+            .inspect(|removed| self.free_space(*removed))
+            .map_err(|errno| TargetError::of(&name, "remove it", errno))
     }
 
     /// Gives back the space of a file that has no name any more, since the
@@ -249,7 +245,7 @@ fn make(
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
     let stat = rustix::fs::fstat(&descriptor)
         .map_err(|errno| TargetError::of(&place.name, "look at it", errno))?;
-    let identity = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
+    let identity = FileIdentity::of(&stat);
     // From here on it is removed however this function is left.
     let unfinished = Unfinished { folder, file, identity, kept: false };
     mark::set(&descriptor);
@@ -310,7 +306,8 @@ impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.kept {
             // The error that led here is told; this one would hide it.
-            let _ = remove(&self.folder, self.file, self.identity);
+            let is_ours = |stat: &Stat| FileIdentity::of(stat) == self.identity;
+            let _ = remove_in(&self.folder, self.file, is_ours);
         }
     }
 }
@@ -350,28 +347,6 @@ impl Drop for NewFolders {
             let _ = fs::remove_dir(folder);
         }
     }
-}
-
-/// Removes the file of this name if it is still the same.
-fn remove(folder: &OwnedFd, file: &OsStr, identity: FileIdentity) -> Result<Removed, Errno> {
-    let stat = match rustix::fs::statat(folder, file, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        Err(Errno::NOENT) => return Ok(Removed::AlreadyGone),
-        Err(errno) => return Err(errno),
-    };
-    let found = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
-    if !FileType::from_raw_mode(stat.st_mode).is_file() || found != identity {
-        return Ok(Removed::NotOurs);
-    }
-    match rustix::fs::unlinkat(folder, file, AtFlags::empty()) {
-        Ok(()) => Ok(Removed::Yes),
-        Err(Errno::NOENT) => Ok(Removed::AlreadyGone),
-        Err(errno) => Err(errno),
-    }
-}
-
-fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn open_to_look(cleared: &Cleared) -> Option<OwnedFd> {

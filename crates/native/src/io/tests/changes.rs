@@ -94,8 +94,12 @@ fn makes_durable<I: Io>(operation: Operation) {
     // Through the page cache, which knows what is not on the disk yet.
     let file = Scratch::new(COUNT);
     let mut io = open::<I>(vec![file.open_cached()], 4, true);
-    write_all(&mut io, &blocks(Operation::Write, 1, COUNT), 2);
-    assert!(page_cache_holds_dirty_pages(&file.path), "{}: nothing to be synced", I::NAME);
+    // Where much is being written, the kernel may have written it back already.
+    let mut dirties = || {
+        write_all(&mut io, &blocks(Operation::Write, 1, COUNT), 2);
+        page_cache_holds_dirty_pages(&file.path)
+    };
+    assert!((0..100).any(|_| dirties()), "{}: nothing to be synced", I::NAME);
     let sync = Descriptor { operation, ..Descriptor::default() };
     assert_eq!(just_do(&mut io, &[sync]), [0], "{}", I::NAME);
     assert!(!page_cache_holds_dirty_pages(&file.path), "{} {operation:?}", I::NAME);

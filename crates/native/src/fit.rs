@@ -1,0 +1,72 @@
+//! What the generator can do at all, and what the machine has memory for.
+
+use iodyno_job::Job;
+use iodyno_model::Bytes;
+use iodyno_target::Access;
+
+/// The largest block, bytes. The kernel moves up to 2 GiB less a page at once.
+const LARGEST_BLOCK: u64 = 1 << 30;
+/// Slots are numbered by 16 bits, and a ring has no more entries.
+pub(crate) const DEEPEST: u32 = 1 << 15;
+
+/// Whether the job's numbers are in the range that the generator works with.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
+    let largest = job.largest_block();
+    if largest == 0 || largest > LARGEST_BLOCK {
+        return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
+    }
+    if job.threads.shared_by == 0 || !(1..=DEEPEST).contains(&job.depth.iodepth) {
+        let depth = job.depth.iodepth;
+        return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {DEEPEST}"));
+    }
+    if files.len() > usize::from(u16::MAX) {
+        return Err(format!("{} files do not fit: a job has up to 65535", files.len()));
+    }
+    if job.writes() && files.iter().any(|file| file.write().is_none()) {
+        let rw = job.pattern.rw.name();
+        return Err(format!("rw={rw} needs a write clearance of every target"));
+    }
+    Ok(())
+}
+
+/// Whether buffers for all of `jobs` fit into half of `memory_bytes`. Linux
+/// would promise far more, and kill somebody when it is touched.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub(crate) fn fit_memory<'a>(
+    jobs: impl IntoIterator<Item = &'a Job>,
+    memory_bytes: u64,
+) -> Result<(), String> {
+    let page = rustix::param::page_size() as u64;
+    let needed = jobs.into_iter().fold(0_u64, |sum, job| {
+        let stride = job.largest_block().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        sum.saturating_add(stride.saturating_mul(job.outstanding().into()))
+    });
+    if needed <= memory_bytes / 2 {
+        return Ok(());
+    }
+    Err(format!(
+        "bs x iodepth x numjobs does not fit: buffers of {}, and the machine has {}; half of that \
+         would fit",
+        Bytes(needed).binary(),
+        Bytes(memory_bytes).binary()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_fit_into_half_of_the_memory() {
+        let mut job = Job::direct();
+        job.depth.iodepth = 32_768;
+        job.threads.shared_by = 256;
+        assert!(fit_memory([&job], 1 << 40).is_ok());
+        assert!(fit_memory([&job, &job], 64 << 30).unwrap_err().contains("half"));
+    }
+}
