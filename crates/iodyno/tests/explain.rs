@@ -191,8 +191,16 @@ fn a_target_is_measured_and_kept() {
     let again = world.run(&["explain", "last", "--quiet"]);
     status(&again, 0);
     assert_eq!(text(&again.stdout), out);
-    let shown = text(&world.run(&["show", "last"]).stdout);
-    assert!(shown.contains("twice-the-depth"), "{shown}");
+    let shown = world.run(&["show", "last"]);
+    assert!(text(&shown.stdout).contains("twice-the-depth"), "{}", text(&shown.stdout));
+    assert!(text(&shown.stderr).contains("What limits it: iodyno explain last"));
+    let page = world.path("page.html");
+    status(&world.run(&["report", "last", "-o", page.to_str().unwrap()]), 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in ["<h2>What limits it</h2>", "limited by the", "Who was suspected", "does not limit"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod compared;
 pub mod document;
+mod explained;
 pub mod export;
 pub mod fleet;
 mod history;

@@ -152,7 +152,7 @@ fn job(words: &[String]) -> Result<Job> {
 /// Explains what is worth it, prints that, and says how it came out.
 fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result<u8> {
     let records: Vec<&RunRecord> = records.iter().collect();
-    let evidence = Evidence { records: &records, claims, possible: &[], repeats: 0 };
+    let evidence = Evidence::stored(&records, claims);
     let explained: Vec<Explanation<'_>> =
         subjects(&records).into_iter().filter_map(|subject| explain(&evidence, subject)).collect();
     if explained.is_empty() {

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use iodyno_campaign::Study;
+use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState};
+use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{Outlook, TargetRounds, run_document};
 use iodyno_report::junit::junit;
@@ -86,6 +87,9 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             earlier.verdict.label(),
             iodyno_report::text::clean(&earlier.ruleset)
         ));
+    }
+    if is_of_question(&record) && arguments.format.is_none() && !context.json && !context.quiet {
+        terminal::note(&format!("What limits it: iodyno explain {}", shell_word(&arguments.run)));
     }
     Ok(status)
 }

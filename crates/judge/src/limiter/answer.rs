@@ -38,6 +38,13 @@ pub struct Evidence<'a> {
     pub repeats: usize,
 }
 
+impl<'a> Evidence<'a> {
+    /// Stored runs: no experiment can be made any more.
+    pub const fn stored(records: &'a [&'a RunRecord], claims: &'a ClaimBook) -> Self {
+        Self { records, claims, possible: &[], repeats: 0 }
+    }
+}
+
 /// What limits a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -125,8 +132,8 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     best.into_iter().map(|(.., place)| place).collect()
 }
 
-/// It was made to explain something.
-pub(super) fn is_of_question(record: &RunRecord) -> bool {
+/// Whether a run was made to explain something.
+pub fn is_of_question(record: &RunRecord) -> bool {
     record.run.plan_name == "explain"
 }
 

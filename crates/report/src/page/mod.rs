@@ -6,6 +6,7 @@
 
 mod conditions;
 mod data;
+mod explained;
 mod latency;
 mod measurement;
 mod policy;
@@ -78,7 +79,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         .iter()
         .zip(&titles)
         .enumerate()
-        .map(|(n, (run, title))| RunView::new(run, title, n + 1));
+        .map(|(n, (run, title))| RunView::new(run, title, n + 1, claims));
     let documents: Vec<_> = runs
         .iter()
         .map(|run| {

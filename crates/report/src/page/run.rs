@@ -1,10 +1,12 @@
 //! A run: what it was, what was found, and every measurement.
 
 use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
+use iodyno_judge::ClaimBook;
 use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord};
 
 use super::PageRun;
 use super::data::FigureView;
+use super::explained::ExplainedView;
 use super::measurement::{MeasurementView, not_valid};
 use super::rounds::RoundsView;
 use super::summary;
@@ -31,6 +33,8 @@ pub(super) struct RunView {
     pub(super) verdict: Option<(Cell, String)>,
     /// What the run was: (what, value).
     pub(super) facts: Vec<(&'static str, String)>,
+    /// What limits what it was made to explain.
+    pub(super) explained: Vec<ExplainedView>,
     /// Drives, or what stands in for them.
     pub(super) drives: Option<Table>,
     /// Said of the drives.
@@ -96,7 +100,7 @@ pub(super) fn id(number: usize) -> String {
 }
 
 impl RunView {
-    pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize) -> Self {
+    pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize, claims: &ClaimBook) -> Self {
         let PageRun { judged, unread, .. } = *run;
         let Judged { record, assessment } = judged;
         let host = record.host();
@@ -128,6 +132,7 @@ impl RunView {
             title: title.into(),
             verdict: verdict.map(|(verdict, words)| (Cell::verdict(verdict), words)),
             facts: facts(record),
+            explained: ExplainedView::all(record, claims),
             drives: table.map(|table| Table::of_grid(&table.headings, table.rows)),
             drives_note: match host {
                 Some(host) if host.drives.is_empty() => "No NVMe drive on this machine.",

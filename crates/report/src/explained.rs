@@ -1,0 +1,78 @@
+//! What an explanation says, in lines that the terminal and the page share; not cleaned yet.
+
+use iodyno_judge::Bound;
+use iodyno_judge::limiter::{Answer, Contrast, Explanation, Standing, figure, range};
+use iodyno_model::{Validity, format_width};
+
+/// What was asked about, its rate, and what limits it.
+pub(crate) fn heading(explained: &Explanation<'_>) -> String {
+    let case = &explained.case;
+    let width = case.rate.relative_half_width().filter(|width| *width >= 0.0005);
+    let width = width.map_or_else(String::new, |width| format!(" {}", format_width(width)));
+    let validity = match explained.validity {
+        Validity::Valid => String::new(),
+        other => format!("  {}", other.label()),
+    };
+    let limiter = match &explained.answer {
+        Answer::Named { limiter, .. } => format!("  limited by {}", limiter.title(case)),
+        _ => "  undecided".into(),
+    };
+    let title = format!("{} on {}", case.workload(), case.place());
+    format!("{title}: {}{width}{limiter}{validity}", case.figure())
+}
+
+/// What it cannot exceed: (the bound, what bounds it).
+pub(crate) fn ceilings(explained: &Explanation<'_>) -> Vec<(String, String)> {
+    let case = &explained.case;
+    let row = |ceiling: &iodyno_judge::Ceiling| {
+        let bounds = match ceiling.low < ceiling.high {
+            true => range(case.metric, ceiling.low, ceiling.high),
+            false => figure(case.metric, ceiling.value),
+        };
+        let share = case.rate.value / ceiling.value * 100.0;
+        (bounds, format!("{}; {share:.0} % of it", ceiling.what))
+    };
+    explained.ceilings.iter().map(row).collect()
+}
+
+/// How the ceilings are reckoned, each formula once.
+pub(crate) fn formulas<'a>(explained: &'a Explanation<'_>) -> Vec<&'a str> {
+    let mut formulas: Vec<&str> = Vec::new();
+    for ceiling in explained.ceilings.iter().filter(|ceiling| ceiling.bound != Bound::Claim) {
+        if !formulas.contains(&ceiling.formula.as_str()) {
+            formulas.push(&ceiling.formula);
+        }
+    }
+    formulas
+}
+
+/// What was changed, and what came of it.
+pub(crate) fn changes(explained: &Explanation<'_>) -> Vec<(String, String)> {
+    let row = |contrast: &Contrast<'_>| {
+        let latency = contrast.other.latency_text();
+        let ratio = contrast.ratio_text();
+        (contrast.title(), format!("{}{latency}, {ratio}", contrast.other.figure()))
+    };
+    explained.contrasts.iter().map(row).collect()
+}
+
+/// Who was suspected, and how each stands.
+pub(crate) fn suspects(explained: &Explanation<'_>) -> Vec<(String, String)> {
+    let suspects = explained.suspects.iter().map(|suspect| {
+        let (word, why) = match &suspect.standing {
+            Standing::Confirmed(why) => ("limits", why.clone()),
+            Standing::Cleared(why) => ("does not limit", why.clone()),
+            Standing::Open(experiment) => {
+                let of_it = |of: &&Contrast<'_>| of.other.of_run().name == experiment.name();
+                match explained.contrasts.iter().find(of_it) {
+                    Some(made) => {
+                        ("not decided", format!("{}: {}", made.title(), made.ratio_text()))
+                    }
+                    None => ("untested", experiment.what().to_owned()),
+                }
+            }
+        };
+        (suspect.limiter.short(&explained.case).to_owned(), format!("{word}: {why}"))
+    });
+    suspects.collect()
+}
