@@ -175,8 +175,8 @@ fn a_plan_of_steps_says_its_places_as_well() {
         ),
         ("job = { }\n[[step]]\nname = \"a\"\njob = { }", "7, column 8: there are two steps `a`"),
         (
-            "job = { }\n[stop]\nmax_time = \"1s\"",
-            "7, column 12: stop: max_time: 5s (min_time) or longer was expected",
+            "job = { }\n[stop]\nmax_time = \"1s\"\nmin_time = \"2s\"",
+            "7, column 12: stop: max_time: 2s (min_time) or longer was expected",
         ),
     ] {
         let error = Plan::parse(&format!("{base}{lines}"), "p").unwrap_err();

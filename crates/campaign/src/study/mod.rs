@@ -262,10 +262,13 @@ impl Study {
         }
         if let Some(max_time) = max_time {
             max_time.clone_into(&mut self.stop.max_time);
-            let shorter = parse_seconds(max_time).ok().zip(parse_seconds(&self.stop.min_time).ok());
-            if shorter.is_some_and(|(max_ns, min_ns)| max_ns < min_ns) {
-                max_time.clone_into(&mut self.stop.min_time);
-            }
+            let ns = |time: &str| parse_seconds(time).ok();
+            let max_ns = ns(max_time);
+            let is_longer = |min_time: &mut String| {
+                ns(min_time).zip(max_ns).is_some_and(|(min_ns, max_ns)| min_ns > max_ns)
+            };
+            // Whatever the plan says: this is the longest time.
+            self.stop.min_time.take_if(is_longer);
         }
     }
 

@@ -12,7 +12,7 @@ impl Study {
     /// All times and sizes that it fixes become `factor` times as much.
     pub fn scale(&mut self, factor: f64) {
         let StopForm { min_time, max_time, round, .. } = &mut self.stop;
-        for time in [min_time, max_time, round] {
+        for time in [max_time, round].into_iter().chain(min_time) {
             if let Ok(ns) = parse_seconds(time) {
                 *time = time_of(ns, factor);
             }
