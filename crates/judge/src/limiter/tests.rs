@@ -118,6 +118,21 @@ fn an_experiment_differs_in_a_single_respect() {
 }
 
 #[test]
+fn twice_the_depth_for_next_to_nothing_is_no_lack_of_depth() {
+    let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
+    let depth = |factor: f64| {
+        let record = and(record.clone(), |of| {
+            of.workload.iodepth = of.workload.iodepth.map(|depth| depth * 2);
+            scale(of, factor);
+        });
+        let suspect = of_first(&record).2.into_iter().find(|one| one.limiter == Limiter::Depth);
+        suspect.unwrap().standing
+    };
+    assert!(matches!(depth(1.2), Standing::Confirmed(_)), "{:?}", depth(1.2));
+    assert!(matches!(depth(1.07), Standing::Cleared(_)), "{:?}", depth(1.07));
+}
+
+#[test]
 fn what_intervals_leave_open_is_not_the_same() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let effect = |factor: f64, half_width: f64| {

@@ -20,6 +20,9 @@ const CLAIM_REACHED: f64 = 0.95;
 const CLAIM_EXCEEDED: f64 = 1.10;
 /// A layer that gives this share of its members' sum does what it should.
 const LAYER_FINE: f64 = 0.90;
+/// Twice the I/Os that give less than this wait for each other: by Little's law
+/// each takes 1.8 times as long. That is no longer a lack of them.
+const HARDLY: f64 = 1.10;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
 
@@ -235,8 +238,10 @@ impl<'a> Scene<'a, '_> {
         for (effect, contrast) in [self.deeper(), self.more_jobs()].into_iter().flatten() {
             let outcome = format!("{}: {}", contrast.title(), contrast.outcome());
             match effect {
-                Effect::Grew => return Some(Suspect::confirmed(Limiter::Depth, outcome)),
-                Effect::Same | Effect::Fell => {
+                Effect::Grew if !hardly_grew(contrast) => {
+                    return Some(Suspect::confirmed(Limiter::Depth, outcome));
+                }
+                Effect::Grew | Effect::Same | Effect::Fell => {
                     let why = format!("{outcome}{}", only_latency(case, contrast));
                     return Some(Suspect::cleared(Limiter::Depth, why));
                 }
@@ -254,6 +259,12 @@ impl<'a> Scene<'a, '_> {
     }
 }
 
+/// Whether twice as many I/Os, or less, gave next to nothing.
+fn hardly_grew(contrast: &Contrast<'_>) -> bool {
+    let (Change::Depth(from, to) | Change::Jobs(from, to)) = contrast.change else { return false };
+    to <= from.saturating_mul(2) && contrast.ratio.value < HARDLY
+}
+
 /// That more I/Os only take longer: `; beyond 64 jobs only the latency grows, …`.
 fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
     let beyond = match contrast.change {
@@ -268,5 +279,6 @@ fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
         return String::new();
     };
     let (ours, theirs) = (format_duration_ns(ours), format_duration_ns(theirs));
-    format!("; beyond {beyond} only the latency grows, from {ours} to {theirs}")
+    let only = if contrast.effect() == Effect::Grew { "little but" } else { "only" };
+    format!("; beyond {beyond} {only} the latency grows, from {ours} to {theirs}")
 }
