@@ -108,6 +108,25 @@ fn layouts_are_built_measured_and_taken_down() {
 }
 
 #[test]
+fn names_that_nobody_chose_are_numbered() {
+    let world = World::new();
+    let here = world.directory("here");
+    let plan = world.path("short.toml");
+    std::fs::write(&plan, DONE).unwrap();
+    for _ in 0..2 {
+        let mut command = world.command();
+        command.current_dir(&here).args(["layouts", "--on-files", "96m", "--layout", "raw"]);
+        status(&command.args(["--plan", plan.to_str().unwrap()]).output().unwrap(), 0);
+    }
+    let runs = json(&world.run(&["runs", "--json"]).stdout);
+    let runs = runs["runs"].as_array().unwrap();
+    let mut names: Vec<&str> = runs.iter().map(|run| run["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let of = |name: &str| ["2 raw at once", "raw"].map(|layout| format!("{name} {layout}"));
+    assert_eq!(names, [of("layouts"), of("layouts-2")].concat());
+}
+
+#[test]
 fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     let world = World::new();
     let here = world.directory("here");

@@ -49,9 +49,9 @@ pub(crate) struct Layouts {
     /// Print what would be built, measured and taken down, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Name of the runs, one for each layout, in front of the layout's
-    #[arg(long, value_name = "NAME", default_value = "layouts")]
-    pub(crate) name: String,
+    /// Name of the runs, one for each layout, in front of the layout's [default: layouts, layouts-2, ...]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
 }

@@ -11,7 +11,7 @@ use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{Import, Table};
 use crate::commands::export::documents;
-use crate::commands::judged_anew;
+use crate::commands::{free_name, judged_anew};
 use crate::context::{Context, Usage};
 use crate::sources::{Loaded, read_all};
 use crate::terminal;
@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
             continue;
         }
         if arguments.name.is_none() {
-            let free = free_name(&store, &record)?;
+            let free = name_of(&store, &record)?;
             if free != record.run.name {
                 note(context, &format!("the name `{}` is taken: named `{free}`", record.run.name));
                 record.run.name = free;
@@ -133,18 +133,12 @@ fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
     }
 }
 
-/// The run's name, with a number behind it where another has it. Nobody chose
-/// it, so it is no mistake that it is taken.
-fn free_name(store: &Store, record: &RunRecord) -> Result<String> {
+/// The run's name, or one like it where another has it.
+fn name_of(store: &Store, record: &RunRecord) -> Result<String> {
     let name = &record.run.name;
     let mut taken: BTreeSet<String> = store.runs()?.into_iter().map(|run| run.name).collect();
     taken.insert("last".into());
-    if name.is_empty() || !taken.contains(name) {
-        return Ok(name.clone());
-    }
-    let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
-    let free = numbered.into_iter().find(|name| !taken.contains(name));
-    Ok(free.unwrap_or_default())
+    Ok(free_name(name, |name| !name.is_empty() && taken.contains(name)))
 }
 
 fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {

@@ -37,3 +37,13 @@ pub(crate) fn outlook_of(record: &RunRecord) -> Option<Outlook> {
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok()?;
     study.outlook(&record.measurements)
 }
+
+/// A name that nobody chose, with a number behind it where it is taken: that is
+/// no mistake of anybody's.
+pub(crate) fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(|name| !is_taken(name))
+        .unwrap_or_default()
+}

@@ -18,6 +18,7 @@ use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
 use crate::arguments::Layouts;
+use crate::commands::free_name;
 use crate::commands::setup::Setup;
 use crate::commands::study::{Start, generator, measure};
 use crate::context::{Context, Usage};
@@ -27,6 +28,8 @@ pub(crate) use held::show;
 use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
+/// What the runs' names begin with unless it is said.
+const USUAL_NAME: &str = "layouts";
 /// What is compared unless it is said.
 const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
 /// How much of a layout is measured at most, unless it is said, bytes.
@@ -102,14 +105,21 @@ fn on_drives(
         return Ok(0);
     }
     let runs = setup.store.runs()?;
-    let taken = |trial: &&Trial| runs.iter().any(|run| run.name == trial.run_name(arguments));
-    if let Some(trial) = trials.iter().find(taken) {
-        return Err(StoreError::NameTaken(trial.run_name(arguments)).into());
+    let taken = |name: &str| {
+        let names = trials.iter().map(|trial| trial.run_name(name));
+        names.into_iter().find(|name| runs.iter().any(|run| run.name == *name))
+    };
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => free_name(USUAL_NAME, |name| taken(name).is_some()),
+    };
+    if let Some(taken) = taken(&name) {
+        return Err(StoreError::NameTaken(taken).into());
     }
     let permission = files.map_or_else(|| arguments.carrying.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
-    let (measured, status) = measure_all(context, arguments, setup, &trials, &allowed);
-    print(context, arguments, &trials, &measured)?;
+    let (measured, status) = measure_all(context, arguments, setup, &name, &trials, &allowed);
+    print(context, arguments, &name, &trials, &measured)?;
     Ok(status)
 }
 
@@ -137,6 +147,7 @@ fn measure_all(
     context: &Context,
     arguments: &Layouts,
     setup: &mut Setup,
+    name: &str,
     trials: &[Trial],
     allowed: &Allowed,
 ) -> (Vec<(usize, RunRecord)>, u8) {
@@ -159,7 +170,7 @@ fn measure_all(
             drives: trial.drives.clone(),
             names: trial.names.clone(),
         };
-        let name = trial.run_name(arguments);
+        let name = trial.run_name(name);
         let permission = allowed.of(&trial.drives);
         let ends = match measured_on(context, arguments, setup, workload, plan, &name, permission) {
             Ok(record) => {
@@ -258,6 +269,7 @@ fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
 fn print(
     context: &Context,
     arguments: &Layouts,
+    name: &str,
     trials: &[Trial],
     measured: &[(usize, RunRecord)],
 ) -> Result<()> {
@@ -273,11 +285,11 @@ fn print(
     let mut text =
         held::shown(context, &held, &arguments.carrying.table, arguments.on_files.is_some())?;
     if let Some((n, _)) = measured.last().filter(|_| !context.json) {
-        let (name, all) = (trials[*n].run_name(arguments), &arguments.name);
+        let own = trials[*n].run_name(name);
         let _ = writeln!(
             text,
-            "Kept as runs of their own: iodyno show '{name}'; together: iodyno show '{all}', \
-             iodyno report '{all}'"
+            "Kept as runs of their own: iodyno show '{own}'; together: iodyno show '{name}', \
+             iodyno report '{name}'"
         );
     }
     terminal::print(&text)

@@ -91,9 +91,9 @@ fn begin_bytes(host: &Host, name: &str) -> Option<u64> {
 }
 
 impl Trial {
-    /// The name of its run.
-    pub(crate) fn run_name(&self, arguments: &Layouts) -> String {
-        format!("{} {}", arguments.name, self.label)
+    /// The name of its run, of those that have `name` in common.
+    pub(crate) fn run_name(&self, name: &str) -> String {
+        format!("{name} {}", self.label)
     }
 
     /// What of it does not fit what lies below, a sentence each.
