@@ -126,6 +126,22 @@ fn targets_together_are_one_measurement_with_parts() {
 }
 
 #[test]
+fn a_device_is_named_as_check_takes_it() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let sweep = ["sweep", "--target", disk.name(), "--set", "rw=randread", "--max-time", "100ms"];
+    let output = world.run(&sweep);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains(disk.name()), "{}", text(&output.stdout));
+    // What would be written is left out by this name, too.
+    let before = disk.bytes();
+    let output = world.run(&["sweep", "--target", disk.name(), "--set", "rw=randwrite"]);
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("--allow-write"), "{}", text(&output.stderr));
+    assert!(disk.bytes() == before);
+}
+
+#[test]
 fn scaling_says_where_the_aggregate_stopped_growing() {
     let world = World::new();
     let disks = ["a", "b"].map(|name| Loop::new(&world, name, 4 * MIB));

@@ -203,7 +203,7 @@ fn plans_and_files_of_bench_fio_are_read() {
 fn mistakes_are_named() {
     let world = World::new();
     write(&world, "bad.toml", "format = \"iodyno.plan/1\"\nname = \"x\"\n[grid]\niodeth = [1]\n");
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["sweep", "blocksize"], "--target"),
         (&["sweep", "blocksiez", "--target", "x"], "blocksize"),
         (&["sweep", "bad.toml", "--target", "x"], "did you mean `iodepth`"),
@@ -211,6 +211,8 @@ fn mistakes_are_named() {
         (&["sweep", "--target", "x", "--grid", "iodepth"], "OPTION=VALUE,VALUE..."),
         (&["sweep", "--target", "x", "--set", "rw=raed"], "rw=raed"),
         (&["sweep", "check", "--target", "x"], "iodyno check"),
+        (&["sweep", "blocksize", "--target", "nvme99n1"], "iodyno list names them"),
+        (&["sweep", "database", "--target", "."], "name a file in it"),
         (&["resume", "nothing"], "nothing"),
     ];
     for (arguments, words) in cases {

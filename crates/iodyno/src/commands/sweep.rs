@@ -1,6 +1,7 @@
 //! `iodyno sweep` and `iodyno resume`: studies carried out.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -40,6 +41,13 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     if points.is_empty() && study.preparation.is_none() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
+    }
+    if let Some(directory) = directory_as_target(&points) {
+        let what = format!(
+            "--target {directory}: it is a directory; name a file in it, which is made as large \
+             as --set size=8g says"
+        );
+        return Err(Usage(what).into());
     }
     if context.is_captured() && !arguments.dry_run {
         return Err(Usage("a captured machine cannot be measured".into()).into());
@@ -259,6 +267,17 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if !arguments.target.is_empty() {
         study.targets.clone_from(&arguments.target);
     }
+    for target in &mut study.targets {
+        if let Some(path) = path_of_device(target) {
+            *target = path;
+        } else if target.starts_with("nvme") && !Path::new(target).exists() {
+            let what = format!(
+                "--target {target}: there is no such device (iodyno list names them); ./{target} \
+                 would be a file"
+            );
+            return Err(Usage(what).into());
+        }
+    }
     if study.targets.is_empty() {
         return Err(Usage("where? --target PATH names a device or a file".into()).into());
     }
@@ -268,6 +287,22 @@ fn study(arguments: &Sweep) -> Result<Study> {
     // What words and plan come to is checked, too.
     study.check()?;
     Ok(study)
+}
+
+/// The path of a device that is named as `check` takes it (`nvme0n1`), where no
+/// file of that name is here.
+fn path_of_device(word: &str) -> Option<String> {
+    let path = format!("/dev/{word}");
+    let is_name = !word.contains('/') && !Path::new(word).exists();
+    let is_device = || std::fs::metadata(&path).is_ok_and(|of| of.file_type().is_block_device());
+    (is_name && is_device()).then_some(path)
+}
+
+/// A directory in which points would work, that make no files of their own.
+fn directory_as_target(points: &[Point]) -> Option<&str> {
+    let of_files = points.iter().filter(|point| !point.own_file);
+    let mut targets = of_files.flat_map(|point| &point.targets).map(String::as_str);
+    targets.find(|target| Path::new(target).is_dir())
 }
 
 /// The plan of this name: a preset or a file; a study without anything for none.
