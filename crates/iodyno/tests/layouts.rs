@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{World, json, status, text, validate};
+use common::{Loop, World, json, status, text, validate};
 
 /// Two short points, one of which writes.
 const PLAN: &str = r#"
@@ -162,6 +162,17 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert_eq!(left_behind(&world), Vec::<String>::new());
     // Once more does no harm.
     assert_eq!(text(&world.run(&["clean-up"]).stdout), "Nothing was left behind.\n");
+}
+
+#[test]
+fn one_drive_is_not_striped_unasked() {
+    let world = World::new();
+    let drive = Loop::new(&world, "drive", 64 << 20);
+    let output = world.run(&["layouts", drive.name(), "--dry-run"]);
+    status(&output, 0);
+    let script = text(&output.stdout);
+    assert!(script.contains("lvcreate") && script.contains("mkfs.ext4"), "{script}");
+    assert!(!script.contains("mdadm") && !script.contains("--stripes"), "{script}");
 }
 
 #[test]

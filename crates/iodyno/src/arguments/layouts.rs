@@ -27,7 +27,7 @@ pub(crate) struct Layouts {
     /// What is measured on each layout: a preset of `iodyno sweep --list`, or a plan (.toml)
     #[arg(long, default_value = "database")]
     pub(crate) plan: String,
-    /// A layout, also several times [default: raw, lvm-stripe, md0]
+    /// A layout, also several times [default: raw, lvm-stripe, md0; on one drive raw, lvm, ext4]
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Vec<String>,
     /// How much of each layout is written and measured [default: 16g, or 80 % of the smallest drive]

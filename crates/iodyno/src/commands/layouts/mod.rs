@@ -30,8 +30,10 @@ use workload::Workload;
 
 /// What the runs' names begin with unless it is said.
 const USUAL_NAME: &str = "layouts";
-/// What is compared unless it is said.
+/// What is compared unless it is said …
 const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
+/// … and on one drive, which cannot be striped.
+const USUAL_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
 /// How much of a layout is measured at most, unless it is said, bytes.
 const USUAL_BYTES: u64 = 16 << 30;
 /// How much of the smallest drive is measured at most: a file system needs some room.
@@ -72,9 +74,10 @@ fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
     {
         return Err(Usage(format!("{word} is a layout, not a drive: quote lists in braces")).into());
     }
-    let words: Vec<&str> = match arguments.layout.is_empty() {
-        true => USUAL.to_vec(),
-        false => arguments.layout.iter().map(String::as_str).collect(),
+    let words: Vec<&str> = match arguments.layout.as_slice() {
+        [] if arguments.drives.len() == 1 => USUAL_OF_ONE.to_vec(),
+        [] => USUAL.to_vec(),
+        layouts => layouts.iter().map(String::as_str).collect(),
     };
     let mut layouts: Vec<Layout> = Vec::new();
     for word in words {
