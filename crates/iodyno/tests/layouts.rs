@@ -173,6 +173,8 @@ fn one_drive_is_not_striped_unasked() {
     let script = text(&output.stdout);
     assert!(script.contains("lvcreate") && script.contains("mkfs.ext4"), "{script}");
     assert!(!script.contains("mdadm") && !script.contains("--stripes"), "{script}");
+    let said = text(&output.stderr);
+    assert!(said.contains("would be refused") && said.contains("--allow-write"), "{said}");
 }
 
 #[test]

@@ -105,6 +105,11 @@ fn on_drives(
     if arguments.dry_run {
         let scripts: String = trials.iter().map(|trial| trial.script(size_bytes)).collect();
         terminal::print(&scripts)?;
+        let permission = arguments.carrying.permission();
+        if let Err(error) = Allowed::new(&setup.host, &targets, &permission) {
+            terminal::note("As it is, this would be refused:");
+            terminal::complain(&error);
+        }
         return Ok(0);
     }
     let runs = setup.store.runs()?;
