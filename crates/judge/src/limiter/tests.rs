@@ -133,6 +133,28 @@ fn twice_the_depth_for_next_to_nothing_is_no_lack_of_depth() {
 }
 
 #[test]
+fn drives_share_nothing_where_fewer_are_known_to_give_their_share() {
+    let shared = |half_width: f64| {
+        let at_once = |of: &mut Measurement| scale(of, 0.5);
+        let alone = |of: &mut Measurement| {
+            // As at once, for each drive.
+            of.workload.iodepth = Some(64);
+            let value = of.total[0].bandwidth.unwrap().value * 0.5;
+            let (low, high) = (value * (1.0 - half_width), value * (1.0 + half_width));
+            of.total[0].bandwidth = Some(Estimate::confident(value, low, high, 0.95));
+        };
+        let bench = Bench::new(2).measured().measurement(6, at_once);
+        let record = bench.measurement(0, alone).measurement(3, alone).record();
+        let (claims, records) = (claims(), [&record]);
+        let explained = explain(&Evidence::stored(&records, &claims), (0, 6)).unwrap();
+        let mut suspects = explained.suspects.into_iter();
+        suspects.find(|one| one.limiter == Limiter::Shared).unwrap().standing
+    };
+    assert!(matches!(shared(0.01), Standing::Cleared(_)), "{:?}", shared(0.01));
+    assert!(matches!(shared(0.5), Standing::Open(_)), "{:?}", shared(0.5));
+}
+
+#[test]
 fn what_intervals_leave_open_is_not_the_same() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let effect = |factor: f64, half_width: f64| {

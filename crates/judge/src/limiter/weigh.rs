@@ -23,6 +23,10 @@ const LAYER_FINE: f64 = 0.90;
 /// Twice the I/Os that give less than this wait for each other: by Little's law
 /// each takes 1.8 times as long. That is no longer a lack of them.
 const HARDLY: f64 = 1.10;
+/// Fewer drives that give no more than this of their share share nothing with the others …
+const OWN_SHARE: f64 = 1.10;
+/// … where the interval says that it is no more than this.
+const OWN_SHARE_AT_MOST: f64 = 1.25;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
 
@@ -199,10 +203,10 @@ impl<'a> Scene<'a, '_> {
             if contrast.effect() == Effect::Same && share < 0.95 {
                 return Some(Suspect::confirmed(Limiter::Shared, outcome));
             }
-            if contrast.ratio.value <= share * 1.1 {
-                scales = Some(Suspect::cleared(Limiter::Shared, outcome));
-            } else {
+            if contrast.ratio.value > share * OWN_SHARE {
                 loses = true;
+            } else if contrast.ratio.high() <= share * OWN_SHARE_AT_MOST {
+                scales = Some(Suspect::cleared(Limiter::Shared, outcome));
             }
         }
         if loses && !self.case.cards().is_empty() {
