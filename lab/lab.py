@@ -187,11 +187,12 @@ def main():
                 sys.stdout.write(result.stdout)
                 sys.stderr.write(result.stderr)
                 return result.status
+        commit = results.commit()
         long = options.full or not set(CASES).issuperset(options.what)
         good, line = run_cases(by_machine(options.what), programs, LONG_LIMIT_S if long else LIMIT_S, options.pattern)
         tell(f"lab: {time.monotonic() - started:.1f} s")
         if options.full:
-            silent = results.write(options.what, line, options.binary)
+            silent = results.write(options.what, line, options.binary, commit)
             # Of some cases not all rules are to be expected.
             if silent and set(options.what) >= {*CASES, *LONG_CASES}:
                 print(f"FAILED  rules that should have fired and did not: {', '.join(silent)}")

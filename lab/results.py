@@ -50,25 +50,30 @@ def rules_of(binary):
     return [rule["id"] for rule in json.loads(told.stdout)["rules"]]
 
 
-def write(cases, report, binary):
+def commit():
+    """What the tree is at; to be asked before the run, in which it may change."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=20).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain", "--", "crates"], capture_output=True, text=True, timeout=20).stdout.strip()
+    return f"{head or 'unknown'}{', with changes' if changed else ''}"
+
+
+def write(cases, report, binary, at_commit):
     """Writes the page; `report` is the line that ends a run of these cases. Returns the rules that should have fired and did not."""
     rules = rules_of(binary)
     silent = [rule for rule in rules if rule not in fired_in and rule not in UNIT_TESTS_ONLY]
-    sections = [_head(cases, report), _faults(), _healthy(), _counts(), _rules(rules)]
+    sections = [_head(cases, report, at_commit), _faults(), _healthy(), _counts(), _rules(rules)]
     PAGE.write_text("\n".join(line for section in sections for line in section) + "\n")
     return silent
 
 
-def _head(cases, report):
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=20).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain", "--", "crates"], capture_output=True, text=True, timeout=20).stdout.strip()
+def _head(cases, report, at_commit):
     return [
         "# What the lab found",
         "",
         "Written by `make lab-full`; lab/README.md says what it plays.",
         "",
-        f"Commit {commit or 'unknown'}{', with changes' if changed else ''}, {datetime.now(UTC):%Y-%m-%d}, QEMU {machine.version()},",
+        f"Commit {at_commit}, {datetime.now(UTC):%Y-%m-%d}, QEMU {machine.version()},",
         f"Linux {' and '.join(sorted(kernels))} in it, {os.cpu_count()} CPUs.",
         f"{', '.join(cases)}: {report}.",
         "",
