@@ -11,6 +11,14 @@ pub struct PtsLimits {
     pub slope: f64,
 }
 
+impl PtsLimits {
+    /// Whether an excursion and a slope excursion, shares of the average, are within both.
+    #[must_use]
+    pub fn allow(self, excursion: f64, slope_excursion: f64) -> bool {
+        excursion <= self.excursion && slope_excursion <= self.slope
+    }
+}
+
 /// What the values of a measurement window say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsWindow {
@@ -68,7 +76,7 @@ impl PtsWindow {
     /// Whether both criteria are met.
     #[must_use]
     pub fn is_steady(&self, limits: PtsLimits) -> bool {
-        self.excursion() <= limits.excursion && self.slope_excursion() <= limits.slope
+        limits.allow(self.excursion(), self.slope_excursion())
     }
 }
 

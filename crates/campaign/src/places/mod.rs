@@ -72,10 +72,7 @@ impl Places {
         // Devices first: that one may not be written is told before a file is made.
         for Device { target, writes, names } in devices(host, &wanted)? {
             let held = clear_device(host, target, writes, permission)?;
-            for name in names {
-                places.by_name.insert(name, places.held.len());
-            }
-            places.held.push(held);
+            places.hold(names, held);
         }
         for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
@@ -85,8 +82,7 @@ impl Places {
         for (name, wanted) in &wanted {
             if !places.by_name.contains_key(name) {
                 let held = lay_out_file(tools, host, name, *wanted, permission)?;
-                places.by_name.insert(name.clone(), places.held.len());
-                places.held.push(held);
+                places.hold([name.clone()], held);
             }
         }
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
@@ -97,6 +93,11 @@ impl Places {
             }
         }
         Ok(places)
+    }
+
+    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
+        self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
+        self.held.push(held);
     }
 
     /// That a job past the block layer meets blocks without metadata.

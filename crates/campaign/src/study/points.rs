@@ -110,10 +110,9 @@ impl Study {
     /// When each of `points` ends.
     pub fn ends(&self, points: &[Point]) -> Vec<Ends> {
         let end = |point: &Point| match self.generator {
-            MadeBy::Native if !point.until_known => Ends::ByThemselves,
-            MadeBy::Native if point.writes() && !self.fresh => Ends::Steady,
-            MadeBy::Native => Ends::Known,
-            MadeBy::Fio => Ends::ByThemselves,
+            MadeBy::Native if point.until_known && point.writes() && !self.fresh => Ends::Steady,
+            MadeBy::Native if point.until_known => Ends::Known,
+            MadeBy::Native | MadeBy::Fio => Ends::ByThemselves,
         };
         points.iter().map(end).collect()
     }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use iodyno_campaign::{Options, Plan};
 use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
-use iodyno_judge::limiter::{Answer, Evidence, Explanation, explain, subjects};
+use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
 use iodyno_native::NativeGenerator;
@@ -152,9 +152,7 @@ fn job(words: &[String]) -> Result<Job> {
 /// Explains what is worth it, prints that, and says how it came out.
 fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result<u8> {
     let records: Vec<&RunRecord> = records.iter().collect();
-    let evidence = Evidence::stored(&records, claims);
-    let explained: Vec<Explanation<'_>> =
-        subjects(&records).into_iter().filter_map(|subject| explain(&evidence, subject)).collect();
+    let explained = explain_stored(&records, claims);
     if explained.is_empty() {
         return Err(Usage("there is no measurement with a rate in it".into()).into());
     }

@@ -38,13 +38,6 @@ pub struct Evidence<'a> {
     pub repeats: usize,
 }
 
-impl<'a> Evidence<'a> {
-    /// Stored runs: no experiment can be made any more.
-    pub const fn stored(records: &'a [&'a RunRecord], claims: &'a ClaimBook) -> Self {
-        Self { records, claims, possible: &[], repeats: 0 }
-    }
-}
-
 /// What limits a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -159,6 +152,16 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
         return case.outstanding() < than.outstanding();
     }
     ratio > 1.0
+}
+
+/// What limits the measurements of stored runs that are worth explaining: no
+/// experiment can be made any more.
+pub fn explain_stored<'a>(
+    records: &'a [&'a RunRecord],
+    claims: &'a ClaimBook,
+) -> Vec<Explanation<'a>> {
+    let evidence = Evidence { records, claims, possible: &[], repeats: 0 };
+    subjects(records).into_iter().filter_map(|subject| explain(&evidence, subject)).collect()
 }
 
 /// What limits the measurement `subject` (record, measurement); `None` where it

@@ -33,7 +33,9 @@ mod repetition_tests;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{ASKED, Answer, Evidence, Explanation, Next, explain, is_of_question, subjects};
+pub use answer::{
+    ASKED, Answer, Evidence, Explanation, Next, explain, explain_stored, is_of_question, subjects,
+};
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;

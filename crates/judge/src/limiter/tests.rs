@@ -145,8 +145,9 @@ fn drives_share_nothing_where_fewer_are_known_to_give_their_share() {
         };
         let bench = Bench::new(2).measured().measurement(6, at_once);
         let record = bench.measurement(0, alone).measurement(3, alone).record();
-        let (claims, records) = (claims(), [&record]);
-        let explained = explain(&Evidence::stored(&records, &claims), (0, 6)).unwrap();
+        let claims = claims();
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+        let explained = explain(&evidence, (0, 6)).unwrap();
         let mut suspects = explained.suspects.into_iter();
         suspects.find(|one| one.limiter == Limiter::Shared).unwrap().standing
     };

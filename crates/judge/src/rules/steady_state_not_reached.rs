@@ -93,8 +93,7 @@ fn missing(of: &Measurement) -> Option<String> {
         ));
     };
     let most = limits(&Rounds::default());
-    let is_steady = range <= most.excursion && slope <= most.slope;
-    (!is_steady).then(|| {
+    (!most.allow(range, slope)).then(|| {
         format!(
             "the drive was not in its steady state: over the last {rounds} the rate's range was \
              {} of its average (at most {}), its slope {} (at most {})",

@@ -1,7 +1,7 @@
 //! What limits what a run was made to explain.
 
 use iodyno_judge::ClaimBook;
-use iodyno_judge::limiter::{Evidence, Explanation, explain, is_of_question, subjects};
+use iodyno_judge::limiter::{Explanation, explain_stored, is_of_question};
 use iodyno_model::RunRecord;
 
 use super::table::{Cell, Table};
@@ -26,10 +26,7 @@ impl ExplainedView {
         if !is_of_question(record) {
             return Vec::new();
         }
-        let records = [record];
-        let evidence = Evidence::stored(&records, claims);
-        let explained = subjects(&records).into_iter().filter_map(|one| explain(&evidence, one));
-        explained.map(|one| Self::new(&one)).collect()
+        explain_stored(&[record], claims).iter().map(Self::new).collect()
     }
 
     fn new(of: &Explanation<'_>) -> Self {
