@@ -43,13 +43,10 @@ impl Campaign<'_, '_> {
         script: &Script,
         permission: &Permission,
     ) -> Result<Places, CampaignError> {
-        let places = Places::clear(self.tools, self.host, script, permission)
-            .map_err(|error| error.placed(script))?;
         // What a preparation was allowed to write may be only read after it.
-        match places.unused(permission).filter(|_| !self.touched) {
-            Some(word) => Err(CampaignError::UnusedAllowance(word)),
-            None => Ok(places),
-        }
+        let all_words = !self.touched;
+        Places::clear(self.tools, self.host, script, permission, all_words)
+            .map_err(|error| error.placed(script))
     }
 
     /// Measures phases of `script`, in the order of `turns`, on what was

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use iodyno_job::{Job, Room, Stream};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
@@ -36,6 +37,10 @@ impl NativeGenerator {
 impl LoadGenerator for NativeGenerator {
     fn source(&self) -> String {
         format!("native {}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), String> {
+        Stream::new(job, rooms, 0, 0).map(|_| ())
     }
 
     fn run(
