@@ -60,9 +60,7 @@ impl Source for Live {
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
         // A read-only descriptor is enough for both commands; the node is root's.
         let path = format!("/dev/{controller}");
-        asking(Path::new(&path), Asked::Command, || {
-            ioctl::admin_read(&File::open(&path)?, command)
-        })
+        asking(Path::new(&path), Asked::Command, || ioctl::admin_read(&File::open(&path)?, command))
     }
 
     fn mapped_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iodyno_host::{Unanswered, unanswered};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::terminal;
 
@@ -33,7 +34,7 @@ pub(crate) fn watch(interrupted: Arc<AtomicBool>) {
                     terminal::note(&format!("{silent}; it is waited for, Ctrl-C ends that"));
                 }
             }
-            if interrupted.load(Ordering::Relaxed) {
+            if interrupted.load(Ordering::Relaxed) || is_wanted_in_vain() {
                 let since: &Instant = asked_to_end.get_or_insert_with(Instant::now);
                 if let Some(silent) = in_the_way(since.elapsed()) {
                     terminal::note(&format!(
@@ -47,6 +48,18 @@ pub(crate) fn watch(interrupted: Arc<AtomicBool>) {
     });
     // Without it everything else works.
     drop(watching);
+}
+
+/// Whether a signal that asks for an end waits itself: the kernel leaves it to the main thread,
+/// which takes none while a device keeps it in the kernel (proc(5), `ShdPnd`).
+fn is_wanted_in_vain() -> bool {
+    if unanswered(END_AFTER).is_empty() {
+        return false;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let pending = pending.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    [SIGINT, SIGTERM, SIGHUP].iter().any(|signal| pending >> (signal - 1) & 1 == 1)
 }
 
 /// What an end that was asked for so long ago waits for.

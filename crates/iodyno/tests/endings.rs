@@ -5,7 +5,6 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -139,21 +138,21 @@ impl Drop for Frozen {
 #[test]
 fn what_does_not_answer_before_the_start_is_told_and_does_not_hold_up_an_end() {
     let (world, frozen) = (World::new(), Frozen::new());
+    let errors = world.path("errors");
     let mut iodyno = world
         .command()
         .args(["run", "--name=t", "--rw=write", "--bs=4k", "--size=1m"])
         .arg(format!("--filename={}/file", frozen.at))
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(fs::File::create(&errors).unwrap())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(iodyno.stderr.take().unwrap()).lines();
-    let told = said.find_map(|line| line.ok().filter(|line| line.contains("not answered")));
-    let told = told.expect("it says what it waits for");
-    assert!(told.starts_with(&format!("{} has not answered an open for ", frozen.at)), "{told}");
+    let says = |words: &str| fs::read_to_string(&errors).unwrap().contains(words);
+    let told = format!("{} has not answered an open for ", frozen.at);
+    eventually("it says what it waits for", || says(&told));
     signal(&iodyno, "-INT");
-    let told = said.find_map(|line| line.ok().filter(|line| line.contains("interrupted")));
-    assert!(told.is_some_and(|told| told.contains("clean-up undoes it")));
+    eventually("it ends", || says(&format!("interrupted, and {told}")));
+    assert!(says("clean-up undoes it"));
     // A thread within a frozen file system ends only with that.
     tool("fsfreeze", &["--unfreeze", &frozen.at]);
     assert_eq!(iodyno.wait().unwrap().code(), Some(3));

@@ -94,7 +94,11 @@ fn nothing_is_written_outside_of_offset_and_size() {
     let world = World::new();
     for (options, start, end) in [
         ("rw=randwrite bs=16k blockalign=4k random_generator=lfsr size=100k", 0, 102_400),
-        ("rw=randwrite bs=16k blockalign=4k random_generator=lfsr time_based runtime=300ms", 0, 102_400),
+        (
+            "rw=randwrite bs=16k blockalign=4k random_generator=lfsr time_based runtime=300ms",
+            0,
+            102_400,
+        ),
         ("rw=randwrite bs=16k blockalign=4k offset=64k", 65_536, 167_936),
         ("rw=write bs=64k offset=64k", 65_536, 131_072),
         ("rw=write bsrange=4k-32k offset=4k loops=3", 4096, 106_496),
@@ -137,13 +141,35 @@ fn what_is_refused_has_changed_nothing() {
         (format!("rw=read\nfilename={path}"), vec![], "holds 4.88 KiB, and a job reads 1 MiB"),
         (format!("rw=write\ndirectory={data}/none"), vec![], "there is no directory"),
         (format!("rw=write\nfilename={data}/none/a/f"), vec![], "there is no directory"),
-        (format!("rw=write\nfilename_format=none/$jobnum\ndirectory={data}"), vec![], "there is no directory"),
-        (format!("rw=write\nnrfiles=3\nsize=3m\nfilename={data}/a:{data}/none/b"), vec![], "there is no directory"),
-        (format!("rw=write\nfilename={data}/other\nallow_file_create=0"), vec![], "allow_file_create"),
-        (format!("rw=write\nfilename={data}/other"), vec!["--allow-write", "/typo"], "`/typo` was allowed"),
+        (
+            format!("rw=write\nfilename_format=none/$jobnum\ndirectory={data}"),
+            vec![],
+            "there is no directory",
+        ),
+        (
+            format!("rw=write\nnrfiles=3\nsize=3m\nfilename={data}/a:{data}/none/b"),
+            vec![],
+            "there is no directory",
+        ),
+        (
+            format!("rw=write\nfilename={data}/other\nallow_file_create=0"),
+            vec![],
+            "allow_file_create",
+        ),
+        (
+            format!("rw=write\nfilename={data}/other"),
+            vec!["--allow-write", "/typo"],
+            "`/typo` was allowed",
+        ),
         (format!("rw=write\nfilename={data}/other\ndirect=1\nbs=1000"), vec![], "multiples of"),
         (format!("rw=write\nfilename={data}/other\nsize=1000t"), vec![], "are missing"),
-        (format!("rw=write\nfilename={data}/other:{path}:{data}/new\nfile_append=1\nallow_file_create=1"), vec!["--allow-write", &path], "different sizes"),
+        (
+            format!(
+                "rw=write\nfilename={data}/other:{path}:{data}/new\nfile_append=1\nallow_file_create=1"
+            ),
+            vec!["--allow-write", &path],
+            "different sizes",
+        ),
     ] {
         let jobs = format!("{fine}[second]\nstonewall\n{job}\n");
         let mut more = vec!["--allow-write", named.as_str()];
@@ -184,7 +210,9 @@ fn the_word_that_is_advised_is_enough_and_keeps_what_a_file_holds() {
 fn what_is_appended_leaves_what_was_there() {
     let world = World::new();
     for generator in ["native", "fio"] {
-        for (options, ios) in [("", 16), ("overwrite=1\n", 16), ("loops=2\n", 32), ("rw=randwrite\n", 16)] {
+        for (options, ios) in
+            [("", 16), ("overwrite=1\n", 16), ("loops=2\n", 32), ("rw=randwrite\n", 16)]
+        {
             let path = theirs(&world, "theirs", 100_000);
             let jobs = format!(
                 "[t]\nrw=write\nbs=4k\nsize=64k\nfile_append=1\nioengine=psync\nfilename={path}\n{options}"

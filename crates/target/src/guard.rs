@@ -146,20 +146,19 @@ impl Guard<'_> {
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = target.name.as_str();
         let open = || rustix::fs::open(&target.path, flags, Mode::empty());
-        let descriptor =
-            asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
-                Errno::BUSY => TargetError::InUse {
-                    name: name.into(),
-                    uses: vec![
-                        "the kernel or a process holds it for itself (a pool that is \
+        let descriptor = asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
+            Errno::BUSY => TargetError::InUse {
+                name: name.into(),
+                uses: vec![
+                    "the kernel or a process holds it for itself (a pool that is \
                                 imported, or another iodyno)"
-                            .into(),
-                    ],
-                },
-                Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
-                Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
-                errno => TargetError::of(name, "open it for writing", errno),
-            })?;
+                        .into(),
+                ],
+            },
+            Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
+            Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+            errno => TargetError::of(name, "open it for writing", errno),
+        })?;
         is_block(&descriptor, target)?;
         // udev leaves a locked device alone (systemd: "Locking Block Device
         // Access"); where it is just looking, it ends by itself.
@@ -279,11 +278,10 @@ fn open_file(target: &PathTarget, access: OFlags) -> Result<OwnedFd, TargetError
     let action = if access == OFlags::RDONLY { "read it" } else { "open it for writing" };
     let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let open = || rustix::fs::open(&target.path, flags, Mode::empty());
-    let descriptor =
-        asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
-            Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
-            errno => TargetError::of(name, action, errno),
-        })?;
+    let descriptor = asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
+        Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+        errno => TargetError::of(name, action, errno),
+    })?;
     let stat = rustix::fs::fstat(&descriptor)
         .map_err(|errno| TargetError::of(name, "look at it", errno))?;
     let is_file = FileType::from_raw_mode(stat.st_mode).is_file();

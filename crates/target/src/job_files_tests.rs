@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use super::*;
 use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
-use crate::testing::{host, host_under};
 use crate::resolve;
+use crate::testing::{host, host_under};
 
 /// One file alone.
 fn lay_out(
@@ -293,8 +293,7 @@ fn a_disk_has_to_have_room_for_all_files_together() {
     };
     let nobody = Permission::default();
     survey(vec![plan("a")], &host(Vec::new()), &nobody).unwrap();
-    let error =
-        survey(vec![plan("a"), plan("b")], &host(Vec::new()), &nobody).unwrap_err();
+    let error = survey(vec![plan("a"), plan("b")], &host(Vec::new()), &nobody).unwrap_err();
     assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
 }
 

@@ -158,11 +158,7 @@ impl Places {
     }
 
     /// Makes what is `wanted` as large as `job` needs it.
-    fn enlarge(
-        &mut self,
-        wanted: &mut BTreeMap<String, Wanted>,
-        job: &Job,
-    ) -> Result<(), String> {
+    fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
         // As fio, which sets up one job after the other: a file has what those before made it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);

@@ -34,7 +34,14 @@ impl Setup {
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
         let interrupted = Arc::clone(&context.interrupted);
-        Ok(Self { claims, host, store: context.store()?, source, interrupted, takes_signals: false })
+        Ok(Self {
+            claims,
+            host,
+            store: context.store()?,
+            source,
+            interrupted,
+            takes_signals: false,
+        })
     }
 
     /// Reads the machine again.

@@ -123,5 +123,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "writes until nothing is free"
     ),
-    row!("file_append", space.file_append, Bool, "0", ["1"], "begins behind what the file holds, which stays; the file grows"),
+    row!(
+        "file_append",
+        space.file_append,
+        Bool,
+        "0",
+        ["1"],
+        "begins behind what the file holds, which stays; the file grows"
+    ),
 ];

@@ -111,8 +111,13 @@ struct Burst {
 enum Plain {
     Sequential,
     /// Random blocks start at multiples of `align`.
-    Once { align: u64 },
-    Free { blocks: u64, align: u64 },
+    Once {
+        align: u64,
+    },
+    Free {
+        blocks: u64,
+        align: u64,
+    },
 }
 
 impl Stream {

@@ -81,8 +81,8 @@ impl Rules {
         });
         let used = || DIRECTIONS.into_iter().zip(&ways).filter(|(d, _)| pattern.rw.has(*d));
         let first = &ways[index(pattern.rw.direction())];
-        let alike = used()
-            .all(|(_, way)| way.smallest == first.smallest && way.align == first.align);
+        let alike =
+            used().all(|(_, way)| way.smallest == first.smallest && way.align == first.align);
         let even = used().all(|(_, way)| way.distribution == Distribution::Random);
         let aligned = used().all(|(_, way)| way.align == way.smallest);
         let lfsr = pattern.random_generator == RandomGenerator::Lfsr;

@@ -182,19 +182,21 @@ impl Surveyed {
                 }
                 taken(target, cleared(write, &plan)?, written_bytes)
             }
-            Place::New(folder, target) => match make(&plan, &folder, &target, permission, watcher) {
-                // Another name of it came first, or somebody else.
-                Err(TargetError::Io { error, .. })
-                    if error.kind() == std::io::ErrorKind::AlreadyExists =>
-                {
-                    let again = survey(vec![plan], host, permission)?;
-                    let is_there = |one: &Self| !matches!(one.place, Place::New(..));
-                    let changed = || TargetError::Changed { name: target.name.clone() };
-                    let there = again.into_iter().find(is_there).ok_or_else(changed)?;
-                    there.lay_out(host, permission, watcher)
+            Place::New(folder, target) => {
+                match make(&plan, &folder, &target, permission, watcher) {
+                    // Another name of it came first, or somebody else.
+                    Err(TargetError::Io { error, .. })
+                        if error.kind() == std::io::ErrorKind::AlreadyExists =>
+                    {
+                        let again = survey(vec![plan], host, permission)?;
+                        let is_there = |one: &Self| !matches!(one.place, Place::New(..));
+                        let changed = || TargetError::Changed { name: target.name.clone() };
+                        let there = again.into_iter().find(is_there).ok_or_else(changed)?;
+                        there.lay_out(host, permission, watcher)
+                    }
+                    made => made,
                 }
-                made => made,
-            },
+            }
         }
     }
 }
