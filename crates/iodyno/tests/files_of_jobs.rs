@@ -171,7 +171,7 @@ fn what_is_refused_has_changed_nothing() {
             "different sizes",
         ),
     ] {
-        let jobs = format!("{fine}[second]\nstonewall\n{job}\n");
+        let jobs = format!("{fine}[second]\n{job}\n");
         let mut more = vec!["--allow-write", named.as_str()];
         more.extend(words);
         let output = run(&world, &jobs, &more);

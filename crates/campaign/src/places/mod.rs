@@ -59,7 +59,8 @@ impl Held {
 
 impl Places {
     /// Clears all devices and lays out all files of `script`. With `all_words` each word of
-    /// `permission` has to name something that is worked on.
+    /// `permission` has to name something that is worked on. Jobs of the `first` phase have to fit
+    /// what they will work on; others that do not fail by themselves, in their turn.
     ///
     /// # Errors
     /// What cannot be cleared, before anything is made or written; what then cannot be laid out.
@@ -69,6 +70,7 @@ impl Places {
         script: &Script,
         permission: &Permission,
         all_words: bool,
+        first: Option<&Phase>,
     ) -> Result<Self, CampaignError> {
         feasible::check(host, script)?;
         let mut places = Self::default();
@@ -91,8 +93,11 @@ impl Places {
         }
         let known: BTreeMap<&str, &Surveyed> =
             names.iter().map(String::as_str).zip(&surveyed).collect();
-        for ScriptJob { job, .. } in jobs(script) {
-            places.rehearse(tools, host, job, &known)?;
+        for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
+            places.takes_direct(host, job, &known)?;
+        }
+        for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
+            places.rehearse(tools, job, &known)?;
         }
         for (name, surveyed) in names.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission)?;
@@ -101,42 +106,59 @@ impl Places {
         Ok(places)
     }
 
-    /// That a job fits what it will work on: nothing is made for one that does not.
-    fn rehearse(
+    /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
+    /// where that is not known yet.
+    fn direct_bytes(&self, path: &str, files: &BTreeMap<&str, &Surveyed>) -> Option<u32> {
+        match self.get(path) {
+            Some(held) => {
+                let read = held.access().read();
+                Some(if read.direct() { read.block_bytes() } else { 0 })
+            }
+            None => files.get(path)?.direct_bytes(),
+        }
+    }
+
+    /// That direct I/O has a meaning for what a job works on.
+    fn takes_direct(
         &self,
-        tools: &Tools<'_>,
         host: &Host,
         job: &Job,
         files: &BTreeMap<&str, &Surveyed>,
     ) -> Result<(), CampaignError> {
-        let said = |what| CampaignError::Job { name: job.name.clone(), what };
-        let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
+        let taken_by_none = |path: &&String| self.direct_bytes(path, files) == Some(0);
+        let what = job.files.paths.iter().filter(taken_by_none);
+        match what.filter_map(|path| not_direct(host, path)).next() {
+            Some(what) => Err(CampaignError::Job { name: job.name.clone(), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// That a job fits what it will work on: nothing is made for one that does not.
+    fn rehearse(
+        &self,
+        tools: &Tools<'_>,
+        job: &Job,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Result<(), CampaignError> {
         let mut rooms = Vec::with_capacity(job.files.paths.len());
         for path in &job.files.paths {
-            let (size_bytes, direct_bytes) = match (self.get(path), files.get(path.as_str())) {
-                (Some(held), _) => {
-                    let read = held.access().read();
-                    let direct_bytes = if read.direct() { read.block_bytes() } else { 0 };
-                    (read.size_bytes(), Some(direct_bytes))
-                }
-                (None, Some(file)) if job.space.fill_device => (u64::MAX, file.direct_bytes()),
-                (None, Some(file)) => (file.size_bytes(), file.direct_bytes()),
+            let size_bytes = match (self.get(path), files.get(path.as_str())) {
+                (Some(held), _) => held.access().read().size_bytes(),
+                (None, Some(_)) if job.space.fill_device => u64::MAX,
+                (None, Some(file)) => file.size_bytes(),
                 (None, None) => return Ok(()),
             };
-            if job.engine.direct
-                && direct_bytes == Some(0)
-                && let Some(what) = not_direct(host, path)
-            {
-                return Err(said(what));
-            }
-            rooms.push(Room { size_bytes, block_bytes: direct_bytes.unwrap_or(0) });
+            let block_bytes = self.direct_bytes(path, files).unwrap_or(0);
+            rooms.push(Room { size_bytes, block_bytes });
         }
+        let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
         let direct = wants_direct && rooms.iter().all(|room| room.block_bytes > 0);
         rooms.iter_mut().filter(|_| !direct).for_each(|room| room.block_bytes = 1);
         if rooms.is_empty() || job.files.create_only {
             return Ok(());
         }
-        tools.generator.fits(&self.placed(job), &rooms).map_err(said)
+        let fits = tools.generator.fits(&self.placed(job), &rooms);
+        fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
     }
 
     fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
