@@ -74,6 +74,29 @@ class Misfortune(JobCase):
         (job,) = json.loads(result.stdout)["jobs"]
         self.assertGreater(job["read"]["total_ios"], 400)
 
+    def test_a_device_that_is_silent_before_the_start(self):
+        # It looks for data on the device before it may write, and gets no answer. Nothing is allowed to be written.
+        name = self.lab.namespace("F")
+        self.say(f"dmsetup create silent --table '0 65536 linear /dev/{name} 0'")
+        watched = (
+            "rm -f /tmp/late; dmsetup suspend --noflush --nolockfs silent; "
+            f"{command('run')} --name=t --rw=randwrite --bs=4k --filename=/dev/dm-0 >/tmp/out 2>/tmp/err & pid=$!; n=0; "
+            "until grep -q 'has not answered a read' /tmp/err || [ $n -gt 600 ]; do usleep 100000; n=$((n+1)); done; "
+            # Were it waited for, it would end only after this.
+            "(sleep 60; touch /tmp/late; dmsetup resume silent) & waker=$!; "
+            "kill -INT $pid; wait $pid; s=$?; [ -e /tmp/late ] && echo late; "
+            "kill $waker; cat /tmp/out; cat /tmp/err >&2; exit $s"
+        )
+        try:
+            result = self.lab.run(watched, 240)
+        finally:
+            self.say("dmsetup resume silent; dmsetup remove --retry silent")
+        self.no_panic(result)
+        self.assertEqual(result.status, 3, result.stderr)
+        self.assertRegex(result.stderr, r"/dev/dm-0 has not answered a read for \d+ s")
+        self.assertRegex(result.stderr, r"interrupted, and /dev/dm-0 has not answered a read")
+        self.assertNotIn("late", result.stdout)
+
     def test_a_device_that_stops_answering(self):
         name = self.lab.namespace("F")
         self.say(f"dmsetup create hangs --table '0 65536 linear /dev/{name} 0'")

@@ -1,7 +1,6 @@
 //! What can go wrong with a campaign.
 
 use iodyno_job::script::Script;
-use iodyno_model::Bytes;
 use iodyno_store::StoreError;
 use iodyno_target::TargetError;
 use thiserror::Error;
@@ -52,20 +51,6 @@ pub enum CampaignError {
     /// `filename` names a directory.
     #[error("filename={0}: it is a directory, and a job works on files")]
     DirectoryAsFile(String),
-    /// A file of somebody else that a job only reads, and that would have to
-    /// be written to become as long as the job wants it.
-    #[error(
-        "{name} is shorter than the {} that a job reads of it, and it is not iodyno's to be written",
-        Bytes(*.wanted_bytes).binary()
-    )]
-    TooShort {
-        /// The file.
-        name: String,
-        /// The word that allows it.
-        word: String,
-        /// How long it should be, bytes.
-        wanted_bytes: u64,
-    },
     /// A word of --allow-write or --discard-data names nothing that is written.
     #[error(
         "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
@@ -125,9 +110,6 @@ impl CampaignError {
         match self {
             Self::Target(error) => error.next_step(),
             Self::DirectoryAsFile(name) => format!("directory={name} makes the job's files in it"),
-            Self::TooShort { word, .. } => format!(
-                "read less of it (size, filesize), or, if it may be overwritten: --allow-write {word}"
-            ),
             Self::Standing { run_id, .. } => format!("iodyno clean-up {run_id}"),
             _ => String::new(),
         }

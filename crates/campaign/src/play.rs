@@ -43,13 +43,12 @@ impl Campaign<'_, '_> {
         script: &Script,
         permission: &Permission,
     ) -> Result<Places, CampaignError> {
-        let places = Places::clear(self.tools, self.host, script, permission)
-            .map_err(|error| error.placed(script))?;
         // What a preparation was allowed to write may be only read after it.
-        match places.unused(permission).filter(|_| !self.touched) {
-            Some(word) => Err(CampaignError::UnusedAllowance(word)),
-            None => Ok(places),
-        }
+        let all_words = !self.touched;
+        // As the first phase is refused, see `phase`; of a run that goes on it was done before.
+        let first = script.phases.first().filter(|_| self.phase == 0);
+        Places::clear(self.tools, self.host, script, permission, all_words, first)
+            .map_err(|error| error.placed(script))
     }
 
     /// Measures phases of `script`, in the order of `turns`, on what was

@@ -6,6 +6,7 @@
 //! driver or a file supplied is trimmed and freed of control characters.
 //! What cannot be read becomes a [`iodyno_model::Fact`] that says why.
 
+mod asking;
 mod block;
 mod capture;
 mod captured;
@@ -34,6 +35,7 @@ mod system;
 mod temperature;
 mod virtual_disk;
 
+pub use asking::{Asked, Unanswered, asking, asking_open, unanswered};
 pub use block::queue_owners;
 pub use capture::capture;
 pub use captured::Captured;

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FileType;
 
+use crate::asking::{Asked, asking};
 use crate::device_mapper::ioctl::table;
 use crate::nvme::ioctl;
 use crate::source::{AdminRead, Source};
@@ -23,9 +25,12 @@ impl Live {
 
 impl Source for Live {
     fn read(&self, path: &str, limit: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(limit as u64).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        // What stands in sysfs a driver may ask its device for.
+        asking(Path::new(path), Asked::Read, || {
+            let mut bytes = Vec::new();
+            File::open(path)?.take(limit as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        })
     }
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
@@ -54,8 +59,8 @@ impl Source for Live {
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
         // A read-only descriptor is enough for both commands; the node is root's.
-        let device = File::open(format!("/dev/{controller}"))?;
-        ioctl::admin_read(&device, command)
+        let path = format!("/dev/{controller}");
+        asking(Path::new(&path), Asked::Command, || ioctl::admin_read(&File::open(&path)?, command))
     }
 
     fn mapped_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {

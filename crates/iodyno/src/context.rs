@@ -1,6 +1,8 @@
 //! What every command needs: the store, the source of facts, how to print.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use iodyno_campaign::CampaignError;
@@ -15,6 +17,8 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     pub(crate) color: When,
+    /// The user wants an end.
+    pub(crate) interrupted: Arc<AtomicBool>,
     store: PathBuf,
     sysroot: Option<PathBuf>,
 }
@@ -37,17 +41,19 @@ impl Context {
             json: global.json,
             quiet: global.quiet,
             color: global.color,
+            interrupted: Arc::default(),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
             sysroot: global.sysroot.clone(),
         }
     }
 
-    /// The machine's facts, live or captured.
+    /// The machine's facts, live or captured. From now on devices that do not answer are told.
     pub(crate) fn source(&self) -> Result<Box<dyn Source>> {
-        Ok(match &self.sysroot {
-            Some(directory) => Box::new(Captured::open(directory)?),
-            None => Box::new(Live::new()),
-        })
+        if let Some(directory) = &self.sysroot {
+            return Ok(Box::new(Captured::open(directory)?));
+        }
+        crate::patience::watch(Arc::clone(&self.interrupted));
+        Ok(Box::new(Live::new()))
     }
 
     /// Facts are another machine's: nothing can be measured.

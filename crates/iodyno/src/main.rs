@@ -4,6 +4,7 @@ mod arguments;
 mod commands;
 mod context;
 mod grid;
+mod patience;
 mod progress;
 mod sources;
 mod stated;

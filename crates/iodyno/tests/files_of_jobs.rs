@@ -72,3 +72,171 @@ fn jobs_may_have_files_in_memory() {
     status(&shown, 0);
     assert!(text(&shown.stdout).contains("no storage is measured"), "{}", text(&shown.stdout));
 }
+
+const FILE_BYTES: usize = 1 << 20;
+
+/// A file of somebody else.
+fn theirs(world: &World, name: &str, bytes: usize) -> String {
+    let path = world.path(name);
+    fs::write(&path, vec![0xa5; bytes]).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The first and the last byte that is not as [`theirs`] had it, and one behind that.
+fn touched(path: &str) -> Option<(usize, usize)> {
+    let bytes = fs::read(path).unwrap();
+    let first = bytes.iter().position(|byte| *byte != 0xa5)?;
+    Some((first, bytes.iter().rposition(|byte| *byte != 0xa5).unwrap() + 1))
+}
+
+#[test]
+fn nothing_is_written_outside_of_offset_and_size() {
+    let world = World::new();
+    for (options, start, end) in [
+        ("rw=randwrite bs=16k blockalign=4k random_generator=lfsr size=100k", 0, 102_400),
+        (
+            "rw=randwrite bs=16k blockalign=4k random_generator=lfsr time_based runtime=300ms",
+            0,
+            102_400,
+        ),
+        ("rw=randwrite bs=16k blockalign=4k offset=64k", 65_536, 167_936),
+        ("rw=write bs=64k offset=64k", 65_536, 131_072),
+        ("rw=write bsrange=4k-32k offset=4k loops=3", 4096, 106_496),
+        ("rw=randwrite bssplit=4k/50:24k/50 norandommap io_size=1m offset=8k", 8192, 110_592),
+        ("rw=randwrite bs=16k bs_unaligned=1 bsrange=3k-16k norandommap io_size=1m", 0, 102_400),
+        ("rw=write:12k bs=8k number_ios=100 time_based runtime=300ms", 0, 102_400),
+        ("rw=randrw bs=12k,20k blockalign=4k,8k random_generator=lfsr io_size=1m", 0, 102_400),
+        ("rw=write bs=16k offset_increment=200k numjobs=2", 0, 204_800 + 102_400),
+    ] {
+        for engine in ["psync", "io_uring", "mmap"] {
+            let path = theirs(&world, "theirs", FILE_BYTES);
+            let mut lines = format!("[t]\nfilename={path}\nioengine={engine}\niodepth=8\n");
+            if !options.contains("size=100k") {
+                lines += "size=100k\n";
+            }
+            lines += &options.replace(' ', "\n");
+            let output = run(&world, &lines, &["--allow-write", &path]);
+            status(&output, 0);
+            let (first, last) = touched(&path).unwrap();
+            assert!(first >= start && last <= end, "{options} by {engine}: {first} to {last}");
+            assert_eq!(fs::metadata(&path).unwrap().len(), FILE_BYTES as u64, "{options}");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_has_changed_nothing() {
+    let world = World::new();
+    let data = world.directory("data");
+    let path = theirs(&world, "data/theirs", 5000);
+    let named = theirs(&world, "data/named", 50_000);
+    let fine = format!(
+        "[global]\nsize=1m\nbs=4k\n[first]\nrw=write\nfilename={0}/new\n\
+         [named]\nrw=read\nfilename={named}\n",
+        data.display()
+    );
+    let data = data.display();
+    for (job, words, said) in [
+        (format!("rw=write\nfilename={path}"), vec![], "was not named for writing"),
+        (format!("rw=read\nfilename={path}"), vec![], "holds 4.88 KiB, and a job reads 1 MiB"),
+        (format!("rw=write\ndirectory={data}/none"), vec![], "there is no directory"),
+        (format!("rw=write\nfilename={data}/none/a/f"), vec![], "there is no directory"),
+        (
+            format!("rw=write\nfilename_format=none/$jobnum\ndirectory={data}"),
+            vec![],
+            "there is no directory",
+        ),
+        (
+            format!("rw=write\nnrfiles=3\nsize=3m\nfilename={data}/a:{data}/none/b"),
+            vec![],
+            "there is no directory",
+        ),
+        (
+            format!("rw=write\nfilename={data}/other\nallow_file_create=0"),
+            vec![],
+            "allow_file_create",
+        ),
+        (
+            format!("rw=write\nfilename={data}/other"),
+            vec!["--allow-write", "/typo"],
+            "`/typo` was allowed",
+        ),
+        (format!("rw=write\nfilename={data}/other\ndirect=1\nbs=1000"), vec![], "multiples of"),
+        (format!("rw=write\nfilename={data}/other\nsize=1000t"), vec![], "are missing"),
+        (
+            format!(
+                "rw=write\nfilename={data}/other:{path}:{data}/new\nfile_append=1\nallow_file_create=1"
+            ),
+            vec!["--allow-write", &path],
+            "different sizes",
+        ),
+    ] {
+        let jobs = format!("{fine}[second]\n{job}\n");
+        let mut more = vec!["--allow-write", named.as_str()];
+        more.extend(words);
+        let output = run(&world, &jobs, &more);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(said), "{job}: {}", text(&output.stderr));
+        let mut there = world.files("data");
+        there.sort();
+        assert_eq!(there, ["named", "theirs"], "{job}");
+        assert_eq!((touched(&path), touched(&named)), (None, None), "{job}");
+        assert_eq!(fs::metadata(&named).unwrap().len(), 50_000, "{job}");
+    }
+}
+
+#[test]
+fn the_word_that_is_advised_is_enough_and_keeps_what_a_file_holds() {
+    let world = World::new();
+    let path = theirs(&world, "theirs", 50_000);
+    let jobs = format!("[t]\nrw=read\nbs=4k\nsize=1m\nfilename={path}\n");
+    let refused = run(&world, &jobs, &[]);
+    status(&refused, 2);
+    let said = text(&refused.stderr);
+    assert!(said.contains(&format!("--allow-write {path}")), "{said}");
+    assert!(said.contains("size=50000"), "{said}");
+    // And again, when it is long enough.
+    for _ in 0..2 {
+        status(&run(&world, &jobs, &["--allow-write", &path]), 0);
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), FILE_BYTES);
+        assert!(bytes[..50_000].iter().all(|byte| *byte == 0xa5));
+    }
+    let less = format!("[t]\nrw=read\nbs=4k\nsize=49152\nfilename={path}\n");
+    status(&run(&world, &less, &[]), 0);
+}
+
+#[test]
+fn what_is_appended_leaves_what_was_there() {
+    let world = World::new();
+    for generator in ["native", "fio"] {
+        for (options, ios) in
+            [("", 16), ("overwrite=1\n", 16), ("loops=2\n", 32), ("rw=randwrite\n", 16)]
+        {
+            let path = theirs(&world, "theirs", 100_000);
+            let jobs = format!(
+                "[t]\nrw=write\nbs=4k\nsize=64k\nfile_append=1\nioengine=psync\nfilename={path}\n{options}"
+            );
+            let words = ["--allow-write", &path, "--output-format=json", "--generator", generator];
+            // As fio does: each run appends once more.
+            for run_number in 1..=2 {
+                let output = run(&world, &jobs, &words);
+                status(&output, 0);
+                let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                let context = format!("{generator} {options}");
+                assert_eq!(document["jobs"][0]["write"]["total_ios"], ios, "{context}");
+                let bytes = fs::read(&path).unwrap();
+                assert_eq!(bytes.len(), 100_000 + run_number * 65_536, "{context}");
+                assert!(bytes[..100_000].iter().all(|byte| *byte == 0xa5), "{context}");
+            }
+        }
+    }
+    // Reading begins there as well.
+    let path = theirs(&world, "theirs", 100_000);
+    let jobs = format!("[t]\nrw=read\nbs=4k\nsize=64k\nfile_append=1\nfilename={path}\n");
+    let output = run(&world, &jobs, &["--allow-write", &path, "--output-format=json"]);
+    status(&output, 0);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["jobs"][0]["read"]["total_ios"], 16);
+    assert_eq!(fs::read(&path).unwrap().len(), 165_536);
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iodyno_job::Job;
+use iodyno_job::{Job, Room};
 use iodyno_model::{Account, CpuUse, Each, SplitLatency};
 use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
@@ -42,6 +42,15 @@ pub trait Observer {
 pub trait LoadGenerator {
     /// Name and version, as a measurement's source: `native 0.1.0`.
     fn source(&self) -> String;
+
+    /// Whether a job fits files and devices as `rooms` says they will be: asked before any of them
+    /// is made or changed, so that what cannot be run leaves nothing behind.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit, and what would.
+    fn fits(&self, _job: &Job, _rooms: &[Room]) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Runs `jobs` at the same time until the observer stops them or their own
     /// run times are over, and waits for what is in flight.

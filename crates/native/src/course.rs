@@ -7,6 +7,7 @@ use iodyno_job::ContinueOn;
 use iodyno_model::Each;
 
 use crate::attend::{Attendant, Attended};
+use crate::bounds::{Bounds, Outside};
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::flights::{Batch, Flight, Flights, Landed};
@@ -55,6 +56,8 @@ pub(crate) struct Course<'a, I> {
     pub(crate) io: I,
     pub(crate) issuer: Issuer,
     pub(crate) flights: Flights,
+    /// What it may touch.
+    bounds: Bounds,
     /// Sees to writes before they are submitted.
     pub(crate) preparation: Option<Preparation>,
     /// By operation.
@@ -73,11 +76,12 @@ pub(crate) struct Course<'a, I> {
 }
 
 impl<'a, I: Io> Course<'a, I> {
-    /// A thread's I/O through `io`.
+    /// A thread's I/O through `io`, never outside `bounds`.
     pub(crate) fn new(
         io: I,
         issuer: Issuer,
         flights: Flights,
+        bounds: Bounds,
         tallies: [&'a Tally; 5],
         shared: &'a Shared,
     ) -> Self {
@@ -85,6 +89,7 @@ impl<'a, I: Io> Course<'a, I> {
             io,
             issuer,
             flights,
+            bounds,
             preparation: None,
             tallies,
             shared,
@@ -157,21 +162,36 @@ impl<'a, I: Io> Course<'a, I> {
 
     #[inline]
     fn submit(&mut self, clock: Clock) -> usize {
-        let Self { io, issuer, flights, preparation, attendant, .. } = self;
-        let batch = flights.board(issuer.fill(flights));
+        let Self { io, issuer, flights, bounds, preparation, attendant, .. } = self;
+        let requests = issuer.fill(flights);
+        if let Some(outside) = bounds.outside(requests) {
+            return self.refuse(outside);
+        }
+        let batch = flights.board(requests);
         queue(io, preparation, attendant, &batch);
         batch.begin(if self.timed { clock.now() } else { 1 });
         batch.slots.len()
     }
 
+    /// Ends the job before anything of a batch with `outside` is handed over: what was to go with
+    /// it is worth as little.
+    #[cold]
+    fn refuse(&mut self, outside: Outside) -> usize {
+        self.end(Some(Ending::Ended(Box::new((libc::EIO, outside.to_string())))));
+        0
+    }
+
     fn submit_due(&mut self, clock: Clock) -> usize {
         let now = clock.now();
-        let Self { io, issuer, flights, preparation, attendant, .. } = self;
+        let Self { io, issuer, flights, bounds, preparation, attendant, .. } = self;
         let mut count = 0;
         while count < issuer.most
             && let Some((request, begun)) = issuer.next_due(flights, now)
         {
             let requests = [request];
+            if let Some(outside) = bounds.outside(&requests) {
+                return count + self.refuse(outside);
+            }
             let batch = flights.board(&requests);
             queue(io, preparation, attendant, &batch);
             batch.begin(begun);

@@ -9,11 +9,24 @@ const LARGEST_BLOCK: u64 = 1 << 30;
 /// Slots are numbered by 16 bits, and a ring has no more entries.
 pub(crate) const DEEPEST: u32 = 1 << 15;
 
-/// Whether the job's numbers are in the range that the generator works with.
+/// Whether the generator can do the job with `files`.
 ///
 /// # Errors
 /// A sentence that says what does not fit, and what would.
 pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
+    fit_numbers(job, files.len())?;
+    if job.writes() && files.iter().any(|file| file.write().is_none()) {
+        let rw = job.pattern.rw.name();
+        return Err(format!("rw={rw} needs a write clearance of every target"));
+    }
+    Ok(())
+}
+
+/// Whether the job's numbers are in the range that the generator works with.
+///
+/// # Errors
+/// A sentence that says what does not fit, and what would.
+pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
     let largest = job.largest_block();
     if largest == 0 || largest > LARGEST_BLOCK {
         return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
@@ -22,12 +35,8 @@ pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
         let depth = job.depth.iodepth;
         return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {DEEPEST}"));
     }
-    if files.len() > usize::from(u16::MAX) {
-        return Err(format!("{} files do not fit: a job has up to 65535", files.len()));
-    }
-    if job.writes() && files.iter().any(|file| file.write().is_none()) {
-        let rw = job.pattern.rw.name();
-        return Err(format!("rw={rw} needs a write clearance of every target"));
+    if files > usize::from(u16::MAX) {
+        return Err(format!("{files} files do not fit: a job has up to 65535"));
     }
     Ok(())
 }

@@ -4,12 +4,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use iodyno_job::{Job, Room, Stream};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
 use crate::commands::{after, before};
-use crate::fit::fit_memory;
+use crate::fit::{fit_memory, fit_numbers};
 use crate::flights::Flight;
 use crate::phase::Phase;
 use crate::prepare::prepare;
@@ -38,13 +39,18 @@ impl LoadGenerator for NativeGenerator {
         format!("native {}", env!("CARGO_PKG_VERSION"))
     }
 
+    fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), String> {
+        fit_numbers(job, rooms.len())?;
+        fit_memory([job], memory_bytes())?;
+        Stream::new(job, rooms, 0, 0).map(|_| ())
+    }
+
     fn run(
         &mut self,
         jobs: &[ClearedJob<'_>],
         observer: &mut dyn Observer,
     ) -> Result<PhaseReport, LoadError> {
-        let memory = rustix::system::sysinfo();
-        let bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
+        let bytes = memory_bytes();
         if let Some(first) = jobs.first() {
             let unfit = |what| LoadError::Unfit { target: first.target(), what };
             fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
@@ -100,6 +106,12 @@ impl LoadGenerator for NativeGenerator {
             }
         })
     }
+}
+
+/// Of the machine.
+fn memory_bytes() -> u64 {
+    let memory = rustix::system::sysinfo();
+    (memory.totalram as u64).saturating_mul(memory.mem_unit.into())
 }
 
 fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {

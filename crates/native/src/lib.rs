@@ -11,6 +11,7 @@
 //! makes it nearly zero for I/O that completes during submission.
 
 mod attend;
+mod bounds;
 mod buffers;
 mod choose;
 mod clock;

@@ -7,8 +7,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
-use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
+use iodyno_target::Asked::Read;
+use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind, asking_open};
 
+use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
 use crate::fit::{DEEPEST, fit};
@@ -192,6 +194,8 @@ impl Team<'_> {
         let syncs = job.flush != Default::default() || job.files.fsync_on_close;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
+        let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
+        let bounds = Bounds::new(stream.regions(), sizes, job.largest_block() as u32);
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
         Ok(Assignment {
             engine: self.engine,
@@ -203,6 +207,7 @@ impl Team<'_> {
                 options: options(job),
                 writable: job.writes(),
             },
+            bounds,
             stream,
             filler,
             verifying,
@@ -250,7 +255,8 @@ fn choose_engine(
         iodepth: job.depth.iodepth,
         direct,
     };
-    choices.choose(asked, &probed).map_err(|refused| {
+    let chosen = asking_open(&descriptor, Read, || choices.choose(asked, &probed));
+    chosen.map_err(|refused| {
         let name = job.engine.ioengine.name();
         let advice = match refused.error.raw_os_error() {
             // Of its set-up, and of nothing that comes later.

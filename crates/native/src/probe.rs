@@ -3,11 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iodyno_load::{BlockContent, ProbeSample};
+use iodyno_target::{Asked, asking_open};
 
 use crate::io::{Io, Psync, Setup, SetupError, read_once};
 
@@ -38,7 +39,8 @@ pub(crate) fn probe(
     patience: Duration,
 ) -> Result<Vec<ProbeSample>, Stopped> {
     let offsets = offsets.to_vec();
-    attended(patience, move |done| read_all(target, &offsets, length, most, done))
+    let asked = target.try_clone().map_err(SetupError::of("dup")).map_err(Stopped::Refused)?;
+    attended(&asked, patience, move |done| read_all(target, &offsets, length, most, done))
 }
 
 fn read_all(
@@ -69,8 +71,9 @@ fn read_all(
 }
 
 /// What `work` comes to on a thread of its own, for as long as the number that
-/// it counts up goes on growing.
+/// it counts up goes on growing; it asks `target`.
 fn attended<T: Send + 'static>(
+    target: &OwnedFd,
     patience: Duration,
     work: impl FnOnce(&AtomicUsize) -> Result<T, SetupError> + Send + 'static,
 ) -> Result<T, Stopped> {
@@ -83,19 +86,44 @@ fn attended<T: Send + 'static>(
         .spawn(move || drop(tell.send(work(&counted))))
         .map_err(SetupError::of("start a thread"))
         .map_err(Stopped::Refused)?;
-    let (mut seen, mut seen_at) = (0, Instant::now());
+    loop {
+        let seen = done.load(Ordering::Relaxed);
+        // Noted here: what is given up is nobody's question any more.
+        match asking_open(target, Asked::Read, || wait(&told, &done, seen, patience)) {
+            Waited::Told(result) => return result.map_err(Stopped::Refused),
+            Waited::Moved => {}
+            Waited::InVain => return Err(Stopped::NoAnswer(seen)),
+        }
+    }
+}
+
+/// What came of waiting.
+enum Waited<T> {
+    Told(Result<T, SetupError>),
+    Moved,
+    InVain,
+}
+
+/// Waits until the work is done, or its count is not what was `seen` any more.
+fn wait<T>(
+    told: &Receiver<Result<T, SetupError>>,
+    done: &AtomicUsize,
+    seen: usize,
+    patience: Duration,
+) -> Waited<T> {
+    let seen_at = Instant::now();
     loop {
         match told.recv_timeout(LOOK.min(patience)) {
-            Ok(result) => return result.map_err(Stopped::Refused),
+            Ok(result) => return Waited::Told(result),
             // It panicked, and has told so: its last read is not answered either.
-            Err(RecvTimeoutError::Disconnected) => return Err(Stopped::NoAnswer(seen)),
+            Err(RecvTimeoutError::Disconnected) => return Waited::InVain,
+            Err(RecvTimeoutError::Timeout) if done.load(Ordering::Relaxed) != seen => {
+                return Waited::Moved;
+            }
+            Err(RecvTimeoutError::Timeout) if seen_at.elapsed() >= patience => {
+                return Waited::InVain;
+            }
             Err(RecvTimeoutError::Timeout) => {}
-        }
-        let now = done.load(Ordering::Relaxed);
-        if now != seen {
-            (seen, seen_at) = (now, Instant::now());
-        } else if seen_at.elapsed() >= patience {
-            return Err(Stopped::NoAnswer(seen));
         }
     }
 }
@@ -104,12 +132,16 @@ fn attended<T: Send + 'static>(
 mod tests {
     use super::*;
 
+    fn nothing() -> OwnedFd {
+        std::fs::File::open("/dev/null").unwrap().into()
+    }
+
     #[test]
     fn a_read_without_an_answer_is_given_up() {
         // On a busy machine the thread may begin too late for the first of these.
         for patience in (0..).map(|n| Duration::from_millis(1 << n)) {
             let (answer, never) = channel::<()>();
-            let asked = attended(patience, move |done| {
+            let asked = attended(&nothing(), patience, move |done| {
                 done.store(3, Ordering::Relaxed);
                 // As a device that never answers: until it is given up.
                 let _ = never.recv();
@@ -127,7 +159,7 @@ mod tests {
     #[test]
     fn work_that_goes_on_is_waited_for() {
         let (tell, told) = channel();
-        let counting = attended(Duration::from_secs(600), move |done| {
+        let counting = attended(&nothing(), Duration::from_secs(600), move |done| {
             (1..=5).for_each(|n| done.store(n, Ordering::Relaxed));
             tell.send(()).unwrap();
             Ok(5)

@@ -11,6 +11,7 @@ use iodyno_load::IoRow;
 use iodyno_model::{Each, SplitLatency};
 
 use crate::attend::Attendant;
+use crate::bounds::Bounds;
 use crate::choose::Engine;
 use crate::clock::Clock;
 use crate::contents::Filler;
@@ -39,6 +40,8 @@ pub(crate) struct Assignment {
     pub(crate) engine: Engine,
     pub(crate) setup: Setup,
     pub(crate) stream: Stream,
+    /// What it may touch.
+    pub(crate) bounds: Bounds,
     /// Contents of what it writes.
     pub(crate) filler: Option<Filler>,
     pub(crate) verifying: Option<Verifying>,
@@ -140,7 +143,8 @@ impl Assignment {
         let fresh = self.stream.clone();
         let requests = Requests::stream(self.stream);
         let issuer = Issuer::new(job, depth, requests, pacer);
-        let mut course = Course::new(io, issuer, flights, self.tallies.table(), &self.shared);
+        let tallies = self.tallies.table();
+        let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
         course.preparation = preparation;
         course.attendant = attendant;
         course.policy = Policy {

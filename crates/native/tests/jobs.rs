@@ -8,7 +8,7 @@ use iodyno_job::Job;
 use iodyno_load::{ClearedJob, Flow, Interval, IoRow, JobReport, LoadGenerator, Observer};
 use iodyno_model::Host;
 use iodyno_native::NativeGenerator;
-use iodyno_target::{FilePlan, Fill, LaidOut, Permission, lay_out};
+use iodyno_target::{FilePlan, Fill, LaidOut, Permission, survey};
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 200;
@@ -29,10 +29,13 @@ impl Place {
             size_bytes: BLOCKS * BLOCK,
             create: true,
             fill: Fill::Written,
+            keeps: false,
             will_write: true,
         };
         let go_on = &mut |_| ControlFlow::Continue(());
-        let file = lay_out(&plan, &host(), &Permission::default(), go_on).unwrap();
+        let (host, permission) = (host(), Permission::default());
+        let surveyed = survey(vec![plan], &host, &permission).unwrap().remove(0);
+        let file = surveyed.lay_out(&host, &permission, go_on).unwrap();
         Self { _directory: directory, file }
     }
 }

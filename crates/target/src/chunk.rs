@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use iodyno_host::{Asked, asking_open};
 use rustix::io::Errno;
 
 use crate::TargetError;
@@ -41,7 +42,8 @@ impl Chunk {
         self.random.fill(bytes);
         let mut done = 0;
         while done < length {
-            match rustix::io::pwrite(&to, &bytes[done..], offset + done as u64) {
+            let (rest, at) = (&bytes[done..], offset + done as u64);
+            match asking_open(&to, Asked::Write, || rustix::io::pwrite(&to, rest, at)) {
                 Ok(0) => return Err(Errno::NOSPC),
                 Ok(written) => done += written,
                 Err(Errno::INTR) => {}

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use iodyno_host::{Asked, asking, asking_open};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
@@ -193,8 +194,10 @@ impl ReadClearance {
     ) -> Result<OwnedFd, TargetError> {
         let how = OpenHow { direct: how.direct && self.direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
-        rustix::fs::open(again(descriptor), flags, Mode::empty())
-            .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
+        asking_open(descriptor, Asked::Open, || {
+            rustix::fs::open(again(descriptor), flags, Mode::empty())
+        })
+        .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
     }
 
     pub(crate) fn not_empty(self) -> Result<Self, TargetError> {
@@ -232,9 +235,10 @@ fn open_for_reading(
     name: &str,
 ) -> Result<(OwnedFd, bool), TargetError> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
+    let open = |flags| asking(path, Asked::Open, || rustix::fs::open(path, flags, Mode::empty()));
+    match open(flags | OFlags::DIRECT) {
         Ok(descriptor) => Ok((descriptor, true)),
-        Err(Errno::INVAL) => rustix::fs::open(path, flags, Mode::empty())
+        Err(Errno::INVAL) => open(flags)
             .map(|descriptor| (descriptor, false))
             .map_err(|errno| TargetError::of(name, "read it", errno)),
         // Something else took its place: O_NOFOLLOW met a symbolic link, or it is gone.

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use iodyno_host::{Asked, asking_open};
 use rustix::io::Errno;
 
 use crate::signatures;
@@ -74,7 +75,10 @@ impl<'d> Bytes<'d> {
         let mut bytes = vec![0; usize::try_from(length).map_err(|_| Errno::OVERFLOW)?];
         let mut done = 0;
         while done < bytes.len() {
-            match rustix::io::pread(self.device, &mut bytes[done..], offset + done as u64) {
+            let (rest, at) = (&mut bytes[done..], offset + done as u64);
+            let read =
+                asking_open(self.device, Asked::Read, || rustix::io::pread(self.device, rest, at));
+            match read {
                 Ok(0) => return Err(Errno::IO),
                 Ok(read) => done += read,
                 Err(Errno::INTR) => {}

@@ -143,6 +143,20 @@ pub enum TargetError {
         /// What is on it and nobody uses, a line each.
         lost: Vec<String>,
     },
+    /// A file that is only read, that iodyno did not make, and that holds less than is read of it.
+    #[error(
+        "{name} holds {}, and a job reads {} of it; it is not iodyno's to be made longer",
+        Bytes(*.holds_bytes).binary(),
+        Bytes(*.wanted_bytes).binary()
+    )]
+    TooShort {
+        /// The path.
+        name: String,
+        /// What it holds, bytes.
+        holds_bytes: u64,
+        /// What is read of it, bytes.
+        wanted_bytes: u64,
+    },
     /// It is to be written, nobody uses it, and it holds what looks like data.
     #[error("{name} holds data that nobody uses{}", losing(.lost))]
     HoldsData {
@@ -166,6 +180,20 @@ pub enum TargetError {
     NotToBeMade {
         /// The path.
         name: String,
+    },
+    /// There is no directory for it, and none is made: a mount point that is
+    /// mistyped, or not mounted, would be a directory of the root disk.
+    #[error("{name}: there is no directory {missing}{}", match .missing == .directory {
+        true => String::new(),
+        false => format!(", on the way to {directory}"),
+    })]
+    NoDirectory {
+        /// The path.
+        name: String,
+        /// The directory that it would be in.
+        directory: String,
+        /// The first one on the way there that does not exist.
+        missing: String,
     },
     /// Too little room for a file.
     #[error(
@@ -313,11 +341,21 @@ impl TargetError {
                  UUID: measure a file on it, or only read it"
                     .into()
             }
+            Self::TooShort { name, holds_bytes, .. } => format!(
+                "read no more than it holds (size={holds_bytes}), or have random data written \
+                 behind that, which leaves what it holds: --allow-write {}",
+                shell_word(name)
+            ),
             Self::HoldsData { word, .. } => {
                 format!("if it may be lost: --discard-data {}", shell_word(word))
             }
             Self::ReadOnly { .. } => "name another target, or only read it".into(),
             Self::NotToBeMade { .. } => "make it, or let the job: allow_file_create=1".into(),
+            Self::NoDirectory { directory, .. } => format!(
+                "check the path, and whether what should be there is mounted; if the directory is \
+                 to be made: mkdir -p {}",
+                shell_word(directory)
+            ),
             Self::NoRoom { .. } | Self::Full { .. } => {
                 "free some space, make the file smaller (size, filesize), or name another directory"
                     .into()

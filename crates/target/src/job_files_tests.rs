@@ -1,18 +1,29 @@
+use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use super::*;
 use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
+use crate::resolve;
 use crate::testing::{host, host_under};
-use crate::{OpenHow, resolve};
+
+/// One file alone.
+fn lay_out(
+    plan: &FilePlan,
+    host: &Host,
+    permission: &Permission,
+    watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<LaidOut, TargetError> {
+    survey(vec![plan.clone()], host, permission)?.remove(0).lay_out(host, permission, watcher)
+}
 
 fn go_on(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 fn plan(path: PathBuf, fill: Fill, will_write: bool) -> FilePlan {
-    FilePlan { path, size_bytes: 3 * MIB + 1000, create: true, fill, will_write }
+    FilePlan { path, size_bytes: 3 * MIB + 1000, create: true, fill, keeps: false, will_write }
 }
 
 fn lay(plan: &FilePlan, allowed: &[&Path]) -> Result<LaidOut, TargetError> {
@@ -229,15 +240,100 @@ fn what_is_no_file_and_what_may_not_be_made() {
     let error = refused(&plan_of(&theirs), &[&theirs]);
     assert!(error.to_string().contains("another user"), "{error}");
 
-    // Directories are made as fio does.
-    let laid = lay(&plan_of(&path), &[]).unwrap();
-    assert_eq!(laid.path(), path.canonicalize().unwrap());
+    // Directories are not made: one may be where something should be mounted.
+    let error = lay(&plan_of(&path), &[]).unwrap_err();
+    let a = dir.path().join("a");
+    let said = format!(": there is no directory {}, on the way to {}/b", a.display(), a.display());
+    assert!(error.to_string().ends_with(&said), "{error}");
+    assert!(error.next_step().ends_with(&format!("mkdir -p {}/b", a.display())), "{error}");
+    assert!(!a.exists());
 }
 
 #[test]
-fn an_interruption_leaves_neither_the_file_nor_its_directories() {
+fn all_are_looked_at_before_one_is_touched() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(dir.path().join("a/b/file"), Fill::Written, true);
+    let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("ours"));
+    fs::write(&theirs, vec![7; 5000]).unwrap();
+    drop(lay(&plan(ours.clone(), Fill::Truncate, true), &[]).unwrap());
+    let before = fs::read(&ours).unwrap();
+    let named = Permission {
+        allow_write: vec![ours.to_str().unwrap().to_owned()],
+        ..Permission::default()
+    };
+    let larger = FilePlan { size_bytes: 8 * MIB, ..plan(ours.clone(), Fill::Written, true) };
+    let fine = || vec![plan(dir.path().join("new"), Fill::Written, true), larger.clone()];
+    for bad in [
+        plan(theirs.clone(), Fill::Written, false),
+        plan(dir.path().join("none/file"), Fill::None, true),
+        plan(dir.path().to_path_buf(), Fill::None, true),
+        FilePlan { create: false, ..plan(dir.path().join("other"), Fill::None, true) },
+        FilePlan { size_bytes: 1 << 60, ..plan(dir.path().join("huge"), Fill::Written, true) },
+    ] {
+        let plans = fine().into_iter().chain([bad]).collect();
+        let error = survey(plans, &host(Vec::new()), &named).unwrap_err();
+        assert!(fs::read(&ours).unwrap() == before, "{error}");
+        assert!(fs::read(&theirs).unwrap() == vec![7; 5000], "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "{error}");
+    }
+    // Two names of a file that is not there yet are one file.
+    let twice = [dir.path().join("new"), dir.path().join("./new")];
+    let plans = twice.map(|path| plan(path, Fill::Truncate, true)).to_vec();
+    let surveyed = survey(plans, &host(Vec::new()), &named).unwrap();
+    let lay_out = |one: Surveyed| one.lay_out(&host(Vec::new()), &named, &mut go_on).unwrap();
+    let laid: Vec<_> = surveyed.into_iter().map(lay_out).collect();
+    assert_eq!(laid[0].identity(), laid[1].identity());
+}
+
+#[test]
+fn a_disk_has_to_have_room_for_all_files_together() {
+    let small = Ext4::new(64 * MIB, "rw");
+    let plan = |name: &str| FilePlan {
+        size_bytes: 40 * MIB,
+        ..plan(small.at.join(name), Fill::Written, true)
+    };
+    let nobody = Permission::default();
+    survey(vec![plan("a")], &host(Vec::new()), &nobody).unwrap();
+    let error = survey(vec![plan("a"), plan("b")], &host(Vec::new()), &nobody).unwrap_err();
+    assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
+}
+
+#[test]
+fn what_a_file_holds_stays_when_it_is_made_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = 2 * MIB + 500;
+    for (fill, ours, will_write) in [
+        (Fill::Written, false, false),
+        (Fill::Written, false, true),
+        (Fill::Written, true, true),
+        (Fill::Allocate, false, true),
+        (Fill::Truncate, true, true),
+        (Fill::None, true, true),
+    ] {
+        let path = dir.path().join("file");
+        if ours {
+            let first = FilePlan { size_bytes: size, ..plan(path.clone(), Fill::Written, true) };
+            lay(&first, &[]).unwrap();
+        }
+        // Not to the end of a block.
+        fs::write(&path, vec![9; size as usize]).unwrap();
+        let longer = FilePlan { keeps: ours, ..plan(path.clone(), fill, will_write) };
+        let laid = lay(&longer, &[&path]).unwrap();
+        let after = fs::read(&path).unwrap();
+        assert!(after[..size as usize] == vec![9; size as usize], "{fill:?}, ours: {ours}");
+        let written = if fill == Fill::Written { longer.size_bytes - size } else { 0 };
+        assert_eq!(laid.written_bytes(), written, "{fill:?}");
+        if fill == Fill::Written {
+            assert_eq!(after.len() as u64, longer.size_bytes);
+            assert!(after[size as usize..].iter().any(|byte| *byte != after[size as usize]));
+        }
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn an_interruption_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(dir.path().join("file"), Fill::Written, true);
     let mut stop = |bytes| match bytes {
         0 => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),

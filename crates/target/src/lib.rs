@@ -7,8 +7,9 @@
 //! [`ScratchFile`].
 //!
 //! [`Target::clear_for_writing`] gives a [`WriteClearance`] for what nobody
-//! uses and the user named for writing ([`Permission`]); [`lay_out`] makes the
-//! files of jobs. A generator takes either clearance as an [`Access`].
+//! uses and the user named for writing ([`Permission`]); [`survey`] looks at the
+//! files of jobs, and [`Surveyed::lay_out`] makes them. A generator takes either
+//! clearance as an [`Access`].
 //!
 //! [`lend`] lets one command claim cleared devices for itself.
 //!
@@ -48,12 +49,15 @@ mod write;
 #[cfg(test)]
 mod testing;
 
+/// For those who ask devices beside this crate.
+pub use iodyno_host::{Asked, asking_open};
+
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
-pub use job_files::{FilePlan, Fill, LaidOut, is_laid_out, lay_out};
+pub use job_files::{FilePlan, Fill, LaidOut, Surveyed, is_laid_out, survey};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};

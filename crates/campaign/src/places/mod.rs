@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_job::script::{Phase, Script, ScriptJob};
-use iodyno_job::{IoEngine, Job, Room, Stream};
+use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Namespace};
 use iodyno_target::{
-    Access, FilePlan, LaidOut, Permission, ReadClearance, Target, TargetError, WriteClearance,
-    lay_out, resolve_anywhere, unused_allowances,
+    Access, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target, WriteClearance,
+    resolve_anywhere, survey, unused_allowances,
 };
 
 use crate::error::CampaignError;
@@ -31,6 +31,8 @@ use wanted::{Device, Wanted, devices, wanted};
 pub(crate) struct Places {
     held: Vec<Held>,
     by_name: BTreeMap<String, usize>,
+    /// Where jobs that append begin, bytes, by fio's number of the job.
+    appends: BTreeMap<u32, u64>,
 }
 
 /// A cleared target.
@@ -56,20 +58,23 @@ impl Held {
 }
 
 impl Places {
-    /// Clears all devices and lays out all files of `script`.
+    /// Clears all devices and lays out all files of `script`. With `all_words` each word of
+    /// `permission` has to name something that is worked on. Jobs of the `first` phase have to fit
+    /// what they will work on; others that do not fail by themselves, in their turn.
     ///
     /// # Errors
-    /// What cannot be cleared, before anything is written; what cannot be laid out.
+    /// What cannot be cleared, before anything is made or written; what then cannot be laid out.
     pub(crate) fn clear(
         tools: &mut Tools<'_>,
         host: &Host,
         script: &Script,
         permission: &Permission,
+        all_words: bool,
+        first: Option<&Phase>,
     ) -> Result<Self, CampaignError> {
         feasible::check(host, script)?;
         let mut places = Self::default();
         let mut wanted = wanted(script);
-        // Devices first: that one may not be written is told before a file is made.
         for Device { target, writes, names } in devices(host, &wanted)? {
             let held = clear_device(host, target, writes, permission)?;
             places.hold(names, held);
@@ -79,20 +84,81 @@ impl Places {
             places.passes_data_only(host, job).map_err(said)?;
             places.enlarge(&mut wanted, job).map_err(said)?;
         }
-        for (name, wanted) in &wanted {
-            if !places.by_name.contains_key(name) {
-                let held = lay_out_file(tools, host, name, *wanted, permission)?;
-                places.hold([name.clone()], held);
-            }
+        let files = wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name));
+        let (names, plans): (Vec<String>, Vec<FilePlan>) =
+            files.map(|(name, wanted)| (name.clone(), wanted.plan(&name))).unzip();
+        let surveyed = survey(plans, host, permission)?;
+        if all_words && let Some(word) = places.unused(permission, &surveyed) {
+            return Err(CampaignError::UnusedAllowance(word));
         }
+        let known: BTreeMap<&str, &Surveyed> =
+            names.iter().map(String::as_str).zip(&surveyed).collect();
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
-            for name in &job.files.paths {
-                if let Some(what) = places.get(name).and_then(|held| not_direct(host, name, held)) {
-                    return Err(CampaignError::Job { name: job.name.clone(), what });
-                }
-            }
+            places.takes_direct(host, job, &known)?;
+        }
+        for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
+            places.rehearse(tools, job, &known)?;
+        }
+        for (name, surveyed) in names.into_iter().zip(surveyed) {
+            let held = lay_out(tools, host, &name, surveyed, permission)?;
+            places.hold([name], held);
         }
         Ok(places)
+    }
+
+    /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
+    /// where that is not known yet.
+    fn direct_bytes(&self, path: &str, files: &BTreeMap<&str, &Surveyed>) -> Option<u32> {
+        match self.get(path) {
+            Some(held) => {
+                let read = held.access().read();
+                Some(if read.direct() { read.block_bytes() } else { 0 })
+            }
+            None => files.get(path)?.direct_bytes(),
+        }
+    }
+
+    /// That direct I/O has a meaning for what a job works on.
+    fn takes_direct(
+        &self,
+        host: &Host,
+        job: &Job,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Result<(), CampaignError> {
+        let taken_by_none = |path: &&String| self.direct_bytes(path, files) == Some(0);
+        let what = job.files.paths.iter().filter(taken_by_none);
+        match what.filter_map(|path| not_direct(host, path)).next() {
+            Some(what) => Err(CampaignError::Job { name: job.name.clone(), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// That a job fits what it will work on: nothing is made for one that does not.
+    fn rehearse(
+        &self,
+        tools: &Tools<'_>,
+        job: &Job,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Result<(), CampaignError> {
+        let mut rooms = Vec::with_capacity(job.files.paths.len());
+        for path in &job.files.paths {
+            let size_bytes = match (self.get(path), files.get(path.as_str())) {
+                (Some(held), _) => held.access().read().size_bytes(),
+                (None, Some(_)) if job.space.fill_device => u64::MAX,
+                (None, Some(file)) => file.size_bytes(),
+                (None, None) => return Ok(()),
+            };
+            let block_bytes = self.direct_bytes(path, files).unwrap_or(0);
+            rooms.push(Room { size_bytes, block_bytes });
+        }
+        let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
+        let direct = wants_direct && rooms.iter().all(|room| room.block_bytes > 0);
+        rooms.iter_mut().filter(|_| !direct).for_each(|room| room.block_bytes = 1);
+        if rooms.is_empty() || job.files.create_only {
+            return Ok(());
+        }
+        let fits = tools.generator.fits(&self.placed(job), &rooms);
+        fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
     }
 
     fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
@@ -114,7 +180,7 @@ impl Places {
     }
 
     /// Makes what is `wanted` as large as `job` needs it.
-    fn enlarge(&self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+    fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
         // As fio, which sets up one job after the other: a file has what those before made it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
@@ -125,7 +191,11 @@ impl Places {
         if rooms.is_empty() {
             return Ok(());
         }
-        for region in Stream::layout(job, &rooms)? {
+        let regions = Stream::layout(job, &rooms)?;
+        if job.space.file_append {
+            self.append(job, &regions)?;
+        }
+        for region in regions {
             let path = &job.files.paths[usize::from(region.file)];
             // What grows until the device is full (fill_device) has no size beforehand.
             if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
@@ -135,10 +205,40 @@ impl Places {
         Ok(())
     }
 
-    /// A word of `permission` that names nothing that is written.
-    pub(crate) fn unused(&self, permission: &Permission) -> Option<String> {
+    /// Keeps where a job with `file_append` begins: behind what its files hold now. Once they are
+    /// laid out, that is no more to be seen.
+    fn append(&mut self, job: &Job, regions: &[Region]) -> Result<(), String> {
+        let starts: BTreeSet<u64> = regions.iter().map(|region| region.offset).collect();
+        match starts.into_iter().collect::<Vec<_>>()[..] {
+            [start] => self.appends.insert(job.threads.number, start),
+            [first, second, ..] => {
+                return Err(format!(
+                    "file_append=1 on files of different sizes ({first} and {second} bytes) \
+                     cannot be done by one job: give each a job of its own"
+                ));
+            }
+            [] => None,
+        };
+        Ok(())
+    }
+
+    /// The job as it is carried out: one that appends begins where its files ended.
+    fn placed(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        if let Some(start) = self.appends.get(&job.threads.number) {
+            job.space.file_append = false;
+            job.space.offset = Amount::Bytes(*start);
+            job.space.offset_increment = Amount::Bytes(0);
+        }
+        job
+    }
+
+    /// A word of `permission` that names no device that is written, and no file of the jobs. (A
+    /// file that is only read counts: the word may have made it long enough before.)
+    fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
-        unused_allowances(permission, written).into_iter().next()
+        let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));
+        unused_allowances(permission, written).into_iter().find(|word| !names_file(word))
     }
 
     /// What is there now.
@@ -185,7 +285,7 @@ impl Places {
         }
         let held = job.files.paths.iter().filter_map(|name| self.get(name));
         let files: Vec<_> = held.map(Held::access).collect();
-        (!files.is_empty()).then(|| ClearedJob { job: job.clone(), files })
+        (!files.is_empty()).then(|| ClearedJob { job: self.placed(job), files })
     }
 
     /// Removes what jobs of `ended` with `unlink` made, but for what a `later`
@@ -235,14 +335,13 @@ pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
     }
 }
 
-/// Why `direct=1` has no meaning for a file in memory, where the kernel says so. On disks a
-/// file system without O_DIRECT is a doubt that the measurement carries.
-fn not_direct(host: &Host, name: &str, held: &Held) -> Option<String> {
-    if held.access().read().direct() {
-        return None;
-    }
+/// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
+/// the kernel says so. On disks a file system without O_DIRECT is a doubt that the measurement
+/// carries.
+fn not_direct(host: &Host, name: &str) -> Option<String> {
     let path = std::path::absolute(name).ok()?;
-    let target = resolve_anywhere(host, path.to_str()?).ok()?.pop()?;
+    let there = if path.exists() { path.as_path() } else { path.parent()? };
+    let target = resolve_anywhere(host, there.to_str()?).ok()?.pop()?;
     let file_system = target.file_system().filter(|one| one.is_in_memory())?;
     Some(format!(
         "direct=1 cannot be used on {name}: {} takes no O_DIRECT here (tmpfs does since Linux \
@@ -266,40 +365,28 @@ fn clear_device(
     })
 }
 
-fn lay_out_file(
+fn lay_out(
     tools: &mut Tools<'_>,
     host: &Host,
     name: &str,
-    wanted: Wanted,
+    surveyed: Surveyed,
     permission: &Permission,
 ) -> Result<Held, CampaignError> {
-    let plan = FilePlan {
-        path: PathBuf::from(name),
-        size_bytes: wanted.size_bytes,
-        create: wanted.create,
-        fill: wanted.fill(),
-        will_write: wanted.writes,
-    };
+    let FilePlan { path, size_bytes, .. } = surveyed.plan().clone();
     let begun = Instant::now();
-    let laid_out = lay_out(&plan, host, permission, &mut |written_bytes| {
+    let laid_out = surveyed.lay_out(host, permission, &mut |written_bytes| {
         tools.watcher.event(&Event::Scratch {
             directory: name,
             written_bytes,
-            most_bytes: wanted.size_bytes,
+            most_bytes: size_bytes,
             elapsed_ns: begun.elapsed().as_nanos() as u64,
         });
         match tools.interrupted.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    });
-    let laid_out = laid_out.map_err(|error| match error {
-        TargetError::NotAllowed { name, word: Some(word), .. } if !wanted.writes => {
-            CampaignError::TooShort { name, word, wanted_bytes: wanted.size_bytes }
-        }
-        error => error.into(),
     })?;
-    Ok(Held::File(plan.path, laid_out))
+    Ok(Held::File(path, laid_out))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What the jobs of a script want of each file or device.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iodyno_job::script::{Script, ScriptJob};
 use iodyno_job::{Fallocate, Job, VerifyMethod};
 use iodyno_model::{Direction, Host};
-use iodyno_target::{Fill, Target, resolve};
+use iodyno_target::{FilePlan, Fill, Target, resolve};
 
 use crate::error::CampaignError;
 
@@ -18,6 +18,8 @@ pub(super) struct Wanted {
     needs_data: bool,
     pub(super) create: bool,
     fallocate: Fallocate,
+    /// What a file holds stays, and it grows behind that.
+    keeps: bool,
     pub(super) size_bytes: u64,
 }
 
@@ -38,6 +40,7 @@ impl Wanted {
         let verifies = job.verify.method != VerifyMethod::None && !job.writes();
         self.writes |= job.writes();
         self.needs_data |= reads || verifies || job.files.overwrite;
+        self.keeps |= job.space.file_append;
         self.create |= job.files.allow_file_create;
         self.fallocate = match job.files.create_on_open {
             // The job's writes make it grow.
@@ -46,7 +49,19 @@ impl Wanted {
         };
     }
 
-    pub(super) const fn fill(self) -> Fill {
+    /// The plan of the file of this name.
+    pub(super) fn plan(self, name: &str) -> FilePlan {
+        FilePlan {
+            path: PathBuf::from(name),
+            size_bytes: self.size_bytes,
+            create: self.create,
+            fill: self.fill(),
+            keeps: self.keeps,
+            will_write: self.writes,
+        }
+    }
+
+    const fn fill(self) -> Fill {
         match self.fallocate {
             _ if self.needs_data => Fill::Written,
             Fallocate::None => Fill::None,

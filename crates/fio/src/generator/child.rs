@@ -1,6 +1,6 @@
 //! fio as a child process: its reports as they come, and its end.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// What is kept of what fio says beside its reports, bytes.
 const WORDS_LIMIT: usize = 1 << 16;
@@ -16,9 +16,26 @@ const WORDS_LIMIT: usize = 1 << 16;
 /// How long a killed fio may take to end.
 pub(super) const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// A fio that runs. Dropped, it is killed.
+/// Becomes fio once a line comes in, and nothing if its end comes first.
+const GATE: &str = r#"read -r _ && exec "$@" </dev/null"#;
+
+/// Waits for the end of its input, which is ours or that of whoever has killed us; then it ends
+/// the fio with process id $1, if that still works on the job file $2, and its jobs, which are
+/// processes in sessions of their own. Stopped first, it makes no others meanwhile.
+const WATCH: &str = r#"
+read -r _
+grep -qsF -- "$2" "/proc/$1/cmdline" || exit 0
+kill -STOP "$1"
+n=0
+until grep -qs '^State:.[TtZ]' "/proc/$1/status" || [ $((n += 1)) -gt 100 ]; do sleep 0.02; done
+kill -KILL $(cat /proc/"$1"/task/*/children) "$1"
+"#;
+
+/// A fio that runs. Dropped, it is killed; killed with -9 we are, it is as well.
 pub(super) struct Fio {
     child: Child,
+    /// Kills fio if we cannot.
+    watch: Child,
     reports: Receiver<String>,
     words: Vec<JoinHandle<String>>,
     ended: bool,
@@ -43,18 +60,35 @@ pub(super) struct Ended {
 }
 
 impl Fio {
-    /// Starts fio with these arguments, in a process group of its own, so that
-    /// the terminal's Ctrl-C reaches it through us only.
+    /// Starts fio with these arguments, the last of which is its job file, in a
+    /// process group of its own, so that the terminal's Ctrl-C reaches it through us only.
+    ///
+    /// Who kills us kills no child of ours, and PR_SET_PDEATHSIG would reach fio but not its jobs.
+    /// So there is a process that notices our end by that of a pipe; it is there before fio is.
     pub(super) fn start(program: &Path, arguments: &[String]) -> std::io::Result<Self> {
-        let mut child = Command::new(program)
+        let mut child = shell(GATE)
+            .arg(program)
             .args(arguments)
-            // Its messages are read.
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()?;
+        let job_file = arguments.last().map_or("", String::as_str);
+        let watch = shell(WATCH)
+            .args([&child.id().to_string(), job_file])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                drop(child.stdin.take());
+                child.wait()?;
+                return Err(error);
+            }
+        };
+        if let Some(mut gate) = child.stdin.take() {
+            gate.write_all(b"go\n")?;
+        }
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
         let (to, reports) = channel();
@@ -67,7 +101,7 @@ impl Fio {
             }),
             std::thread::spawn(move || split_reports(stderr, |_| ())),
         ];
-        Ok(Self { child, reports, words, ended: false })
+        Ok(Self { child, watch, reports, words, ended: false })
     }
 
     /// The next report, waited for at most `patience`.
@@ -108,14 +142,29 @@ impl Fio {
     /// killed is abandoned when I/O that never comes back keeps it.
     pub(super) fn wait(mut self, killed: bool) -> std::io::Result<Ended> {
         self.ended = true;
-        let status = if killed { self.reap() } else { Some(self.child.wait()?) };
+        let status = if killed { self.reap() } else { self.end()? };
         let ended = |thread: &JoinHandle<String>| !killed || thread.is_finished();
         let words = self.words.drain(..).filter(ended).filter_map(|thread| thread.join().ok());
         Ok(Ended { status, words: words.collect() })
     }
 
+    /// The status of a child that has closed its output.
+    fn end(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        // Its number is its own until it is waited for: only until then is it watched.
+        let pid = Pid::from_child(&self.child);
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+        self.unwatch();
+        self.child.wait().map(Some)
+    }
+
+    fn unwatch(&mut self) {
+        let _ = self.watch.kill();
+        let _ = self.watch.wait();
+    }
+
     /// The status of a killed child, if it ends soon.
     fn reap(&mut self) -> Option<ExitStatus> {
+        self.unwatch();
         let give_up = Instant::now() + AFTER_KILL;
         loop {
             match self.child.try_wait() {
@@ -149,6 +198,18 @@ impl Ended {
             (None, signal) => Some(format!("fio was ended by signal {}", signal.unwrap_or(0))),
         }
     }
+}
+
+/// A shell of its own that runs `script` and is told by a pipe.
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", script, "iodyno-fio"])
+        // Its messages are read.
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .process_group(0);
+    command
 }
 
 /// Hands each report (the lines from `{` to `}`) to `report`; gives what stood

@@ -23,6 +23,8 @@ pub(crate) struct Setup {
     pub(crate) host: Host,
     pub(crate) store: Store,
     source: Box<dyn Source>,
+    interrupted: Arc<AtomicBool>,
+    takes_signals: bool,
 }
 
 impl Setup {
@@ -31,7 +33,15 @@ impl Setup {
         let claims = context.claims(datasheets)?;
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
-        Ok(Self { claims, host, store: context.store()?, source })
+        let interrupted = Arc::clone(&context.interrupted);
+        Ok(Self {
+            claims,
+            host,
+            store: context.store()?,
+            source,
+            interrupted,
+            takes_signals: false,
+        })
     }
 
     /// Reads the machine again.
@@ -49,15 +59,17 @@ impl Setup {
         generator: &mut dyn LoadGenerator,
         watcher: &mut dyn Watcher,
     ) -> Result<RunRecord> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        end_on_signals(&interrupted)?;
+        // Once: what is taken a second time would end us the first time.
+        if !std::mem::replace(&mut self.takes_signals, true) {
+            end_on_signals(&self.interrupted)?;
+        }
         let mut tools = Tools {
             source: self.source.as_ref(),
             generator,
             claims: &self.claims,
             store: &mut self.store,
             watcher,
-            interrupted: &interrupted,
+            interrupted: &self.interrupted,
         };
         let run_id = carry_out(&mut tools, plan, &self.host, targets, options)?;
         Ok(self.store.load(&run_id)?)

@@ -42,7 +42,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Names,
         "",
         ["/mnt/a", "/mnt/a:/mnt/b"],
-        "where files are; clones take the directories in turn"
+        "where files are, and has to exist; clones take the directories in turn"
     ),
     row!(
         "filename_format",
@@ -154,7 +154,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "files are laid out before they are written"
+        "files are laid out before they are written; of one that iodyno did not make, only what is missing"
     ),
     row!("unlink", files.unlink, Bool, "0", ["1"], "files are removed when the job is done"),
     row!(

@@ -31,7 +31,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ShareOrZero,
         "",
         ["1g", "20%", "0x100000", "(4*256m)"],
-        "of all files of the job together; bounds the I/O, too, unless io_size does"
+        "of all files of the job together; bounds the I/O, too, unless io_size does; nothing behind offset and size is touched, but by zonemode=strided"
     ),
     row!(
         "io_size" | "io_limit",
@@ -123,5 +123,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "writes until nothing is free"
     ),
-    row!("file_append", space.file_append, Bool, "0", ["1"], "begins at the end of the file"),
+    row!(
+        "file_append",
+        space.file_append,
+        Bool,
+        "0",
+        ["1"],
+        "begins behind what the file holds, which stays; the file grows"
+    ),
 ];

@@ -16,6 +16,16 @@ pub(super) struct Area {
     pub(super) file_bytes: u64,
 }
 
+impl Area {
+    /// Where it ends: no request ends behind it, unless [zones](super::rules::Strides) go on to the
+    /// file's end. (fio's last block of a sequence does where the file has more than `size`: there
+    /// it writes what nobody named.)
+    pub(super) const fn end(&self) -> u64 {
+        let end = self.start.saturating_add(self.length);
+        if end < self.file_bytes { end } else { self.file_bytes }
+    }
+}
+
 /// The areas of all files, and the bytes of a round.
 #[derive(Debug, Clone)]
 pub(super) struct Areas {
@@ -102,14 +112,12 @@ impl Areas {
         Ok(Self { areas, size })
     }
 
-    /// What may be touched, where requests reach up to `over` bytes behind
-    /// their area.
-    pub(super) fn regions(&self, over: u64) -> Vec<Region> {
+    /// What may be touched: the areas, or, with `to_the_end`, all from where they start.
+    pub(super) fn regions(&self, to_the_end: bool) -> Vec<Region> {
         let files = (0_u16..=u16::MAX).zip(&self.areas);
         let regions = files.map(|(file, area)| {
-            let end = area.start.saturating_add(area.length).saturating_add(over);
-            let end = end.min(area.file_bytes).max(area.start);
-            Region { file, offset: area.start, length: end - area.start }
+            let end = if to_the_end { area.file_bytes } else { area.end() };
+            Region { file, offset: area.start, length: end.saturating_sub(area.start) }
         });
         regions.collect()
     }

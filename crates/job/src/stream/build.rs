@@ -59,7 +59,7 @@ pub(super) fn build(
             ));
         }
     }
-    let mut regions = areas.regions(overrun(&rules));
+    let mut regions = areas.regions(rules.strides.is_some());
     let mut places = Vec::new();
     if !job.space.extents.is_empty() {
         let cut = Cut::new(job, &rules, rooms, &areas.areas[0], block)?;
@@ -99,17 +99,6 @@ pub(super) fn build(
         places,
         planned,
     })
-}
-
-/// How far a request may reach behind its area, bytes: in sequence the last
-/// starts inside, and ends behind where the file has more. Zones go on to the
-/// file's end.
-fn overrun(rules: &Rules) -> u64 {
-    if rules.strides.is_some() {
-        return u64::MAX;
-    }
-    let largest = rules.sizing().map(|direction| rules.way(direction).largest).max();
-    if rules.random && rules.is_plain() { 0 } else { largest.unwrap_or(0).saturating_sub(1) }
 }
 
 fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
@@ -208,7 +197,7 @@ fn divide(
 }
 
 fn usable(area: &Area) -> u64 {
-    area.length.min(area.file_bytes.saturating_sub(area.start))
+    area.end().saturating_sub(area.start)
 }
 
 /// Where the random blocks of a file come from.
@@ -242,11 +231,11 @@ fn burst(rules: &Rules, files: &[File]) -> Option<Burst> {
     let [file] = files else {
         return None;
     };
+    let align = rules.way(rules.direction).align;
     let order = match &file.blocks {
         None if rules.mix.is_none() => Plain::Sequential,
-        Some(Blocks::Once(_)) => Plain::Once,
+        Some(Blocks::Once(_)) => Plain::Once { align },
         Some(Blocks::Free(shapes)) => {
-            let align = rules.way(rules.direction).align;
             let mut directions = rules.directions();
             if !directions.all(|direction| rules.way(direction).align == align) {
                 return None;

@@ -104,10 +104,7 @@ impl File {
 
     /// Sequential requests of `bs` bytes until the file is through.
     pub(super) fn requests_left(&self, way: usize, bs: u64) -> u64 {
-        let Area { length, file_bytes, .. } = self.area;
-        let end = self.ends[way];
-        let starts = self.base.saturating_add(length).saturating_sub(end).div_ceil(bs);
-        starts.min(file_bytes.saturating_sub(end) / bs)
+        self.area.end().saturating_sub(self.ends[way]) / bs
     }
 }
 
@@ -115,7 +112,7 @@ impl File {
 pub(super) fn random_blocks(area: &Area, way: &Way, rules: &Rules) -> u64 {
     let size = match rules.strides {
         Some(strides) => strides.range,
-        None => area.length.min(area.file_bytes.saturating_sub(area.start)),
+        None => area.end().saturating_sub(area.start),
     };
     let size = size.saturating_sub(way.smallest.saturating_sub(way.align));
     // A direction that is not used may have no block size.

@@ -110,8 +110,14 @@ struct Burst {
 #[derive(Debug, Clone, Copy)]
 enum Plain {
     Sequential,
-    Once,
-    Free { blocks: u64, align: u64 },
+    /// Random blocks start at multiples of `align`.
+    Once {
+        align: u64,
+    },
+    Free {
+        blocks: u64,
+        align: u64,
+    },
 }
 
 impl Stream {
@@ -133,7 +139,7 @@ impl Stream {
     /// A sentence that says what does not fit, and what would.
     pub fn layout(job: &Job, rooms: &[Room]) -> Result<Vec<Region>, String> {
         build::fits_rooms(job, rooms)?;
-        Ok(Areas::new(job, rooms, true)?.regions(0))
+        Ok(Areas::new(job, rooms, true)?.regions(false))
     }
 
     /// Writes the next requests, and says how many: fewer than there is room
@@ -195,7 +201,7 @@ impl Stream {
             Plain::Sequential => {
                 left.min(self.files[0].requests_left(index(self.rules.direction), bs))
             }
-            Plain::Once | Plain::Free { .. } => left,
+            Plain::Once { .. } | Plain::Free { .. } => left,
         }
     }
 
@@ -229,8 +235,10 @@ impl Stream {
                 self.draws.offsets = rng;
                 asked
             }
-            (Plain::Once, Some(Blocks::Once(permutation))) => permutation.fill(requests, like, bs),
-            (Plain::Once, _) => 0,
+            (Plain::Once { align }, Some(Blocks::Once(permutation))) => {
+                permutation.fill(requests, like, align)
+            }
+            (Plain::Once { .. }, _) => 0,
         };
         if let Some(reads) = self.rules.mix {
             let below = threshold(reads);

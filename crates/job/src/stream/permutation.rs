@@ -92,19 +92,19 @@ impl Permutation {
         None
     }
 
-    /// Makes requests like `like` for the next blocks of `bs` bytes, counted
-    /// from the offset of `like`; fewer than asked for when all were had.
+    /// Makes requests like `like` for the next blocks, which are `align` bytes
+    /// apart, from the offset of `like` on; fewer than asked for when all were had.
     /// Numbers that are passed over are overwritten by the next: a branch on
     /// them could not be predicted.
     #[inline]
-    pub(super) fn fill(&mut self, requests: &mut [Request], like: Request, bs: u64) -> usize {
+    pub(super) fn fill(&mut self, requests: &mut [Request], like: Request, align: u64) -> usize {
         let this = self.clone();
         let stride = this.keys[0].wrapping_mul(this.threads);
         let (mut turn, mut place, mut made) = (this.turn, this.place(this.turn), 0);
         while made < requests.len() && turn < this.turns {
             let block = this.at(place);
             (turn, place) = (turn + this.threads, place.wrapping_add(stride));
-            let offset = like.offset.wrapping_add(block.wrapping_mul(bs));
+            let offset = like.offset.wrapping_add(block.wrapping_mul(align));
             requests[made] = Request { offset, ..like };
             made += usize::from(block < this.blocks);
         }

@@ -12,7 +12,6 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Way {
     pub(super) smallest: u64,
-    pub(super) largest: u64,
     /// Random offsets are multiples of it.
     pub(super) align: u64,
     pub(super) lengths: Lengths,
@@ -74,7 +73,6 @@ impl Rules {
             let align = pattern.blockalign.as_ref().map_or(0, |align| *align.of(direction));
             Way {
                 smallest,
-                largest: bs.largest(),
                 align: if align == 0 || !random { smallest } else { align },
                 lengths: Lengths::new(bs, pattern.bs_unaligned),
                 random_percent: *pattern.percentage_random.of(direction),
@@ -83,7 +81,8 @@ impl Rules {
         });
         let used = || DIRECTIONS.into_iter().zip(&ways).filter(|(d, _)| pattern.rw.has(*d));
         let first = &ways[index(pattern.rw.direction())];
-        let alike = used().all(|(_, way)| way.smallest == first.smallest);
+        let alike =
+            used().all(|(_, way)| way.smallest == first.smallest && way.align == first.align);
         let even = used().all(|(_, way)| way.distribution == Distribution::Random);
         let aligned = used().all(|(_, way)| way.align == way.smallest);
         let lfsr = pattern.random_generator == RandomGenerator::Lfsr;

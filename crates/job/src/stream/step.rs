@@ -142,6 +142,8 @@ impl Stream {
             file.starts[1] = file.starts[1].wrapping_sub(1);
         }
         let area = file.area;
+        let strided = self.rules.strides.is_some();
+        let end = if strided { area.file_bytes } else { area.end() };
         let length = if order == Order::AsTrimmed {
             file.ends[2] - file.starts[2]
         } else {
@@ -150,11 +152,11 @@ impl Stream {
                 (true, Order::Random) => index(Direction::Write),
                 (true, _) => index(Direction::Read),
             };
-            let end = area.start.saturating_add(area.length);
-            let fits = |length: u64| offset.checked_add(length).is_some_and(|last| last <= end);
+            let fits =
+                |length: u64| offset.checked_add(length).is_some_and(|last| last <= area.end());
             self.rules.ways[by].lengths.draw(&mut self.draws.lengths, fits)?
         };
-        if offset.checked_add(length).is_none_or(|end| end > area.file_bytes) {
+        if offset.checked_add(length).is_none_or(|last| last > end) {
             return None;
         }
         let length = match order {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::{Job, Pattern, Room, Stream};
+use iodyno_job::{Job, Pattern, Region, Room, Stream};
 
 use super::*;
 use crate::buffers::Buffers;
@@ -41,10 +41,18 @@ fn issuer(job: &Job, depth: u16) -> Issuer {
     Issuer::new(job, depth, requests, Pacer::new(&job.pace, Clock::get(), 1))
 }
 
+/// The first `blocks` of the file.
+fn bounds(blocks: u64) -> Bounds {
+    let regions = [Region { file: 0, offset: 0, length: blocks * BLOCK }];
+    Bounds::new(&regions, std::iter::once(BLOCKS * BLOCK), 4 * LENGTH)
+}
+
 fn course<'a, I: Io>(io: I, job: &Job, depth: u16, both: &'a (Shared, Tally)) -> Course<'a, I> {
     let (shared, tally) = both;
     shared.start();
-    let mut course = Course::new(io, issuer(job, depth), Flights::new(depth), [tally; 5], shared);
+    let bounds = bounds(BLOCKS);
+    let issuer = issuer(job, depth);
+    let mut course = Course::new(io, issuer, Flights::new(depth), bounds, [tally; 5], shared);
     course.policy.continue_on = job.errors.continue_on_error;
     course
 }
@@ -252,6 +260,37 @@ fn counts_reads_that_fail<I: Io>() {
 #[test]
 fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
     each_engine!(counts_reads_that_fail());
+}
+
+fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
+    // The order that makes offsets is wrong: it goes on to the end of the file.
+    let file = NumberedFile::new(BLOCKS);
+    let before = std::fs::read(&file.path).unwrap();
+    let mut job = reads(Pattern::Write, depth);
+    job.pace.rate_iops.write = rate;
+    job.pattern.bs = iodyno_model::Each::all(iodyno_job::BlockSize::Fixed(BLOCK));
+    let both = <(Shared, Tally)>::default();
+    let descriptor = std::fs::OpenOptions::new().read(true).write(true).open(&file.path);
+    let setup =
+        Setup { writable: true, ..Setup::reading(descriptor.unwrap().into(), depth, LENGTH) };
+    let Opened { io, depth, .. } = I::open(setup).unwrap();
+    let mut course = course(io, &job, depth, &both);
+    course.bounds = bounds(40);
+    let Ending::Ended(why) = course.run().unwrap() else { panic!("{}: it goes on", I::NAME) };
+    assert!(why.1.contains("a write of 4096 bytes at offset 163840 of file 0"), "{}", why.1);
+    assert_eq!(course.flights.count(), 0);
+    let written = counted(&both.1).latency.count();
+    // Of the batch that has the first one outside, none goes.
+    assert!(written <= 40 && written + u64::from(depth) > 40, "{}: {written}", I::NAME);
+    let after = std::fs::read(&file.path).unwrap();
+    assert!(before[(written * BLOCK) as usize..] == after[(written * BLOCK) as usize..]);
+}
+
+#[test]
+fn nothing_is_written_outside_of_what_the_job_may_touch_whatever_offsets_are_made() {
+    each_engine!(writes_nothing_outside(1, None));
+    each_engine!(writes_nothing_outside(16, None));
+    each_engine!(writes_nothing_outside(16, Some(1_000_000)));
 }
 
 /// A device that answers the first reads, then says that it is gone.

@@ -9,6 +9,7 @@ use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
+use super::bus_error;
 use super::files::Files;
 use super::one_by_one::{OneByOne, Transfer};
 use super::{Descriptor, Operation, Setup};
@@ -22,10 +23,10 @@ pub(crate) type Mmap = OneByOne<Windows>;
 
 /// The piece of each file that is mapped.
 ///
-/// A page that is not there (its file was truncated since its size was looked
-/// at, its file system is full, its sector is bad) is SIGBUS, which ends the
-/// process, as it ends fio. The size is looked at whenever an I/O goes beyond
-/// what is known of it.
+/// A page that cannot be had (its file was truncated since its size was looked
+/// at, its file system is full, its sector is bad) is SIGBUS, which ends fio;
+/// here it is EIO of the I/O that touched it. The size is looked at whenever
+/// an I/O goes beyond what is known of it.
 #[derive(Debug)]
 pub(crate) struct Windows {
     windows: Vec<Window>,
@@ -58,6 +59,7 @@ impl Transfer for Windows {
     const NAME: &'static str = "mmap";
 
     fn new(files: &Files, setup: &Setup) -> Self {
+        bus_error::handle();
         let none =
             || Window { start: ptr::null_mut(), length: 0, offset: 0, size: 0, moved: false };
         let windows = (0..files.len()).map(|_| none()).collect();
@@ -88,16 +90,19 @@ impl Transfer for Windows {
         let mapped = window.start.wrapping_byte_add((offset - window.offset) as usize).cast::<u8>();
         let count = length as usize;
         // SAFETY: `mapped` is inside the window for `count` bytes, which are below the file's size
-        // as it was looked at; `memory` is the caller's promise; the two are different mappings.
-        // The window is writable where the setup is, and `Rights` let no write come otherwise.
-        unsafe {
-            if operation == Operation::Write {
-                ptr::copy_nonoverlapping(memory, mapped, count);
-            } else {
-                ptr::copy_nonoverlapping(mapped, memory, count);
-            }
-        }
-        length as i64
+        // as it was looked at, and the window is this thread's; `memory` is the caller's promise;
+        // the two are different mappings. The window is writable where the setup is, and `Rights`
+        // let no write come otherwise.
+        let copied = unsafe {
+            bus_error::guarded(mapped.addr()..mapped.addr() + count, || {
+                if operation == Operation::Write {
+                    ptr::copy_nonoverlapping(memory, mapped, count);
+                } else {
+                    ptr::copy_nonoverlapping(mapped, memory, count);
+                }
+            })
+        };
+        if copied { length as i64 } else { window.lost() }
     }
 
     fn sync(&mut self, files: &Files, descriptor: &Descriptor) -> i64 {
@@ -153,6 +158,13 @@ impl Window {
                 Err(errno) => return Err(errno),
             }
         }
+    }
+
+    /// What an I/O comes to that met a page which cannot be had: the next one maps anew.
+    #[cold]
+    fn lost(&mut self) -> i64 {
+        self.unmap();
+        -i64::from(libc::EIO)
     }
 
     fn unmap(&mut self) {
@@ -219,5 +231,62 @@ mod tests {
         assert!(windows.windows[0].moved, "what was written elsewhere needs more than msync");
         assert_eq!(windows.sync(&files, &sync), 0);
         assert!(!windows.windows[0].moved);
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_had_is_an_error_of_its_io() {
+        let file = Scratch::new(10);
+        let files = Files::new(vec![file.open_cached()]).unwrap();
+        let mut setup = Setup::reading(file.open_cached(), 1, 4 * BLOCK as u32);
+        setup.writable = true;
+        let mut windows = Windows::new(&files, &setup);
+        let mut memory = [1_u8; 4 * BLOCK as usize];
+        let mut made = |block: u64, operation| {
+            let (offset, length) = (block * BLOCK, 4 * BLOCK as u32);
+            let one = Descriptor { offset, length, operation, ..Descriptor::default() };
+            // SAFETY: four blocks of memory that nobody else uses.
+            unsafe { windows.transfer(&files, &one, memory.as_mut_ptr()) }
+        };
+        for operation in [Operation::Read, Operation::Write] {
+            file.set_size(10 * BLOCK);
+            assert_eq!(made(0, operation), 4 * BLOCK as i64);
+            file.set_size(5 * BLOCK);
+            // The second of its four pages is gone, then all; the window still has them.
+            assert_eq!(made(4, operation), -i64::from(libc::EIO), "{operation:?}");
+            assert_eq!(made(0, operation), 4 * BLOCK as i64, "what is there can be had");
+            file.set_size(10 * BLOCK);
+            assert_eq!(made(6, operation), 4 * BLOCK as i64);
+            file.set_size(BLOCK);
+            assert_eq!(made(6, operation), -i64::from(libc::EIO), "{operation:?}");
+            assert_eq!(made(6, operation), 0, "its size was looked at");
+        }
+        assert_eq!(file.size(), BLOCK, "nothing made it grow");
+    }
+
+    #[test]
+    #[ignore = "ends its process: run by the next test"]
+    fn a_bus_error_of_somebody_else() {
+        bus_error::handle();
+        let file = Scratch::new(1);
+        let (size, flags) = (BLOCK as usize, MapFlags::SHARED);
+        // SAFETY: a new mapping of the kernel's choice; reading it is what must fail.
+        unsafe {
+            let file_descriptor = file.open_cached();
+            let mapped =
+                mmap(ptr::null_mut(), size, ProtFlags::READ, flags, &file_descriptor, 0).unwrap();
+            file.set_size(0);
+            std::hint::black_box(mapped.cast::<u8>().read_volatile());
+        }
+    }
+
+    #[test]
+    fn a_bus_error_of_somebody_else_ends_the_process_as_ever() {
+        use std::os::unix::process::ExitStatusExt;
+        let name = "io::mmap::tests::a_bus_error_of_somebody_else";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", name])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{output:?}");
     }
 }

@@ -4,6 +4,7 @@
 //! target: [`Rights`] stands before everything that it queues.
 
 mod aside;
+mod bus_error;
 mod files;
 mod libaio;
 mod mmap;
@@ -221,9 +222,10 @@ impl Rights {
     /// Where one of `batch` may change a target and none may: a bug that must
     /// end here, before anything leaves.
     #[inline]
-    fn check(self, mut batch: impl Iterator<Item = Descriptor>) {
-        let harmless = |descriptor: Descriptor| descriptor.operation == Operation::Read;
-        assert!(self.writable || batch.all(harmless), "{MUST_NOT}");
+    fn check(self, batch: impl Iterator<Item = Descriptor>) {
+        // All together: looking at each by itself costs a branch more.
+        let operations = || batch.fold(0, |all, one| all | one.operation as u16);
+        assert!(self.writable || operations() == Operation::Read as u16, "{MUST_NOT}");
     }
 }
 

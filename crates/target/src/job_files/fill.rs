@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use iodyno_host::{Asked, asking_open};
 use iodyno_model::Bytes;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
@@ -13,10 +14,11 @@ use crate::{OpenHow, TargetError, WriteClearance};
 /// Written at once, bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Fills the file as its plan says; the bytes of data that were written.
+/// Fills the file from offset `from` on as its plan says; the bytes of data that were written.
 pub(super) fn fill(
     write: &WriteClearance,
     plan: &FilePlan,
+    from: u64,
     name: &str,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<u64, TargetError> {
@@ -39,23 +41,27 @@ pub(super) fn fill(
             // written, so that a file that was left half done is too small
             // for the next job, and laid out again.
             allocate(FallocateFlags::KEEP_SIZE)?;
-            write_all(write, size, name, watcher).map(|()| size)
+            write_all(write, from, size, name, watcher).map(|()| size.saturating_sub(from))
         }
     }
 }
 
-/// Writes random data from the start to `size_bytes`, and syncs it.
+/// Writes random data from offset `from` to `size_bytes`, and syncs it.
 fn write_all(
     write: &WriteClearance,
+    from: u64,
     size_bytes: u64,
     name: &str,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
     let mut chunk = Chunk::new(CHUNK_BYTES)?;
-    let file = write.open(OpenHow::default())?;
-    // Direct I/O writes whole blocks: what is too much is cut off again.
+    // Direct I/O writes whole blocks: what is too much is cut off again. It cannot begin within
+    // one without writing what is before that.
     let block = u64::from(write.as_read().block_bytes()).max(1);
-    let mut written = 0;
+    let direct = from.is_multiple_of(block);
+    let block = if direct { block } else { 1 };
+    let file = write.open(OpenHow { direct, ..OpenHow::default() })?;
+    let mut written = from;
     while written < size_bytes {
         if watcher(written).is_break() {
             return Err(TargetError::LayoutInterrupted { name: name.into(), removed: false });
@@ -71,8 +77,9 @@ fn write_all(
         rustix::fs::ftruncate(&file, size_bytes)
             .map_err(|errno| failed(name, "set its size", errno, 0))?;
     }
-    rustix::fs::fsync(&file).map_err(|errno| failed(name, "sync it", errno, 0))?;
-    if !write.as_read().direct() {
+    asking_open(&file, Asked::Sync, || rustix::fs::fsync(&file))
+        .map_err(|errno| failed(name, "sync it", errno, 0))?;
+    if !direct || !write.as_read().direct() {
         // Read it from storage, not from the page cache. Only advice: the
         // clearance says that the cache is in between.
         let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);

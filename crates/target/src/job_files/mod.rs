@@ -1,4 +1,7 @@
-//! The files of jobs: made, filled, and removed again.
+//! The files of jobs: looked at, made, filled, and removed again.
+//!
+//! [`survey`] looks at all of them, changes nothing, and refuses what has to be refused;
+//! [`Surveyed::lay_out`] makes one after the other. So no refusal comes after a change.
 //!
 //! As fio does it (filesetup.c): a file that is large enough is used as it is;
 //! one that will be read, or overwritten, is written in full beforehand; one
@@ -7,28 +10,31 @@
 
 mod fill;
 pub(crate) mod mark;
+mod survey;
 
 pub use mark::is_laid_out;
+pub use survey::{Surveyed, survey};
 
 use std::ffi::OsStr;
-use std::fs;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iodyno_host::Live;
+use iodyno_host::{Asked, asking_open};
 use iodyno_model::Host;
 use rustix::fs::{Mode, OFlags, Stat};
-use rustix::io::Errno;
 
-use crate::guard::{Guard, names_file};
-use crate::removal::{self, open_folder, remove_in};
+use crate::guard::names_file;
+use crate::removal::{self, remove_in};
 use crate::target::PathTarget;
 use crate::{
-    Access, FileIdentity, Permission, ReadClearance, Removed, Target, TargetError, WriteClearance,
-    resolve_anywhere,
+    Access, FileIdentity, OpenHow, Permission, ReadClearance, Removed, SyncMode, TargetError,
+    WriteClearance,
 };
+use survey::Place;
+
+/// Without O_DIRECT.
+const TO_LOOK: OpenHow = OpenHow { direct: false, sync: SyncMode::None, nonblocking: false };
 
 /// What a new or too small file gets before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,12 +60,14 @@ pub struct FilePlan {
     pub path: PathBuf,
     /// The size that it has at least, bytes.
     pub size_bytes: u64,
-    /// Whether it may be made, with the directories that lead to it (fio's
-    /// `allow_file_create`).
+    /// Whether it may be made (fio's `allow_file_create`).
     pub create: bool,
     /// What it gets where it is new or too small: [`Fill::Written`] for what
     /// is read or verified, and for writes with fio's `overwrite`.
     pub fill: Fill,
+    /// Whether what it holds stays as it is where it has to become larger (fio's `file_append`).
+    /// A file that iodyno did not make is never written in full but always keeps what it holds.
+    pub keeps: bool,
     /// Whether the job writes it, trimming included; one that is large enough
     /// and only read needs no permission.
     pub will_write: bool,
@@ -146,102 +154,75 @@ impl LaidOut {
     }
 }
 
-/// Makes the file of `plan`, or takes the one that is there, as fio would;
-/// `watcher` gets the bytes written so far before each MiB and may stop it.
-/// A size that the clearance gives is at least the plan's, also where the job
-/// has yet to make the file grow to it.
-///
-/// A file that is new or that iodyno made needs no permission; another one
-/// that would be written needs its path in `permission`.
-///
-/// # Errors
-/// Too little room (told before writing, where the file system knows), not
-/// to be made, not named, in use, not a file, on a file system that holds no
-/// data; or `watcher` stopped it. What was made is removed then.
-pub fn lay_out(
-    plan: &FilePlan,
-    host: &Host,
-    permission: &Permission,
-    watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<LaidOut, TargetError> {
-    match fs::symlink_metadata(&plan.path) {
-        Ok(found) => {
-            if found.is_symlink() && ![0, own_uid()].contains(&found.uid()) {
-                return Err(TargetError::Refused {
-                    name: shown(&plan.path),
-                    why: "a symbolic link that another user made".into(),
-                });
+impl Surveyed {
+    /// Makes the file, or takes the one that is there, as fio would; `watcher`
+    /// gets the bytes written so far before each MiB and may stop it. A size
+    /// that the clearance gives is at least the plan's, also where the job has
+    /// yet to make the file grow to it.
+    ///
+    /// # Errors
+    /// What came up since it was looked at: another file in its place, the disk
+    /// full; or `watcher` stopped it. What was made is removed then.
+    pub fn lay_out(
+        self,
+        host: &Host,
+        permission: &Permission,
+        watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<LaidOut, TargetError> {
+        let Self { plan, place, .. } = self;
+        match place {
+            Place::Enough(target, read) => taken(target, Cleared::Read(read), 0),
+            Place::There(target, write) => {
+                let mut written_bytes = 0;
+                if target.size_bytes < plan.size_bytes {
+                    let look = write.open(TO_LOOK)?;
+                    let keeps = plan.keeps || !mark::is_ours(&look);
+                    let from = if keeps { target.size_bytes } else { 0 };
+                    written_bytes = fill::fill(&write, &plan, from, &target.name, watcher)?;
+                }
+                taken(target, cleared(write, &plan)?, written_bytes)
             }
-            take(plan, host, permission, watcher)
+            Place::New(folder, target) => {
+                match make(&plan, &folder, &target, permission, watcher) {
+                    // Another name of it came first, or somebody else.
+                    Err(TargetError::Io { error, .. })
+                        if error.kind() == std::io::ErrorKind::AlreadyExists =>
+                    {
+                        let again = survey(vec![plan], host, permission)?;
+                        let is_there = |one: &Self| !matches!(one.place, Place::New(..));
+                        let changed = || TargetError::Changed { name: target.name.clone() };
+                        let there = again.into_iter().find(is_there).ok_or_else(changed)?;
+                        there.lay_out(host, permission, watcher)
+                    }
+                    made => made,
+                }
+            }
         }
-        Err(_) if plan.create => make(plan, host, permission, watcher),
-        Err(_) => Err(TargetError::NotToBeMade { name: shown(&plan.path) }),
     }
 }
 
-/// The file that is there already.
-fn take(
-    plan: &FilePlan,
-    host: &Host,
-    permission: &Permission,
-    watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Result<LaidOut, TargetError> {
-    // With a `/` it is a path and never a device's kernel name.
-    let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
-    let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
-    let target = match resolve_anywhere(host, path)?.pop() {
-        Some(Target::File(file)) => file,
-        other => {
-            let what = match other {
-                Some(Target::Directory(_)) => "a directory, and the job needs a file",
-                _ => "a device, and the job needs a file",
-            };
-            return Err(TargetError::Refused { name: shown(&plan.path), why: what.into() });
-        }
-    };
-    let is_enough = target.size_bytes >= plan.size_bytes;
-    let (cleared, written_bytes) = if is_enough && !plan.will_write {
-        (Cleared::Read(ReadClearance::of_file(&target)?), 0)
-    } else {
-        let guard = Guard { source: &Live::new(), host, permission };
-        let write = guard.file(&target, Some(plan.size_bytes))?;
-        let mut written_bytes = 0;
-        if !is_enough {
-            room_for(&target, plan)?;
-            written_bytes = fill::fill(&write, plan, &target.name, watcher)?;
-        }
-        (cleared(write, plan)?, written_bytes)
-    };
+/// A file that was there.
+fn taken(target: PathTarget, cleared: Cleared, written_bytes: u64) -> Result<LaidOut, TargetError> {
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
     let is_ours = open_to_look(&cleared).is_some_and(|file| mark::is_ours(&file));
     Ok(LaidOut { cleared, path: target.path, identity, is_new: false, is_ours, written_bytes })
 }
 
-/// A new file.
+/// A new file, `place`, in `folder`.
 fn make(
     plan: &FilePlan,
-    host: &Host,
+    folder: &OwnedFd,
+    place: &PathTarget,
     permission: &Permission,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<LaidOut, TargetError> {
-    let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
-    let Some((parent, file)) = parent_of(&absolute) else {
+    let Some(file) = place.path.file_name() else {
         return Err(TargetError::NotToBeMade { name: shown(&plan.path) });
     };
-    let folders = NewFolders::make(parent)?;
-    let parent = parent.canonicalize().map_err(|source| io(parent, source))?;
-    let folder =
-        open_folder(&parent).map_err(|errno| TargetError::of(&shown(&parent), "open it", errno))?;
-    let stat = rustix::fs::fstat(&folder)
-        .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
-    let path = parent.join(file);
-    // Refuses a file system that holds no data before anything is made in it.
-    let place = PathTarget::new(host, path.clone(), &stat)?.empty();
-    room_for(&place, plan)?;
-
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
-    let descriptor = rustix::fs::openat(&folder, file, flags, mode)
+    let open = || rustix::fs::openat(folder, file, flags, mode);
+    let descriptor = asking_open(folder, Asked::Open, open)
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
     let stat = rustix::fs::fstat(&descriptor)
         .map_err(|errno| TargetError::of(&place.name, "look at it", errno))?;
@@ -249,10 +230,10 @@ fn make(
     // From here on it is removed however this function is left.
     let unfinished = Unfinished { folder, file, identity, kept: false };
     mark::set(&descriptor);
-    let words = permission.naming(|word| names_file(&place, word));
-    let write = WriteClearance::of_new_file(descriptor, &place)?.named_by(words);
+    let words = permission.naming(|word| names_file(place, word));
+    let write = WriteClearance::of_new_file(descriptor, place)?.named_by(words);
     let written_bytes =
-        fill::fill(&write, plan, &place.name, watcher).map_err(|error| match error {
+        fill::fill(&write, plan, 0, &place.name, watcher).map_err(|error| match error {
             TargetError::LayoutInterrupted { name, .. } => {
                 TargetError::LayoutInterrupted { name, removed: true }
             }
@@ -260,7 +241,7 @@ fn make(
         })?;
     let cleared = cleared(write, plan)?;
     unfinished.keep();
-    folders.keep();
+    let path = place.path.clone();
     Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, written_bytes })
 }
 
@@ -273,24 +254,9 @@ fn cleared(write: WriteClearance, plan: &FilePlan) -> Result<Cleared, TargetErro
     }
 }
 
-/// That the file system has room for what is missing, where it says.
-fn room_for(target: &PathTarget, plan: &FilePlan) -> Result<(), TargetError> {
-    if matches!(plan.fill, Fill::None | Fill::Truncate) {
-        return Ok(());
-    }
-    let folder = target.path.parent().unwrap_or(Path::new("/"));
-    let Ok(space) = rustix::fs::statvfs(folder) else { return Ok(()) };
-    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-    let needed_bytes = plan.size_bytes.saturating_sub(target.allocated_bytes());
-    if space.f_blocks > 0 && needed_bytes > free_bytes {
-        return Err(TargetError::NoRoom { name: target.name.clone(), needed_bytes, free_bytes });
-    }
-    Ok(())
-}
-
 /// A file that is removed when this is dropped, unless it is kept.
 struct Unfinished<'f> {
-    folder: OwnedFd,
+    folder: &'f OwnedFd,
     file: &'f OsStr,
     identity: FileIdentity,
     kept: bool,
@@ -307,75 +273,21 @@ impl Drop for Unfinished<'_> {
         if !self.kept {
             // The error that led here is told; this one would hide it.
             let is_ours = |stat: &Stat| FileIdentity::of(stat) == self.identity;
-            let _ = remove_in(&self.folder, self.file, is_ours);
-        }
-    }
-}
-
-/// The directories that were made for a file, deepest last; removed when this
-/// is dropped, unless they are kept or somebody put something into them.
-struct NewFolders(Vec<PathBuf>);
-
-impl NewFolders {
-    /// Makes what is missing of `folder`, as fio does.
-    fn make(folder: &Path) -> Result<Self, TargetError> {
-        let mut missing: Vec<&Path> =
-            folder.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
-        missing.reverse();
-        let mut made = Self(Vec::new());
-        for folder in missing {
-            let mode = Mode::from_raw_mode(0o755);
-            match rustix::fs::mkdir(folder, mode) {
-                Ok(()) => made.0.push(folder.to_path_buf()),
-                Err(Errno::EXIST) if folder.is_dir() => {}
-                Err(errno) => {
-                    return Err(TargetError::of(&shown(folder), "make this directory", errno));
-                }
-            }
-        }
-        Ok(made)
-    }
-
-    fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for NewFolders {
-    fn drop(&mut self) {
-        for folder in self.0.iter().rev() {
-            let _ = fs::remove_dir(folder);
+            let _ = remove_in(self.folder, self.file, is_ours);
         }
     }
 }
 
 fn open_to_look(cleared: &Cleared) -> Option<OwnedFd> {
-    let how = crate::OpenHow { direct: false, ..crate::OpenHow::default() };
     match cleared {
-        Cleared::Read(clearance) => clearance.open(how).ok(),
-        Cleared::Write(clearance) => clearance.as_read().open(how).ok(),
+        Cleared::Read(clearance) => clearance.open(TO_LOOK).ok(),
+        Cleared::Write(clearance) => clearance.as_read().open(TO_LOOK).ok(),
     }
-}
-
-fn parent_of(path: &Path) -> Option<(&Path, &OsStr)> {
-    path.parent().zip(path.file_name())
-}
-
-fn own_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 /// A path for messages, which a terminal must not obey.
 fn shown(path: &Path) -> String {
     crate::target::printable(&path.display().to_string())
-}
-
-fn io(path: &Path, error: std::io::Error) -> TargetError {
-    TargetError::Io { name: shown(path), action: "look it up", error }
-}
-
-fn not_text(path: &Path) -> TargetError {
-    TargetError::Refused { name: shown(path), why: "its name is not UTF-8".into() }
 }
 
 #[cfg(test)]

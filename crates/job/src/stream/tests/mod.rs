@@ -1,5 +1,6 @@
 //! Streams by their properties, and against fio.
 
+mod bounds;
 mod distributions;
 mod fio;
 mod fio_amount;

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use super::super::{Planned, Region, Request, Room, Stream};
 use crate::{Amount, BlockSize, Distribution, Extent, Job, Operation, Pattern, Zone};
 
-fn room(size_bytes: u64) -> [Room; 1] {
+pub(super) fn room(size_bytes: u64) -> [Room; 1] {
     [Room { size_bytes, block_bytes: 512 }]
 }
 
-fn job(rw: Pattern, bs: u64) -> Job {
+pub(super) fn job(rw: Pattern, bs: u64) -> Job {
     let mut job = Job::default();
     job.pattern.rw = rw;
     job.pattern.bs = Each::all(BlockSize::Fixed(bs));
@@ -20,14 +20,14 @@ fn job(rw: Pattern, bs: u64) -> Job {
 }
 
 /// The next `count`, or all there are.
-fn take(stream: &mut Stream, count: usize) -> Vec<Request> {
+pub(super) fn take(stream: &mut Stream, count: usize) -> Vec<Request> {
     let mut requests = vec![Request::default(); count];
     let made = stream.fill(&mut requests);
     requests.truncate(made);
     requests
 }
 
-fn all(job: &Job, rooms: &[Room]) -> Vec<Request> {
+pub(super) fn all(job: &Job, rooms: &[Room]) -> Vec<Request> {
     let mut stream = Stream::new(job, rooms, 0, 0).unwrap();
     let requests = take(&mut stream, 1_000_000);
     assert!(requests.len() < 1_000_000, "it does not end");
@@ -82,7 +82,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 }
 
 prop_compose! {
-    fn any_job()(
+    pub(super) fn any_job()(
         rw in any_pattern(), bs in any_bs(), unlike in prop::option::of(any_bs()),
         distribution in any_distribution(), norandommap: bool, lfsr: bool,
         size in prop::option::of(10u64..400), io_size in prop::option::of(1u64..800),

@@ -1,0 +1,254 @@
+//! The files of jobs, looked at before any of them is touched.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use iodyno_host::{Asked, Live, asking_open};
+use iodyno_model::Host;
+use rustix::fs::{Dev, Mode, OFlags};
+
+use super::{FilePlan, Fill, shown};
+use crate::guard::{Guard, names_file};
+use crate::removal::open_folder;
+use crate::target::PathTarget;
+use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
+
+/// A file of a plan, looked at: it can be laid out, and nothing of it has changed.
+#[derive(Debug)]
+pub struct Surveyed {
+    pub(super) plan: FilePlan,
+    pub(super) place: Place,
+    words: Vec<String>,
+    direct: Option<Direct>,
+}
+
+/// What is where the file is to be.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// All that is needed: it is only read.
+    Enough(PathTarget, ReadClearance),
+    /// A file that may be written.
+    There(PathTarget, WriteClearance),
+    /// Nothing, in this directory.
+    New(OwnedFd, PathTarget),
+}
+
+/// How a file takes direct I/O.
+#[derive(Debug, Clone, Copy)]
+struct Direct {
+    taken: bool,
+    block_bytes: u32,
+}
+
+impl Direct {
+    const fn of(read: &ReadClearance) -> Self {
+        Self { taken: read.direct(), block_bytes: read.block_bytes() }
+    }
+}
+
+impl Surveyed {
+    /// What it is to become.
+    pub const fn plan(&self) -> &FilePlan {
+        &self.plan
+    }
+
+    /// What it will hold, bytes.
+    pub fn size_bytes(&self) -> u64 {
+        let holds_bytes = match &self.place {
+            Place::Enough(target, _) | Place::There(target, _) | Place::New(_, target) => {
+                target.size_bytes
+            }
+        };
+        holds_bytes.max(self.plan.size_bytes)
+    }
+
+    /// The words of the permission that name it.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// What direct I/O on it is a multiple of, bytes: 0 where it takes none; `None` where that
+    /// shows only once it is made.
+    pub fn direct_bytes(&self) -> Option<u32> {
+        self.direct.map(|direct| if direct.taken { direct.block_bytes } else { 0 })
+    }
+}
+
+/// Looks at the files of `plans` together, and changes nothing.
+///
+/// A file that is new or that iodyno made needs no permission; another one
+/// that would be written needs its path in `permission`.
+///
+/// # Errors
+/// The first that cannot be laid out: too little room for all, where the file
+/// system knows; no directory for it, not to be made, not named, in use, not a
+/// file, on a file system that holds no data.
+pub fn survey(
+    plans: Vec<FilePlan>,
+    host: &Host,
+    permission: &Permission,
+) -> Result<Vec<Surveyed>, TargetError> {
+    let mut taken_bytes = BTreeMap::new();
+    let mut surveyed = Vec::with_capacity(plans.len());
+    for plan in plans {
+        let (place, words, direct) = look(&plan, host, permission)?;
+        if let Place::There(target, _) | Place::New(_, target) = &place {
+            room_for(target, &plan, &mut taken_bytes)?;
+        }
+        surveyed.push(Surveyed { plan, place, words, direct });
+    }
+    Ok(surveyed)
+}
+
+type Looked = (Place, Vec<String>, Option<Direct>);
+
+fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked, TargetError> {
+    match fs::symlink_metadata(&plan.path) {
+        Ok(found) => {
+            let is_mine = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
+            if found.is_symlink() && !is_mine {
+                return Err(TargetError::Refused {
+                    name: shown(&plan.path),
+                    why: "a symbolic link that another user made".into(),
+                });
+            }
+            look_at_file(plan, host, permission)
+        }
+        Err(_) if plan.create => look_at_folder(plan, host, permission),
+        Err(_) => Err(TargetError::NotToBeMade { name: shown(&plan.path) }),
+    }
+}
+
+/// The file that is there already.
+fn look_at_file(
+    plan: &FilePlan,
+    host: &Host,
+    permission: &Permission,
+) -> Result<Looked, TargetError> {
+    // With a `/` it is a path and never a device's kernel name.
+    let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
+    let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
+    let target = match resolve_anywhere(host, path)?.pop() {
+        Some(Target::File(file)) => file,
+        other => {
+            let what = match other {
+                Some(Target::Directory(_)) => "a directory, and the job needs a file",
+                _ => "a device, and the job needs a file",
+            };
+            return Err(TargetError::Refused { name: shown(&plan.path), why: what.into() });
+        }
+    };
+    let words = permission.naming(|word| names_file(&target, word));
+    if target.size_bytes >= plan.size_bytes && !plan.will_write {
+        let read = ReadClearance::of_file(&target)?;
+        let direct = Direct::of(&read);
+        return Ok((Place::Enough(target, read), words, Some(direct)));
+    }
+    let guard = Guard { source: &Live::new(), host, permission };
+    let write = guard.file(&target, Some(plan.size_bytes)).map_err(|error| match error {
+        TargetError::NotAllowed { name, .. } if !plan.will_write => TargetError::TooShort {
+            name,
+            holds_bytes: target.size_bytes,
+            wanted_bytes: plan.size_bytes,
+        },
+        error => error,
+    })?;
+    let direct = Direct::of(write.as_read());
+    Ok((Place::There(target, write), words, Some(direct)))
+}
+
+/// The directory that a new file will be in.
+fn look_at_folder(
+    plan: &FilePlan,
+    host: &Host,
+    permission: &Permission,
+) -> Result<Looked, TargetError> {
+    let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
+    let Some((parent, file)) = parent_of(&absolute) else {
+        return Err(TargetError::NotToBeMade { name: shown(&plan.path) });
+    };
+    if let Some(missing) = first_missing(parent) {
+        return Err(TargetError::NoDirectory {
+            name: shown(&plan.path),
+            directory: shown(parent),
+            missing: shown(missing),
+        });
+    }
+    let parent = parent.canonicalize().map_err(|source| io(parent, source))?;
+    let folder =
+        open_folder(&parent).map_err(|errno| TargetError::of(&shown(&parent), "open it", errno))?;
+    let stat = rustix::fs::fstat(&folder)
+        .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
+    let path = parent.join(file);
+    // Refuses a file system that holds no data before anything is made in it.
+    let place = PathTarget::new(host, path, &stat)?.empty();
+    let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(&parent, may_write)
+        .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
+    let words = permission.naming(|word| will_be_named(&place, word));
+    let direct = nameless(&folder, &place);
+    Ok((Place::New(folder, place), words, direct))
+}
+
+/// How a file in `folder` takes direct I/O, from one that has no name, if there can be one.
+fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o600);
+    let open = || rustix::fs::openat(folder, ".", flags, mode);
+    let descriptor = asking_open(folder, Asked::Open, open).ok()?;
+    let stat = rustix::fs::fstat(&descriptor).ok()?;
+    let target = place.with_identity((stat.st_dev, stat.st_ino));
+    ReadClearance::of_open_file(&descriptor, &target).ok().map(|read| Direct::of(&read))
+}
+
+/// Whether a word is the path of a file that is not there yet.
+fn will_be_named(place: &PathTarget, word: &str) -> bool {
+    let Ok(absolute) = std::path::absolute(word) else { return false };
+    let Some((parent, file)) = parent_of(&absolute) else { return false };
+    parent.canonicalize().is_ok_and(|parent| parent.join(file) == place.path)
+}
+
+/// The highest directory on the way to `folder` that is not there.
+fn first_missing(folder: &Path) -> Option<&Path> {
+    folder.ancestors().take_while(|ancestor| !ancestor.exists()).last()
+}
+
+/// That the file system has room for what is missing, where it says, beside what others take.
+fn room_for(
+    target: &PathTarget,
+    plan: &FilePlan,
+    taken_bytes: &mut BTreeMap<Dev, u64>,
+) -> Result<(), TargetError> {
+    if matches!(plan.fill, Fill::None | Fill::Truncate) || target.size_bytes >= plan.size_bytes {
+        return Ok(());
+    }
+    let folder = target.path.parent().unwrap_or(Path::new("/"));
+    let (Ok(space), Ok(stat)) = (rustix::fs::statvfs(folder), rustix::fs::stat(folder)) else {
+        return Ok(());
+    };
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    let taken = taken_bytes.entry(stat.st_dev).or_default();
+    let free_bytes = free_bytes.saturating_sub(*taken);
+    let needed_bytes = plan.size_bytes.saturating_sub(target.allocated_bytes());
+    if space.f_blocks > 0 && needed_bytes > free_bytes {
+        return Err(TargetError::NoRoom { name: target.name.clone(), needed_bytes, free_bytes });
+    }
+    *taken = taken.saturating_add(needed_bytes);
+    Ok(())
+}
+
+fn parent_of(path: &Path) -> Option<(&Path, &OsStr)> {
+    path.parent().zip(path.file_name())
+}
+
+fn io(path: &Path, error: std::io::Error) -> TargetError {
+    TargetError::Io { name: shown(path), action: "look it up", error }
+}
+
+fn not_text(path: &Path) -> TargetError {
+    TargetError::Refused { name: shown(path), why: "its name is not UTF-8".into() }
+}
