@@ -214,7 +214,7 @@ fn a_partition_beside_a_mounted_one_is_free_and_one_that_overlaps_it_is_not() {
     let permission = everything(&format!("{}-part2", disk.word()).replace("16777216", "16M"));
     let found = std::panic::catch_unwind(|| {
         drop(target(&name).clear_for_writing(&live(), &permission).unwrap());
-        let start = format!("/sys/class/block/{name}/start");
+        let start = sys(&disk, &format!("{name}/start"));
         let source = Faked::new().file(start, "10239\n");
         let error = refused(&disk, || target(&name).clear_with(&source, &live(), &permission));
         assert!(error.to_string().contains("p1: mounted at "), "{error}");

@@ -20,6 +20,7 @@ mod chunk;
 mod clearance;
 mod contents;
 mod error;
+mod extents;
 mod file_system;
 mod guard;
 #[cfg(test)]
@@ -35,6 +36,8 @@ mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
 mod nvme;
+#[cfg(test)]
+mod overlap_tests;
 mod permission;
 mod purge;
 mod random;
