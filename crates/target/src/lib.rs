@@ -53,6 +53,7 @@ mod testing;
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use clearance::{ReadClearance, TargetKind};
+pub use contents::Lost;
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
