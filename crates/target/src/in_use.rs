@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iodyno_host::{Source, loop_devices, open_by};
-use iodyno_model::{BackingFile, BlockDevice, BlockKind, Host, Use};
+use iodyno_model::{BlockKind, Host, Use};
 
-use crate::extents::{below, files_below, share_bytes};
+use crate::sharing::{FileBelow, backing_files, devices_to_watch, uses_of_its_bytes};
 
 /// A process that only looks at a device, as udev does whenever one changes,
 /// has this long to end.
@@ -54,124 +54,10 @@ pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str)
     lines
 }
 
-/// How a device shares bytes with a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// It is the target, or stands on it.
-    On,
-    /// The target stands on it.
-    Below,
-    /// Neither.
-    Beside,
-}
-
-/// The devices whose bytes writing `block` may change, itself among them.
-fn sharing<'h>(host: &'h Host, block: &str) -> Vec<(&'h BlockDevice, Place)> {
-    let (above, below) = (host.above(block), below(host, block));
-    let place_of = |device: &BlockDevice| {
-        if device.name == block || above.iter().any(|above| above.name == device.name) {
-            return Some(Place::On);
-        }
-        let is_below = below.contains(&device.name.as_str());
-        let place = if is_below { Place::Below } else { Place::Beside };
-        share_bytes(host, block, &device.name).then_some(place)
-    };
-    host.blocks.iter().filter_map(|device| Some((device, place_of(device)?))).collect()
-}
-
-/// What uses these devices, a line each.
-fn uses_of_its_bytes(host: &Host, block: &str) -> Vec<String> {
-    let sharing = sharing(host, block);
-    // Of what is not on it, a part may be used that the target does not touch.
-    let touches = |holder: &str| match sharing.iter().find(|(device, _)| device.name == holder) {
-        Some((device, place)) => device.name != block && *place != Place::Below,
-        None => host.block(holder).is_none(),
-    };
-    let mut lines = Vec::new();
-    for (device, place) in &sharing {
-        let counts = |by: &&Use| match by {
-            // What lies on it is no use, and who has it open is looked at now.
-            Use::Signature(_) | Use::OpenBy { .. } => false,
-            Use::HeldBy(holder) | Use::LoopBacking(holder) => {
-                *place == Place::On || touches(holder)
-            }
-            Use::Mounted(_) | Use::Swap | Use::FileSystemMember(_) => true,
-        };
-        let before = lines.len();
-        let used = device.used_by.iter().filter(counts);
-        lines.extend(used.map(|by| format!("{}: {}", device.name, by.label())));
-        if lines.len() == before && *place == Place::Beside && was_set_up(device) {
-            lines.push(format!("{}: {}", device.name, beside(device)));
-        }
-    }
-    lines
-}
-
-/// Whether somebody made the device on purpose, over bytes of others: that
-/// alone is a use of them. Partitions and the paths to a drive are just there.
-fn was_set_up(device: &BlockDevice) -> bool {
-    match device.kind {
-        BlockKind::DeviceMapper(_) | BlockKind::Loop { .. } | BlockKind::Md(_) => true,
-        BlockKind::Other => !device.stands_on.is_empty(),
-        BlockKind::Partition
-        | BlockKind::Nvme
-        | BlockKind::Scsi
-        | BlockKind::Virtual
-        | BlockKind::Zram => false,
-    }
-}
-
-/// Why an idle device beside the target stands against it.
-fn beside(device: &BlockDevice) -> &'static str {
-    match &device.kind {
-        BlockKind::Loop { backing, .. } if backing.get().is_none() => {
-            "may lie on the same bytes, which only root can tell"
-        }
-        _ => "lies on the same bytes",
-    }
-}
-
-/// A file that a target lies on.
-struct FileBelow {
-    /// Device and inode number, as `stat` gives them.
-    identity: (u64, u64),
-    /// As the kernel says.
-    path: String,
-}
-
-/// The files that `block` lies on.
-fn backing_files(host: &Host, block: &str) -> Vec<FileBelow> {
-    let path_of = |device, inode| {
-        host.blocks.iter().find_map(|block| match &block.kind {
-            BlockKind::Loop { backing_file, backing } => {
-                let is_it = |file: &BackingFile| (file.device, file.inode) == (device, inode);
-                backing.get().filter(|file| is_it(file)).and(backing_file.clone())
-            }
-            _ => None,
-        })
-    };
-    let files = files_below(host, block).into_iter();
-    files
-        .map(|((major, minor), inode)| FileBelow {
-            identity: (rustix::fs::makedev(major, minor), inode),
-            path: path_of((major, minor), inode).unwrap_or_else(|| "its backing file".into()),
-        })
-        .collect()
-}
-
-/// The processes that have open what shares bytes with `block`, and keep it
-/// open. Of what is below it those alone that nothing holds for itself: the
-/// disk of a partition, and what is under a loop device; arrays and volumes
-/// hold their members, which their own daemons have open.
+/// The processes that have open what shares bytes with `block`, or the files
+/// below it, and keep it open.
 fn still_open(source: &dyn Source, host: &Host, block: &str, files: &[FileBelow]) -> Vec<String> {
-    let not_held = not_held_below(host, block);
-    let devices: Vec<&BlockDevice> = sharing(host, block)
-        .into_iter()
-        .filter(|(device, place)| {
-            *place != Place::Below || not_held.contains(&device.name.as_str())
-        })
-        .map(|(device, _)| device)
-        .collect();
+    let devices = devices_to_watch(host, block);
     let start = Instant::now();
     loop {
         let mut lines = Vec::new();
@@ -189,23 +75,6 @@ fn still_open(source: &dyn Source, host: &Host, block: &str, files: &[FileBelow]
         }
         std::thread::sleep(LOOK_AGAIN);
     }
-}
-
-/// What is below `block` through partitions and loop devices alone.
-fn not_held_below<'h>(host: &'h Host, block: &str) -> Vec<&'h str> {
-    let mut below = Vec::new();
-    let mut device = host.block(block);
-    // Each is below the one before; a chain longer than all devices is a circle.
-    for _ in &host.blocks {
-        let holds_nothing =
-            |of: &&BlockDevice| matches!(of.kind, BlockKind::Partition | BlockKind::Loop { .. });
-        let Some(name) = device.filter(holds_nothing).and_then(|of| of.stands_on.first()) else {
-            break;
-        };
-        below.push(name.as_str());
-        device = host.block(name);
-    }
-    below
 }
 
 /// Everything that stands against writing the file with this device and inode
@@ -256,7 +125,7 @@ fn backs(name: &str, kind: &BlockKind, identity: (u64, u64)) -> Option<String> {
     match fs::metadata(backing_file.as_ref()?) {
         Ok(found) if (found.dev(), found.ino()) != identity => None,
         Ok(_) => Some(format!("backs {name}")),
-        Err(_) => Some(format!("may back {name}, which only root can tell")),
+        Err(_) => Some(format!("may back {name}, root can tell")),
     }
 }
 

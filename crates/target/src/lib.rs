@@ -44,6 +44,7 @@ mod random;
 mod removal;
 mod resolve;
 mod scratch;
+mod sharing;
 mod signatures;
 mod target;
 mod write;
