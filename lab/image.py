@@ -15,6 +15,17 @@ COPIED = 1 << 63
 DATA_CLUSTERS = 256
 
 
+SECTOR_BYTES = 512
+
+
+def test_data(size_bytes):
+    """Random data with the stamp of a benchmark, the offset in each sector: nothing that `--discard-data` is asked for."""
+    data = bytearray(os.urandom(size_bytes))
+    for offset in range(0, size_bytes, SECTOR_BYTES):
+        struct.pack_into("<Q", data, offset, offset)
+    return bytes(data)
+
+
 def write_repeating(path, size_bytes):
     """Writes an image of `size_bytes`, every cluster of it random data, that fits in about 16 MiB."""
     clusters = -(-size_bytes // CLUSTER_BYTES)

@@ -261,7 +261,7 @@ def _spare(directory):
     yield "-device", f"nvme,id=H,bus=spare,serial={SPARE_SERIAL},msix_qsize={65 + len(DRIVES)}"
     for nsid in SPARE_NAMESPACES:
         # Random, so that a trim or a format shows as well as a write.
-        spare_image(directory, nsid).write_bytes(os.urandom(SPARE_BYTES))
+        spare_image(directory, nsid).write_bytes(image.test_data(SPARE_BYTES))
         file = {"driver": "file", "filename": str(spare_image(directory, nsid))}
         yield "-blockdev", json.dumps({"driver": "raw", "node-name": f"H{nsid}", "discard": "unmap", "file": file})
         yield "-device", f"nvme-ns,id=namespace-H{nsid},bus=H,drive=H{nsid},nsid={nsid}"

@@ -52,7 +52,7 @@ class Cliff(Scenario):
         """Rounds of some two seconds, twice as fast until a cache of 120 MB is full."""
         plan = (
             f"iodyno sweep snia-throughput --scale 0.02 --store {STORE} --json --target /dev/{self.lab.namespace('C')} "
-            "--set bs=128k --set size=256m --allow-write LABC0001"
+            "--set bs=128k --set size=256m --allow-write LABC0001 --discard-data LABC0001"
         )
         full = self.lab.written_bytes("C") + 120_000_000
         with self.lab.throttled("C", 2):

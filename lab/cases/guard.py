@@ -44,7 +44,7 @@ class Guard(JobCase):
         try:
             for word in ("LABF0001:1", wwid, f"{FOLDER}/{link}"):
                 before = self.lab.writes("F")
-                self.played(f"--allow-write {word} {WRITE} {self.of('F')}")
+                self.played(f"--allow-write {word} --discard-data {word} {WRITE} {self.of('F')}")
                 self.assertGreaterEqual(self.lab.writes("F") - before, 16, word)
         finally:
             self.say(f"rm -r {FOLDER}")
@@ -68,3 +68,48 @@ class Guard(JobCase):
         self.assertEqual(self.held("E")[0], zeros)
         # Its super block is gone with it: now its serial number is enough.
         self.played(f"{allowed} {WRITE} {device}")
+
+    @contextlib.contextmanager
+    def mapped(self, name, first, count, device):
+        """A linear mapping over sectors of a device, named by its UUID LAB-name: its node."""
+        self.say(f"dmsetup create {name} --uuid LAB-{name} --table '0 {count} linear {device} {first}'")
+        try:
+            yield f"/dev/dm-{self.say(f'dmsetup info -c --noheadings -o minor {name}').strip()}"
+        finally:
+            self.say(f"dmsetup remove --retry {name}")
+
+    def test_a_mapping_over_sectors_that_are_mounted_is_left_alone(self):
+        drive = f"/dev/{self.lab.namespace('E')}"
+        written = "--name=w --rw=write --bs=4k --size=64k --direct=1"
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.say, f"blkdiscard {drive}")
+            lower = stack.enter_context(self.mapped("lower", 0, 65536, drive))
+            self.say(f"mke2fs {lower} 4096 && mount -o ro -t ext4 {lower} /mnt")
+            stack.callback(self.say, "umount /mnt")
+            both = "--allow-write LAB-{0} --discard-data LAB-{0} --filename={1}"
+            with self.mapped("same", 0, 2048, drive) as same, self.untouched("E"):
+                self.refused(f"{written} {both.format('same', same)}", "mounted at /mnt", "cannot be allowed")
+                # A mapping of a mapping of the same sectors.
+                with self.mapped("upper", 1024, 512, same) as upper:
+                    self.refused(f"{written} {both.format('upper', upper)}", "mounted at /mnt", "cannot be allowed")
+            # With nothing mounted it is still a mapping that somebody set up over these sectors.
+            with self.mapped("idle", 65536, 2048, drive), self.mapped("over", 67583, 2048, drive) as over, self.untouched("E"):
+                self.refused(f"{written} {both.format('over', over)}", "dm-", "cannot be allowed")
+            with self.mapped("beside", 65536, 2048, drive) as beside:
+                self.played(f"{written} --allow-write LAB-beside --filename={beside}")
+
+    def test_a_closed_encrypted_volume_is_data(self):
+        self.lab.load("layouts")
+        drive, allowed = f"/dev/{self.lab.namespace('E')}", "--allow-write LABE0001"
+        plain = "cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 256 --hash sha256 --key-file=-"
+        self.say(f"blkdiscard {drive}; printf secret | {plain} {drive} closed && mke2fs /dev/mapper/closed 4096 && cryptsetup close closed")
+        try:
+            with self.untouched("E"):
+                said = self.refused(f"{allowed} {WRITE} {self.of('E')}", "data of an unknown kind", "--discard-data LABE0001")
+                self.keep("closed.txt", said)
+            self.played(f"{allowed} --discard-data LABE0001 {WRITE} {self.of('E')}")
+        finally:
+            self.say(f"blkdiscard {drive}")
+        # What iodyno itself wrote is known again by the stamps in it.
+        self.played(f"{allowed} {WRITE} {self.of('E')}")
+        self.played(f"{allowed} {WRITE} {self.of('E')}")

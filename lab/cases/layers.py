@@ -58,7 +58,8 @@ class Layers(Scenario):
         """Small writes say what they cost, and an array that lacks a member says so."""
         job = "--name=small --rw=randwrite --bs=4k --iodepth=8 --direct=1 --number_ios=200 --filename=/dev/md0"
         with self.made(PARITY, END_STRIPE, "ABC"):
-            allowed = f"--allow-write md0:{self.say('blockdev --getsize64 /dev/md0').strip()}"
+            word = f"md0:{self.say('blockdev --getsize64 /dev/md0').strip()}"
+            allowed = f"--allow-write {word} --discard-data {word}"
             _, document = self.iodyno(f"run {job} {allowed}", 120)
             self.fires("parity-small-writes", document, "4 I/Os of the members for each write")
             self.fires("stripe-cache", document, "md0")

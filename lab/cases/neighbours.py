@@ -10,7 +10,7 @@ class Neighbours(ExplainCase):
     def test_a_neighbour_that_may_be_written(self):
         # Below what either could do alone, so that neither's claim is what limits.
         with self.lab.throttled("A", 0.8):
-            of = self.explained("A", f"{READS} --allow-write LABB0001")
+            of = self.explained("A", f"{READS} --allow-write LABB0001 --discard-data LABB0001")
         self.limited("reads beside a neighbour's writes, at one uplink", of, "shared")
         self.assertIn("neighbour-writes", self.tried(of))
         self.assertIn("no more than for one alone", of["sentence"])

@@ -3,6 +3,8 @@
 from cases.jobs import SMALL, JobCase, named, shortfalls
 
 MIB = 1 << 20
+# The drive is full of random data.
+ALLOWED = "--allow-write LABF0001 --discard-data LABF0001"
 PASSED = "ioengine=io_uring_cmd\ncmd_type=nvme\niodepth=8\n"
 
 
@@ -25,7 +27,7 @@ class Passthrough(JobCase):
             self.assertEqual(self.lab.writes("F"), writes, "a job that reads has written")
             # Jobs that only write sample nothing before; the guard reads a little.
             interrupts = self.interrupts(self.lab.controller("F"))
-            _, of_write = self.played(f"--allow-write LABF0001 {written[1]}")
+            _, of_write = self.played(f"{ALLOWED} {written[1]}")
             interrupts = self.interrupts(self.lab.controller("F")) - interrupts
             self.assertGreaterEqual(self.lab.writes("F") - writes, 2000, "Linux merges a few")
         for name in read[0]:
@@ -65,13 +67,13 @@ class Passthrough(JobCase):
             self.refused(write, "--allow-write LABF0001")
             self.refused(trim, "--allow-write LABF0001")
             self.assertEqual(self.lab.writes("F"), changes)
-            _, document = self.played(f"--allow-write LABF0001 {both}")
+            _, document = self.played(f"{ALLOWED} {both}")
             self.assertEqual(named(document, "w")["write"]["ios"], 256)
             self.assertEqual((named(document, "r")["read"]["ios"], named(document, "r")["failure"]), (256, None))
-            self.played(f"--allow-write LABF0001 {write}")
+            self.played(f"{ALLOWED} {write}")
             made = self.say("for i in $(seq 1024); do printf '\\xde\\xad\\xbe\\xef'; done > /tmp/1; for i in $(seq 256); do cat /tmp/1; done | md5sum")
             self.assertEqual(self.bytes_of(name, 32 * MIB, MIB), made.split()[0])
-            self.played(f"--allow-write LABF0001 {trim}")
+            self.played(f"{ALLOWED} {trim}")
             # QEMU's drives say that what was deallocated reads as zeros (DLFEAT 1).
             self.assertIn("dlfeat  : 1", self.say(f"nvme id-ns /dev/{name}").replace("dlfeat\t:", "dlfeat  :"))
             zeros = self.say("head -c 1048576 /dev/zero | md5sum").split()[0]

@@ -95,7 +95,7 @@ class Prepare(JobCase):
         """Nothing is left of the signatures in the drive's first and last blocks."""
         last = (topology.SPARE_BYTES >> 20) - 1
         self.say(
-            f"for at in 0 {last}; do dd if=/dev/urandom of={self.device} bs=1M seek=$at count=1 conv=fsync 2>/dev/null; done; "
+            f"for at in 0 {last}; do dd if=/dev/zero of={self.device} bs=1M seek=$at count=1 conv=fsync 2>/dev/null; done; "
             f"blockdev --rereadpt {self.device}"
         )
 
@@ -141,7 +141,7 @@ class Prepare(JobCase):
             # It is used by nobody, but was not named.
             self.refused_prepare(f"{self.device} --purge format {ALLOWED}:1", "purges all of its drive", "not named")
             self.refused_prepare(f"{self.device} --purge format {ALLOWED}", "purges all of its drive", "ext2, ext3 or ext4")
-        self.say(f"dd if=/dev/urandom of={second} bs=1M count=1 conv=fsync 2>/dev/null")
+        self.say(f"dd if=/dev/zero of={second} bs=1M count=1 conv=fsync 2>/dev/null")
 
     def test_what_a_drive_cannot_do_is_said(self):
         with self.untouched(*topology.SPARE_NAMESPACES):

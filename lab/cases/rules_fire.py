@@ -75,7 +75,7 @@ class RulesFire(Case):
         self.each_fires(document, BADLY_SET)
 
     def test_writes(self):
-        document = self.ran(f"--allow-write {WRITTEN} {self.jobs('writes', WRITES, drive='D')}")
+        document = self.ran(f"--allow-write {WRITTEN} --discard-data {WRITTEN} {self.jobs('writes', WRITES, drive='D')}")
         self.each_fires(document, WRITES)
 
     def test_blocks_that_cannot_be_read(self):
@@ -88,7 +88,7 @@ class RulesFire(Case):
     def test_blocks_that_do_not_hold_what_was_written(self):
         device = f"/dev/{self.lab.namespace('D')}"
         there = f"--bs=4k --offset=520m --size=1m --direct=1 --verify=crc32c --filename={device}"
-        self.ran(f"--allow-write {WRITTEN} --name=w --rw=write --do_verify=0 {there}")
+        self.ran(f"--allow-write {WRITTEN} --discard-data {WRITTEN} --name=w --rw=write --do_verify=0 {there}")
         overwrite = f"dd if=/dev/urandom of={device} bs=4k seek={520 * 256 + 64} count=1 oflag=direct 2>/dev/null"
         self.fires("verify-mismatch", self.ran(f"--name=r --rw=read --continue_on_error=verify {there}", overwrite), "r ")
 

@@ -40,6 +40,12 @@ class Stacks(LayoutCase):
         self.words = [self.lab.topology.named(drive).serial for drive in drives]
         self.say("rm -rf /tmp/first; mkdir /tmp/first; echo 1000000 | tee /proc/sys/dev/raid/speed_limit_min >/proc/sys/dev/raid/speed_limit_max")
 
+    @property
+    def named(self):
+        """The drives of a new machine are full of random data; one that was given back empty needs no further word."""
+        full = [word for drive, word in zip(self.drives, self.words) if not self.lab.is_empty(drive)]
+        return " ".join([super().named, *(f"--discard-data {word}" for word in full)])
+
     def assert_clean(self):
         super().assert_clean()
         for drive in self.drives[: len(self.devices)]:

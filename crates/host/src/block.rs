@@ -3,7 +3,7 @@
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use};
 
 use crate::source::Source;
-use crate::{device_mapper, md, pci, read};
+use crate::{device_mapper, loop_device, md, pci, read};
 
 /// sysfs gives sizes in units of 512 bytes whatever the device's blocks are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -128,11 +128,10 @@ fn kind(
         return BlockKind::DeviceMapper(device_mapper::read(source, real, name, number));
     }
     if name.starts_with("loop") {
-        let backing_file = match has("loop") {
-            true => read::text(source, &format!("{real}/loop/backing_file")).value(),
-            false => None,
+        return match has("loop") {
+            true => loop_device::read(source, real, name, number),
+            false => BlockKind::Loop { backing_file: None, backing: Fact::Absent },
         };
-        return BlockKind::Loop { backing_file };
     }
     if name.starts_with("nvme") {
         BlockKind::Nvme

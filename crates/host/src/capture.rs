@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::captured::{Captured, Entry, TAKEN, table_path};
+use iodyno_model::BackingFile;
+
+use crate::captured::{Captured, Entry, TAKEN, backing_path, table_path};
 use crate::links::follow;
 use crate::snapshot::{Depth, snapshot};
 use crate::source::{AdminRead, Source, SourceError};
@@ -133,6 +135,14 @@ impl Source for Recorder<'_> {
     fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
         let result = self.source.mapped_table(name, number);
         self.keep(table_path(name), &result, |text| Entry::Text(text.clone()));
+        result
+    }
+
+    fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {
+        let result = self.source.backing_file(name, number);
+        self.keep(backing_path(name), &result, |file| {
+            Entry::Text(serde_json::to_string(file).unwrap_or_default())
+        });
         result
     }
 

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::Path;
 
+use iodyno_model::BackingFile;
 use serde::{Deserialize, Serialize};
 
 use crate::links::follow;
@@ -24,6 +25,11 @@ pub(crate) const TAKEN: &str = "/taken_ns";
 /// Where a captured machine keeps the table of a device-mapper device.
 pub(crate) fn table_path(name: &str) -> String {
     format!("/ioctl/{name}.table")
+}
+
+/// Where a captured machine keeps what a loop device lies on, as JSON.
+pub(crate) fn backing_path(name: &str) -> String {
+    format!("/ioctl/{name}.backing")
 }
 
 /// What stands at a path of a captured machine.
@@ -294,6 +300,11 @@ impl Source for Captured {
 
     fn mapped_table(&self, name: &str, _: (u32, u32)) -> io::Result<String> {
         crate::read::whole(self, &table_path(name))
+    }
+
+    fn backing_file(&self, name: &str, _: (u32, u32)) -> io::Result<BackingFile> {
+        let text = crate::read::whole(self, &backing_path(name))?;
+        serde_json::from_str(&text).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     fn taken_ns(&self) -> i64 {

@@ -38,7 +38,12 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
     let backed: Vec<(String, String)> = blocks
         .iter()
         .filter_map(|block| match &block.device.kind {
-            BlockKind::Loop { backing_file: Some(file) } => {
+            // Where the number is known, the path may name anything by now.
+            BlockKind::Loop { backing, .. } if backing.get().is_some() => {
+                let number = backing.get()?.block?;
+                Some((block.device.name.clone(), of_number(blocks, number)?))
+            }
+            BlockKind::Loop { backing_file: Some(file), .. } => {
                 Some((block.device.name.clone(), at_path(source, blocks, file)?))
             }
             _ => None,
@@ -78,10 +83,14 @@ fn at_path(source: &dyn Source, blocks: &[Block], path: &str) -> Option<String> 
             || matches!(&device.kind, BlockKind::DeviceMapper(mapped)
                 if node.strip_prefix("mapper/") == Some(mapped.name.as_str()))
     });
-    by_name.map(|device| device.name.clone()).or_else(|| {
-        let number = source.block_number(path).ok()?;
-        let mut devices = blocks.iter().map(|block| &block.device);
-        let found = devices.find(|device| (device.major, device.minor) == number)?;
-        Some(found.name.clone())
-    })
+    by_name
+        .map(|device| device.name.clone())
+        .or_else(|| of_number(blocks, source.block_number(path).ok()?))
+}
+
+/// The name of the block device with this number.
+fn of_number(blocks: &[Block], number: (u32, u32)) -> Option<String> {
+    let mut devices = blocks.iter().map(|block| &block.device);
+    let found = devices.find(|device| (device.major, device.minor) == number)?;
+    Some(found.name.clone())
 }

@@ -21,6 +21,7 @@ mod interrupts;
 mod iommu;
 mod links;
 mod live;
+mod loop_device;
 mod md;
 mod mounts;
 mod nvme;
@@ -41,6 +42,7 @@ pub use capture::capture;
 pub use captured::Captured;
 pub use disk_stats::disk_stats;
 pub use live::Live;
+pub use loop_device::loop_devices;
 pub use mounts::{MountPoint, mounts};
 pub use nvme::{
     FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, ocp_uuid_index,

@@ -5,10 +5,12 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use iodyno_model::BackingFile;
 use rustix::fs::FileType;
 
 use crate::asking::{Asked, asking};
 use crate::device_mapper::ioctl::table;
+use crate::loop_device::ioctl::status;
 use crate::nvme::ioctl;
 use crate::source::{AdminRead, Source};
 
@@ -65,6 +67,14 @@ impl Source for Live {
 
     fn mapped_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {
         table(&File::open("/dev/mapper/control")?, number)
+    }
+
+    fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {
+        let path = format!("/dev/{name}");
+        if self.block_number(&path)? != number {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        status(&File::open(path)?)
     }
 
     fn taken_ns(&self) -> i64 {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use iodyno_model::BackingFile;
+
 /// An NVMe admin command that only reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdminRead {
@@ -99,6 +101,10 @@ pub trait Source: Send + Sync {
     /// target's kind, and of `linear` and `striped` its arguments. Those of
     /// other kinds may hold keys, and are never asked for. Root only.
     fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
+
+    /// What a bound loop device (`loop0`, with its number) lies on. Only for
+    /// users who may open the device.
+    fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile>;
 
     /// When the facts are from, ns since 1970 UTC.
     fn taken_ns(&self) -> i64;

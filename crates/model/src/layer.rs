@@ -18,8 +18,12 @@ pub enum BlockKind {
     DeviceMapper(MappedDevice),
     /// A loop device and its backing file.
     Loop {
-        /// Path of the backing file as the kernel gives it.
+        /// Path of the backing file as the kernel gives it; none: it is free.
         backing_file: Option<String>,
+        /// Which file that is, whatever path it has by now. Only users who may
+        /// open the loop device can read this.
+        #[serde(default)]
+        backing: Fact<BackingFile>,
     },
     /// A virtual disk (virtio, Xen, Hyper-V): its limits are a contract's, not a drive's.
     Virtual,
@@ -30,6 +34,20 @@ pub enum BlockKind {
     /// Memory or null device, and everything else.
     #[default]
     Other,
+}
+
+/// What a loop device lies on, by identity instead of by path: paths are
+/// renamed, unlinked, and mean nothing in another mount namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackingFile {
+    /// Device number (major, minor) of the file's file system, as stat(2) gives it.
+    pub device: (u32, u32),
+    /// Inode number.
+    pub inode: u64,
+    /// Device number (major, minor) where the file is a block device's node.
+    pub block: Option<(u32, u32)>,
+    /// Where in the file the loop device begins, bytes.
+    pub offset_bytes: u64,
 }
 
 /// Settings of a block device's queue.

@@ -65,7 +65,7 @@ pub use host::{
 pub use interrupt::Interrupt;
 pub use iommu::Iommu;
 pub use latency::{LatencyKind, LatencyRange, LatencySummary, StatedLatencies};
-pub use layer::{BlockDevice, BlockKind, Mount, Queue, Use};
+pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
 pub use measurement::{

@@ -1,5 +1,11 @@
 //! What is on a device that is to be written.
+//!
+//! Signatures name most of it. What has none is sampled: encrypted disks
+//! (plain dm-crypt), raw databases and the like show in blocks that are neither
+//! zeros nor a pattern. Random bytes are taken for encrypted data, unless they
+//! carry the stamps of a benchmark.
 
+use std::fmt;
 use std::os::fd::OwnedFd;
 
 use iodyno_host::{Asked, asking_open};
@@ -7,13 +13,18 @@ use rustix::io::Errno;
 
 use crate::signatures;
 
-/// Data that has no signature is looked for in the first and the last so many
-/// bytes.
-const LOOKED_AT: u64 = 1 << 20;
 /// Read at once, bytes.
 const CHUNK: u64 = 64 << 10;
-/// Data is told from noise so many bytes at a time.
+/// Data that has no signature is looked for in so many chunks at either end.
+const ENDS: u64 = 16;
+/// And in so many between them.
+const BETWEEN: u64 = 64;
+/// What is sampled is counted in blocks of so many bytes.
+const BLOCK: usize = 4096;
+/// Test data has a stamp in so many bytes each.
 const SECTOR: usize = 512;
+/// At the beginning of a cache line, which has so many bytes.
+const CACHE_LINE: usize = 64;
 
 /// The bytes of a device, read where they are needed.
 pub(crate) struct Bytes<'d> {
@@ -89,63 +100,155 @@ impl<'d> Bytes<'d> {
     }
 }
 
-/// How a line of data without a signature begins.
-pub(crate) const UNKNOWN: &str = "data of unknown kind";
+/// What writing a device would destroy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// A file system, a partition table, a member of an array ...
+    Signature {
+        /// Its name.
+        name: &'static str,
+        /// Where it is, bytes.
+        offset: u64,
+    },
+    /// Blocks that are no zeros, no pattern, no known test data, and of no
+    /// kind that has a signature: an encrypted disk looks so, or a raw database.
+    Unknown {
+        /// So many of those that were sampled.
+        blocks: usize,
+        /// Blocks that were sampled.
+        sampled: usize,
+        /// The first of them, bytes.
+        offset: u64,
+    },
+    /// What cannot be read.
+    Unreadable {
+        /// The first place, bytes.
+        offset: u64,
+    },
+    /// The same on a partition.
+    OnPartition {
+        /// Its name.
+        name: String,
+        /// What.
+        lost: Box<Lost>,
+    },
+    /// A partition that cannot be looked at.
+    NotLookedAt {
+        /// Why, its name in front.
+        why: String,
+    },
+}
 
-/// What writing the device would destroy, a line each: signatures, and data
-/// without one in the first and last MiB. None where these are zeros, a
-/// pattern or noise: what a new, a trimmed or a benchmarked drive holds.
-pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<String> {
+impl Lost {
+    /// Whether no signature says anything of it.
+    pub(crate) fn is_unknown(&self) -> bool {
+        match self {
+            Self::Unknown { .. } => true,
+            Self::OnPartition { lost, .. } => lost.is_unknown(),
+            Self::Signature { .. } | Self::Unreadable { .. } | Self::NotLookedAt { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signature { name, offset } => write!(f, "{name} (at {offset:#x})"),
+            Self::Unknown { blocks, sampled, offset } => {
+                let hold = if *blocks == 1 { "holds" } else { "hold" };
+                write!(
+                    f,
+                    "{blocks} of {sampled} sampled blocks {hold} data of an unknown kind, which \
+                     may be encrypted (the first at {offset:#x})"
+                )
+            }
+            Self::Unreadable { offset } => write!(f, "what cannot be read (at {offset:#x})"),
+            Self::OnPartition { name, lost } => write!(f, "{name}: {lost}"),
+            Self::NotLookedAt { why } => f.write_str(why),
+        }
+    }
+}
+
+/// What writing the device would destroy: signatures, and data without one in
+/// the sampled blocks. Nothing where these are zeros, a pattern, or test data
+/// as iodyno and fio write it by default: what a new, a trimmed or a
+/// benchmarked drive holds.
+pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
     let mut bytes = Bytes::of(device, size_bytes);
-    let mut lines: Vec<String> = signatures::find(&mut bytes)
-        .into_iter()
-        .map(|(name, offset)| format!("{name} (at {offset:#x})"))
-        .collect();
-    let mut data = None;
+    let found = signatures::find(&mut bytes).into_iter();
+    let mut lost: Vec<Lost> =
+        found.map(|(name, offset)| Lost::Signature { name, offset }).collect();
     let mut unreadable = None;
-    let tail = size_bytes.saturating_sub(LOOKED_AT) / CHUNK;
-    let head = LOOKED_AT.min(size_bytes).div_ceil(CHUNK);
-    let all = size_bytes.div_ceil(CHUNK);
-    for number in (0..head).chain(tail.max(head)..all) {
-        match bytes.chunk(number) {
-            None => unreadable = unreadable.or(Some(number * CHUNK)),
-            Some(chunk) => {
-                let sector = chunk.chunks(SECTOR).position(|sector| !says_nothing(sector));
-                let at = sector.map(|sector| number * CHUNK + (sector * SECTOR) as u64);
-                data = data.or(at);
+    let (mut blocks, mut sampled, mut first) = (0, 0, None);
+    for number in sampled_chunks(size_bytes) {
+        let start = number * CHUNK;
+        let Some(chunk) = bytes.chunk(number) else {
+            unreadable = unreadable.or(Some(start));
+            continue;
+        };
+        for (block, offset) in chunk.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
+            sampled += 1;
+            if !says_nothing(block, offset) {
+                blocks += 1;
+                first = first.or(Some(offset));
             }
         }
     }
-    if let Some(offset) = unreadable {
-        lines.push(format!("what cannot be read (at {offset:#x})"));
-    }
-    if let Some(offset) = data.filter(|_| lines.is_empty()) {
-        lines.push(format!("{UNKNOWN} (at {offset:#x})"));
-    }
-    lines
+    lost.extend(unreadable.map(|offset| Lost::Unreadable { offset }));
+    // Beside a signature it is what the signature says.
+    let unknown = first.filter(|_| lost.is_empty());
+    lost.extend(unknown.map(|offset| Lost::Unknown { blocks, sampled, offset }));
+    lost
 }
 
-/// Whether a sector holds what nobody misses: a repeated pattern of up to 8
-/// bytes, zeros among them, or noise.
-fn says_nothing(sector: &[u8]) -> bool {
-    let pattern = sector.len() >= 8 && sector.chunks(8).all(|part| sector.starts_with(part));
-    pattern || is_noise(sector)
+/// The numbers of the chunks that are looked at, in order: the first and the
+/// last ones, and some spread evenly between them.
+fn sampled_chunks(size_bytes: u64) -> Vec<u64> {
+    let all = size_bytes.div_ceil(CHUNK);
+    let head = ENDS.min(all);
+    let tail = all.saturating_sub(ENDS).max(head);
+    let between = tail - head;
+    let count = BETWEEN.min(between);
+    let spread = (0..count).map(|n| {
+        let place = u128::from(between) * u128::from(2 * n + 1) / u128::from(2 * count);
+        head + u64::try_from(place).unwrap_or(0)
+    });
+    (0..head).chain(spread).chain(tail..all).collect()
 }
 
-/// Whether bytes are as evenly distributed as random ones, by Pearson's
-/// chi-squared with 255 degrees of freedom: random bytes give 255 ± 23, and a
-/// few hundred more with the header of a verifying job among them; base64,
-/// the densest text, gives over 1500 in 512 bytes, machine code more.
-fn is_noise(sector: &[u8]) -> bool {
-    const MOST: f64 = 800.0;
-    let mut counts = [0_u32; 256];
-    for byte in sector {
-        counts[usize::from(*byte)] += 1;
-    }
-    let expected = sector.len() as f64 / 256.0;
-    let chi_squared: f64 =
-        counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
-    chi_squared < MOST
+/// Whether a block holds what nobody misses: in each sector a repeated pattern
+/// of up to 8 bytes, zeros among them, or test data. Random bytes alone are
+/// not: encrypted data looks the same.
+fn says_nothing(block: &[u8], offset: u64) -> bool {
+    let sectors: Vec<(&[u8], u64)> = block.chunks(SECTOR).zip((offset..).step_by(SECTOR)).collect();
+    let is_pattern =
+        |sector: &[u8]| sector.len() >= 8 && sector.chunks(8).all(|part| sector.starts_with(part));
+    sectors.iter().enumerate().all(|(n, (sector, at))| {
+        // Zeros at the very beginning of a device are no stamp yet.
+        let proof = if *at == 0 { sectors.get(n + 1).copied() } else { Some((*sector, *at)) };
+        is_pattern(sector)
+            || is_dense(sector)
+                && is_stamped(sector, *at)
+                && proof.is_some_and(|(sector, at)| is_stamped(sector, at))
+    })
+}
+
+/// Whether a sector has the stamp of test data: iodyno, as fio, writes the
+/// offset of each sector into the beginning of one of its cache lines
+/// (`scramble_buffers`, on by default; fio: `small_content_scramble`). Other
+/// random bytes have it once in 2^61 sectors.
+fn is_stamped(sector: &[u8], offset: u64) -> bool {
+    sector.chunks(CACHE_LINE).any(|line| line.starts_with(&offset.to_le_bytes()))
+}
+
+/// Whether a sector has nearly as many different bytes as a random one, which
+/// has 221 ± 5; with old stamps in each of its cache lines it has some 200.
+/// Text has fewer than 100, a table with its own place in it hardly any.
+fn is_dense(sector: &[u8]) -> bool {
+    const LEAST: usize = 150;
+    let mut seen = [false; 256];
+    sector.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    seen.iter().filter(|seen| **seen).count() >= LEAST
 }
 
 #[cfg(test)]
@@ -157,43 +260,113 @@ mod tests {
     use crate::random::Random;
 
     const MIB: usize = 1 << 20;
+    const ALL: usize = 5 * MIB + 512;
 
-    fn lost_of(fill: impl FnOnce(&File)) -> Vec<String> {
+    fn lost_of(fill: impl FnOnce(&File)) -> Vec<Lost> {
         let file = tempfile::tempfile().unwrap();
-        file.set_len(5 * MIB as u64 + 512).unwrap();
+        file.set_len(ALL as u64).unwrap();
         fill(&file);
-        lost(&file.into(), 5 * MIB as u64 + 512)
+        lost(&file.into(), ALL as u64)
+    }
+
+    fn noise(seed: u64, length: usize) -> Vec<u8> {
+        let mut noise = vec![0; length];
+        Random::new(seed).fill(&mut noise);
+        noise
+    }
+
+    /// Noise as a benchmark writes it: the offset of each sector in one of its
+    /// cache lines, and the time behind it.
+    fn stamped(seed: u64) -> Vec<u8> {
+        let mut bytes = noise(seed, ALL);
+        for (n, sector) in bytes.chunks_mut(SECTOR).enumerate() {
+            let line = (n / 8 + seed as usize) % 8 * CACHE_LINE;
+            sector[line..line + 8].copy_from_slice(&((n * SECTOR) as u64).to_le_bytes());
+            sector[line + 8..line + 16].copy_from_slice(&123_456_789_u64.to_le_bytes());
+        }
+        bytes
     }
 
     #[test]
-    fn zeros_patterns_and_noise_are_nothing_to_lose() {
+    fn zeros_patterns_and_test_data_are_nothing_to_lose() {
         assert!(lost_of(|_| {}).is_empty());
-        let all = 5 * MIB + 512;
-        assert!(lost_of(|file| file.write_all_at(&vec![0xff; all], 0).unwrap()).is_empty());
-        let pattern: Vec<u8> = [0xde, 0xad, 0xbe, 0xef].into_iter().cycle().take(all).collect();
+        assert!(lost_of(|file| file.write_all_at(&vec![0xff; ALL], 0).unwrap()).is_empty());
+        let pattern: Vec<u8> = [0xde, 0xad, 0xbe, 0xef].into_iter().cycle().take(ALL).collect();
         assert!(lost_of(|file| file.write_all_at(&pattern, 0).unwrap()).is_empty());
         for seed in 0..20 {
-            let mut noise = vec![0; all];
-            Random::new(seed).fill(&mut noise);
-            // As fio's verify header and its like: numbers with zeros in them.
-            for block in noise.chunks_mut(4096) {
-                block[2..8].fill(0);
-                block[20..34].fill(0);
-            }
-            let found = lost_of(|file| file.write_all_at(&noise, 0).unwrap());
+            let found = lost_of(|file| file.write_all_at(&stamped(seed), 0).unwrap());
             assert!(found.is_empty(), "seed {seed}: {found:?}");
         }
+        // A sector of it alone, among zeros.
+        let bytes = stamped(1);
+        let one = |file: &File| file.write_all_at(&bytes[5120..5632], 5120).unwrap();
+        assert!(lost_of(one).is_empty());
     }
 
     #[test]
-    fn data_at_either_end_is_found() {
+    fn noise_may_be_an_encrypted_disk() {
+        for seed in 0..20 {
+            let found = lost_of(|file| file.write_all_at(&noise(seed, ALL), 0).unwrap());
+            let [Lost::Unknown { blocks, sampled, offset: 0 }] = found[..] else {
+                panic!("seed {seed}: {found:?}")
+            };
+            assert_eq!((blocks, sampled), (1281, 1281));
+        }
+        // One block of it, as a closed volume has where little was written.
+        let found = lost_of(|file| file.write_all_at(&noise(1, 4096), 8192).unwrap());
+        let said = found.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let sentence = "1 of 1281 sampled blocks holds data of an unknown kind, which may be \
+                        encrypted (the first at 0x2000)";
+        assert_eq!(said, [sentence]);
+        // Test data that was written to another place, or changed since.
+        let bytes = stamped(1);
+        let moved = |file: &File| file.write_all_at(&bytes[8192..16384], 4096).unwrap();
+        assert!(matches!(lost_of(moved)[..], [Lost::Unknown { blocks: 2, offset: 4096, .. }]));
+        let mut bytes = bytes;
+        bytes[70_000..74_000].copy_from_slice(&noise(5, 4000));
+        let overwritten = |file: &File| file.write_all_at(&bytes, 0).unwrap();
+        assert!(matches!(lost_of(overwritten)[..], [Lost::Unknown { blocks: 2, .. }]));
+    }
+
+    #[test]
+    fn a_number_that_happens_to_be_its_place_is_no_stamp() {
+        // The page size of some format, in the page at 4096.
+        let page = |file: &File| file.write_all_at(&4096_u64.to_le_bytes(), 4096).unwrap();
+        assert!(matches!(lost_of(page)[..], [Lost::Unknown { blocks: 1, offset: 4096, .. }]));
+        // Zeros in a header at the beginning of an encrypted device.
+        let mut head = noise(3, 4096);
+        head[64..128].fill(0);
+        let found = lost_of(|file| file.write_all_at(&head, 0).unwrap());
+        assert!(matches!(found[..], [Lost::Unknown { blocks: 1, offset: 0, .. }]), "{found:?}");
+    }
+
+    #[test]
+    fn data_at_the_ends_and_between_them_is_found() {
         let text = b"account;owner;balance\n".repeat(40);
-        let at = |offset| lost_of(|file| file.write_all_at(&text, offset).unwrap());
-        assert_eq!(at(0), ["data of unknown kind (at 0x0)"]);
-        assert_eq!(at(0x9_0000), ["data of unknown kind (at 0x90000)"]);
-        assert_eq!(at(0x50_0000 - 880), ["data of unknown kind (at 0x4ffc00)"]);
-        // Nobody looks at the middle of a drive.
-        assert!(at(0x20_0000).is_empty());
+        let at = |offset| match lost_of(|file| file.write_all_at(&text, offset).unwrap())[..] {
+            [Lost::Unknown { offset, .. }] => Some(offset),
+            _ => None,
+        };
+        assert_eq!(at(0), Some(0));
+        assert_eq!(at(0x9_0000), Some(0x9_0000));
+        assert_eq!(at(0x20_0000), Some(0x20_0000));
+        assert_eq!(at(ALL as u64 - 880), Some(0x4f_f000));
+    }
+
+    #[test]
+    fn samples_are_spread_over_the_whole_device() {
+        for size in [0, 1, CHUNK, 2 * MIB as u64, 3 * MIB as u64 + 1, 1 << 30, u64::MAX] {
+            let chunks = sampled_chunks(size);
+            assert!(chunks.is_sorted_by(|a, b| a < b), "{size}");
+            assert!(chunks.len() as u64 <= 2 * ENDS + BETWEEN);
+            assert_eq!(
+                chunks.last().map(|last| last + 1),
+                Some(size.div_ceil(CHUNK)).filter(|n| *n > 0)
+            );
+        }
+        let chunks = sampled_chunks(1 << 40);
+        let gap = chunks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(gap <= (1 << 40) / CHUNK / BETWEEN + 1, "{gap}");
     }
 
     #[test]
@@ -201,6 +374,6 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
         // Says that it is longer than it is.
-        assert_eq!(lost(&file.into(), 8192), ["what cannot be read (at 0x0)"]);
+        assert_eq!(lost(&file.into(), 8192), [Lost::Unreadable { offset: 0 }]);
     }
 }

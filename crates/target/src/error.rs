@@ -6,6 +6,8 @@ use iodyno_model::{Bytes, PurgeMethod, shell_word};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::contents::Lost;
+
 /// Why a target cannot be used. The message says what and why,
 /// [`TargetError::next_step`] what to do.
 #[derive(Debug, Error)]
@@ -140,8 +142,8 @@ pub enum TargetError {
         word: Option<String>,
         /// What was typed instead.
         typed: Option<String>,
-        /// What is on it and nobody uses, a line each.
-        lost: Vec<String>,
+        /// What is on it and nobody uses.
+        lost: Vec<Lost>,
     },
     /// A file that is only read, that iodyno did not make, and that holds less than is read of it.
     #[error(
@@ -164,8 +166,8 @@ pub enum TargetError {
         name: String,
         /// The word that names it.
         word: String,
-        /// What is on it, a line each.
-        lost: Vec<String>,
+        /// What is on it.
+        lost: Vec<Lost>,
     },
     /// It is to be written and takes no writes.
     #[error("{name} is read-only: {why}")]
@@ -289,7 +291,7 @@ impl TargetError {
     /// says anything of: what a benchmark wrote looks so.
     pub fn is_unmarked_data(&self) -> bool {
         let Self::HoldsData { lost, .. } = self else { return false };
-        lost.iter().all(|line| line.starts_with(crate::contents::UNKNOWN))
+        lost.iter().all(Lost::is_unknown)
     }
 
     /// What the user can do about it, as a sentence or a command.
@@ -386,11 +388,13 @@ impl TargetError {
     }
 }
 
-/// The lines of what would be lost, as the end of a sentence.
-fn losing(lost: &[String]) -> String {
-    match lost {
-        [] => String::new(),
-        lost => format!("; writing it destroys: {}", lost.join("; ")),
+/// What would be lost, as the end of a sentence.
+fn losing(lost: &[Lost]) -> String {
+    let lines: Vec<String> = lost.iter().map(Lost::to_string).collect();
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("; writing it destroys: {}", lines.join("; "))
     }
 }
 

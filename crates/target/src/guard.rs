@@ -16,6 +16,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::access::OpenHow;
+use crate::contents::Lost;
 use crate::identity::Identity;
 use crate::in_use::{against_writing, against_writing_file};
 use crate::job_files::mark;
@@ -89,7 +90,8 @@ impl Target {
         let lost = match self {
             Self::Block(block) => {
                 let device = host.block(&block.name);
-                device.map_or(Ok(Vec::new()), |device| lost_with_partitions(host, device, block))
+                let lost = |device| lost_with_partitions(host, device, block);
+                device.map_or(Ok(Vec::new()), lost).map(|lost| lines(&lost))
             }
             Self::File(file) => self.clear_for_reading().and_then(|clearance| {
                 let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
@@ -99,6 +101,10 @@ impl Target {
         };
         lost.unwrap_or_else(|error| vec![error.to_string()])
     }
+}
+
+fn lines(lost: &[Lost]) -> Vec<String> {
+    lost.iter().map(Lost::to_string).collect()
 }
 
 /// A file that is not iodyno's, as what would be lost.
@@ -111,25 +117,30 @@ fn lost_with_partitions(
     host: &Host,
     device: &BlockDevice,
     target: &BlockTarget,
-) -> Result<Vec<String>, TargetError> {
+) -> Result<Vec<Lost>, TargetError> {
     let on = |target: &BlockTarget| {
         let clearance = ReadClearance::of_block(target)?;
         let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
         Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes()))
     };
-    let mut lines = on(target)?;
+    let mut lost = on(target)?;
     let above = host.above(&device.name);
     for part in above.into_iter().filter(|above| above.kind == BlockKind::Partition) {
         let path = Path::new("/dev").join(part.name.replace('!', "/"));
         // An extended partition has two sectors, and nothing but more partitions.
         let found = BlockTarget::new(part, path).and_then(|part| on(&part));
         match found {
-            Ok(found) => lines.extend(found.iter().map(|line| format!("{}: {line}", part.name))),
+            Ok(found) => {
+                lost.extend(found.into_iter().map(|lost| Lost::OnPartition {
+                    name: part.name.clone(),
+                    lost: Box::new(lost),
+                }))
+            }
             Err(TargetError::TooSmall { .. }) => {}
-            Err(error) => lines.push(error.to_string()),
+            Err(error) => lost.push(Lost::NotLookedAt { why: error.to_string() }),
         }
     }
-    Ok(lines)
+    Ok(lost)
 }
 
 /// What a target is judged by.

@@ -5,8 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iodyno_host::{Source, open_by};
-use iodyno_model::{BlockDevice, BlockKind, Host, Use};
+use iodyno_host::{Source, loop_devices, open_by};
+use iodyno_model::{BlockKind, Host, Use};
+
+use crate::sharing::{FileBelow, backing_files, devices_to_watch, uses_of_its_bytes};
 
 /// A process that only looks at a device, as udev does whenever one changes,
 /// has this long to end.
@@ -27,97 +29,35 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
 }
 
 /// Everything that stands against writing `block`, a line each: what uses it,
-/// what stands on it, what it is a part of, and processes that have any of
-/// these open. `hosts` are looked at one after another (a snapshot of now, and
-/// the one that the target was resolved with).
+/// what stands on it, what it is a part of, any other device that shares bytes
+/// with it, the files that it lies on, and processes that have any of these
+/// open. `hosts` are looked at one after another (a snapshot of now, and the
+/// one that the target was resolved with).
 pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for host in hosts {
-        let above = uses(host, block).into_iter();
-        let overlapping = overlapping(source, host, block).into_iter();
-        let beside = overlapping.flat_map(|name| uses(host, name));
-        for (on, by) in above.chain(uses_beneath(host, block)).chain(beside) {
-            // What lies on it is no use, and who has it open is looked at now.
-            if matches!(by, Use::Signature(_) | Use::OpenBy { .. }) {
-                continue;
-            }
-            let line = format!("{on}: {}", by.label());
+        for line in uses_of_its_bytes(host, block) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
     }
+    let Some(now) = hosts.first().filter(|_| lines.is_empty()) else { return lines };
+    let files = backing_files(now, block);
+    for file in &files {
+        let is_it = |path: &Path| is_file(path, file.identity);
+        lines.extend(is_swap(&is_it).then(|| format!("{}: swap", file.path)));
+    }
     if lines.is_empty() {
-        lines = hosts.first().map(|now| still_open(source, now, block)).unwrap_or_default();
+        lines = still_open(source, now, block, &files);
     }
     lines
 }
 
-/// What uses the devices that `block` is a part of or stands on, where the
-/// kernel would not be in the way: the disk of a partition, and what is under
-/// a loop device. Arrays and volumes hold their members themselves.
-fn uses_beneath(host: &Host, block: &str) -> Vec<(String, Use)> {
-    let mut found = Vec::new();
-    let mut name = block;
-    // Each is below the one before; a chain longer than all devices is a circle.
-    for _ in &host.blocks {
-        let Some(device) = host.block(name) else { break };
-        let Some(below) = device.stands_on.first().and_then(|below| host.block(below)) else {
-            break;
-        };
-        let theirs: Vec<(String, Use)> = match device.kind {
-            // Other partitions of the disk are no hindrance.
-            BlockKind::Partition => {
-                below.used_by.iter().map(|by| (below.name.clone(), by.clone())).collect()
-            }
-            BlockKind::Loop { .. } => uses(host, &below.name),
-            _ => break,
-        };
-        let own = Use::LoopBacking(name.to_owned());
-        found.extend(theirs.into_iter().filter(|(_, by)| *by != own));
-        name = &below.name;
-    }
-    found
-}
-
-/// The partitions that share sectors with the partition `block`: BSD slices,
-/// a logical partition in an extended one. The kernel lets each be held alone.
-fn overlapping<'h>(source: &dyn Source, host: &'h Host, block: &str) -> Vec<&'h str> {
-    let Some(device) = host.block(block).filter(|block| block.kind == BlockKind::Partition) else {
-        return Vec::new();
-    };
-    // In units of 512 bytes.
-    let range = |name: &str| {
-        let number = |file: &str| {
-            let text = source.read(&format!("/sys/class/block/{name}/{file}"), 64).ok()?;
-            String::from_utf8(text).ok()?.trim().parse::<u64>().ok()
-        };
-        Some((number("start")?, number("size")?))
-    };
-    let overlaps = |other: &str| match (range(block), range(other)) {
-        (Some((start, size)), Some((other_start, other_size))) => {
-            start < other_start.saturating_add(other_size)
-                && other_start < start.saturating_add(size)
-        }
-        // What cannot be told apart may be the same sectors.
-        _ => true,
-    };
-    let siblings = host.blocks.iter().filter(|other| {
-        other.kind == BlockKind::Partition
-            && other.name != block
-            && other.stands_on == device.stands_on
-    });
-    siblings.map(|other| other.name.as_str()).filter(|other| overlaps(other)).collect()
-}
-
-/// The processes that have `block`, what stands on it or the disk of which it
-/// is a partition open, and keep it open.
-fn still_open(source: &dyn Source, host: &Host, block: &str) -> Vec<String> {
-    let Some(device) = host.block(block) else { return Vec::new() };
-    let is_partition = device.kind == BlockKind::Partition;
-    let disk = device.stands_on.first().filter(|_| is_partition).and_then(|disk| host.block(disk));
-    let devices: Vec<&BlockDevice> =
-        std::iter::once(device).chain(host.above(block)).chain(disk).collect();
+/// The processes that have open what shares bytes with `block`, or the files
+/// below it, and keep it open.
+fn still_open(source: &dyn Source, host: &Host, block: &str, files: &[FileBelow]) -> Vec<String> {
+    let devices = devices_to_watch(host, block);
     let start = Instant::now();
     loop {
         let mut lines = Vec::new();
@@ -125,6 +65,10 @@ fn still_open(source: &dyn Source, host: &Host, block: &str) -> Vec<String> {
             for by in open_by(source, device.major, device.minor) {
                 lines.push(format!("{}: {}", device.name, by.label()));
             }
+        }
+        for file in files {
+            let open = file_open_by(&|path| is_file(path, file.identity));
+            lines.extend(open.iter().map(|by| format!("{}: {by}", file.path)));
         }
         if lines.is_empty() || start.elapsed() > LOOKING {
             return lines;
@@ -142,35 +86,16 @@ pub(crate) fn against_writing_file(
     host: &Host,
     identity: (u64, u64),
 ) -> Vec<String> {
-    let is_it =
-        |path: &Path| fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == identity);
+    let is_it = |path: &Path| is_file(path, identity);
     let mut lines = Vec::new();
-    let mut backing: Vec<(String, String)> = host
-        .blocks
-        .iter()
-        .filter_map(|device| match &device.kind {
-            BlockKind::Loop { backing_file: Some(file) } => {
-                Some((device.name.clone(), file.clone()))
-            }
-            _ => None,
-        })
-        .collect();
+    let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
     // A whole snapshot for each of a job's thousand files would take its time.
-    for name in source.list("/sys/block").unwrap_or_default() {
-        let file = source.read(&format!("/sys/block/{name}/loop/backing_file"), 4096);
-        if let Some(file) = file.ok().and_then(|file| String::from_utf8(file).ok()) {
-            backing.push((name, file.trim_end_matches('\n').to_owned()));
-        }
-    }
-    for (name, file) in backing {
-        let line = format!("backs {name}");
-        if is_it(Path::new(&file)) && !lines.contains(&line) {
+    for (name, kind) in loop_devices(source).into_iter().chain(before) {
+        if let Some(line) = backs(&name, &kind, identity).filter(|line| !lines.contains(line)) {
             lines.push(line);
         }
     }
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let mut swap_files = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    if swap_files.any(|path| is_it(Path::new(&path.replace("\\040", " ")))) {
+    if is_swap(&is_it) {
         lines.push("swap".into());
     }
     let start = Instant::now();
@@ -186,6 +111,32 @@ pub(crate) fn against_writing_file(
         std::thread::sleep(LOOK_AGAIN);
     }
     lines
+}
+
+/// Whether a device is a loop device over this file, in a few words. Where only
+/// root may ask which file it is over, its path has to lead to another one.
+fn backs(name: &str, kind: &BlockKind, identity: (u64, u64)) -> Option<String> {
+    let BlockKind::Loop { backing_file, backing } = kind else { return None };
+    if let Some(file) = backing.get() {
+        let (major, minor) = file.device;
+        let is_it = (rustix::fs::makedev(major, minor), file.inode) == identity;
+        return is_it.then(|| format!("backs {name}"));
+    }
+    match fs::metadata(backing_file.as_ref()?) {
+        Ok(found) if (found.dev(), found.ino()) != identity => None,
+        Ok(_) => Some(format!("backs {name}")),
+        Err(_) => Some(format!("may back {name}, root can tell")),
+    }
+}
+
+fn is_file(path: &Path, identity: (u64, u64)) -> bool {
+    fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == identity)
+}
+
+fn is_swap(is_it: &dyn Fn(&Path) -> bool) -> bool {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let mut files = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    files.any(|path| is_it(Path::new(&path.replace("\\040", " "))))
 }
 
 /// The other processes that have a file open, as far as they may be looked at.

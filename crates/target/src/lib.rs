@@ -21,6 +21,7 @@ mod chunk;
 mod clearance;
 mod contents;
 mod error;
+mod extents;
 mod file_system;
 mod guard;
 #[cfg(test)]
@@ -36,12 +37,15 @@ mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
 mod nvme;
+#[cfg(test)]
+mod overlap_tests;
 mod permission;
 mod purge;
 mod random;
 mod removal;
 mod resolve;
 mod scratch;
+mod sharing;
 mod signatures;
 mod target;
 mod write;
@@ -54,6 +58,7 @@ pub use iodyno_host::{Asked, asking_open};
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use clearance::{ReadClearance, TargetKind};
+pub use contents::Lost;
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iodyno_model::{BlockKind, Host};
+use iodyno_model::{BlockKind, Fact, Host};
 use tempfile::TempDir;
 
 use crate::testing::{block, host};
@@ -86,7 +86,8 @@ impl Loop {
         let number = fs::metadata(&self.device).unwrap().rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let mut device = block(self.name(), major, minor);
-        device.kind = BlockKind::Loop { backing_file: Some("/image".into()) };
+        device.kind =
+            BlockKind::Loop { backing_file: Some("/image".into()), backing: Fact::Absent };
         host(vec![device])
     }
 }

@@ -191,7 +191,7 @@ impl Target {
         match self {
             Self::Block(block) => match &block.kind {
                 BlockKind::Zram => remarks.push("zram is compressed memory, not storage".into()),
-                BlockKind::Loop { backing_file: Some(file) } => remarks.push(format!(
+                BlockKind::Loop { backing_file: Some(file), .. } => remarks.push(format!(
                     "a loop device: the file system of {} is part of what is measured",
                     file.escape_debug()
                 )),

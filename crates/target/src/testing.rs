@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use iodyno_host::{AdminRead, Live, Source};
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue};
+use iodyno_model::{
+    BackingFile, BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue,
+};
 
 /// A host that has these block devices and nothing else.
 pub(crate) fn host(blocks: Vec<BlockDevice>) -> Host {
@@ -57,6 +59,9 @@ pub(crate) struct Faked {
     /// Answers of controllers, by where a captured machine keeps them.
     pages: HashMap<String, Vec<u8>>,
     pub(crate) numbers: HashMap<String, (u32, u32)>,
+    /// What only root may ask, and this test's user is not, by where a captured
+    /// machine keeps it.
+    pub(crate) denied: Vec<String>,
     pub(crate) later: bool,
     pub(crate) snapshots: AtomicU32,
 }
@@ -68,6 +73,7 @@ impl Faked {
             files: HashMap::new(),
             pages: HashMap::new(),
             numbers: HashMap::new(),
+            denied: Vec::new(),
             later: false,
             snapshots: AtomicU32::new(0),
         }
@@ -130,6 +136,14 @@ impl Source for Faked {
 
     fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
         Live::new().mapped_table(name, number)
+    }
+
+    fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {
+        let path = format!("/ioctl/{name}.backing");
+        if self.denied.contains(&path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Live::new().backing_file(name, number)
     }
 
     fn taken_ns(&self) -> i64 {

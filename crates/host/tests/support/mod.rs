@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use iodyno_host::{AdminRead, Captured, Source};
+use iodyno_model::BackingFile;
 use serde_json::{Value, json};
 
 /// A captured machine, entry by entry.
@@ -176,6 +177,9 @@ impl<S: Source> Source for Watched<S> {
     }
     fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
         self.source.mapped_table(name, number)
+    }
+    fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {
+        self.source.backing_file(name, number)
     }
     fn taken_ns(&self) -> i64 {
         self.source.taken_ns()

@@ -32,7 +32,8 @@ pub(crate) struct Allowing {
     /// loop devices by UUID or NAME:SIZE; an existing file by its path
     #[arg(long, value_name = "WORD")]
     pub(crate) allow_write: Vec<String>,
-    /// A device whose stale data (a partition table, a file system that nobody uses) may be lost
+    /// A device whose stale data (a partition table, a file system that nobody uses, blocks of an
+    /// unknown kind) may be lost
     #[arg(long, value_name = "WORD")]
     pub(crate) discard_data: Vec<String>,
 }

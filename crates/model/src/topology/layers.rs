@@ -135,7 +135,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
                 node.facts.push(format!("on {}", block.stands_on.join(", ")));
             }
         }
-        BlockKind::Loop { backing_file } => {
+        BlockKind::Loop { backing_file, .. } => {
             node.facts.extend(size.map(Bytes::binary));
             node.facts.extend(backing_file.as_ref().map(|file| format!("file {file}")));
         }

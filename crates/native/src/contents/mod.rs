@@ -29,6 +29,9 @@ const CACHE_LINE: usize = 64;
 pub(crate) struct Filler {
     base: Base,
     each_write: EachWrite,
+    /// Buffers that are filled anew are scrambled as well, so that the guard
+    /// knows the blocks for test data later (`target/src/contents.rs`).
+    stamps: bool,
     dedupe: Dedupe,
 }
 
@@ -81,9 +84,11 @@ impl Filler {
             Base::Recipe(Recipe::new(contents))
         };
         let random = matches!(base, Base::Recipe(_));
-        let each_write = if mixed || random && (contents.refill_buffers || dedupes || partly) {
+        let scrambles = random && contents.scramble_buffers;
+        let refills = random && (contents.refill_buffers || dedupes || partly);
+        let each_write = if mixed || refills {
             EachWrite::Refill
-        } else if random && contents.scramble_buffers {
+        } else if scrambles {
             EachWrite::Scramble
         } else {
             EachWrite::Nothing
@@ -97,7 +102,7 @@ impl Filler {
             unique: 0,
             made: 0,
         };
-        Self { base, each_write, dedupe }
+        Self { base, each_write, stamps: scrambles && !refills, dedupe }
     }
 
     /// Fills `buffer`, once for each at set-up.
@@ -121,7 +126,12 @@ impl Filler {
         match self.each_write {
             EachWrite::Nothing => {}
             EachWrite::Scramble => scramble(buffer, offset, now),
-            EachWrite::Refill => self.prepare(buffer),
+            EachWrite::Refill => {
+                self.prepare(buffer);
+                if self.stamps {
+                    scramble(buffer, offset, now);
+                }
+            }
         }
     }
 }

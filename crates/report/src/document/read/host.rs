@@ -284,7 +284,7 @@ fn kind(of: &Block) -> BlockKind {
     match of.kind.as_str() {
         "nvme" => BlockKind::Nvme,
         "partition" => BlockKind::Partition,
-        "loop" => BlockKind::Loop { backing_file: None },
+        "loop" => BlockKind::Loop { backing_file: None, backing: Fact::Absent },
         "virtual disk" => BlockKind::Virtual,
         "SCSI disk" => BlockKind::Scsi,
         "zram" => BlockKind::Zram,

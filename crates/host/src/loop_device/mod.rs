@@ -1,0 +1,37 @@
+//! Loop devices and the files behind them.
+
+#[allow(unsafe_code)] // one ioctl, which the standard library does not offer
+pub(crate) mod ioctl;
+
+use iodyno_model::{BlockKind, Fact};
+
+use crate::read;
+use crate::source::Source;
+
+/// The bound loop device whose folder in sysfs is at `real`.
+pub(crate) fn read(source: &dyn Source, real: &str, name: &str, number: (u32, u32)) -> BlockKind {
+    BlockKind::Loop {
+        backing_file: read::text(source, &format!("{real}/loop/backing_file")).value(),
+        backing: source
+            .backing_file(name, number)
+            .map_or_else(|error| read::unknown(&error), Fact::Read),
+    }
+}
+
+/// The loop devices that are bound at this moment, by name, without the rest
+/// of a snapshot.
+pub fn loop_devices(source: &dyn Source) -> Vec<(String, BlockKind)> {
+    let names = source.list("/sys/block").unwrap_or_default();
+    let bound = |name: String| {
+        let real = format!("/sys/block/{name}");
+        if !name.starts_with("loop") || source.list(&format!("{real}/loop")).is_err() {
+            return None;
+        }
+        let number = read::text(source, &format!("{real}/dev")).value()?;
+        let (major, minor) = number.split_once(':')?;
+        let number = (major.parse().ok()?, minor.parse().ok()?);
+        let kind = read(source, &real, &name, number);
+        Some((name, kind))
+    };
+    names.into_iter().filter_map(bound).collect()
+}

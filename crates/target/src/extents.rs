@@ -1,0 +1,266 @@
+//! Which block devices share bytes: every device is followed down to what it
+//! lies on, with the ranges that it occupies there.
+//!
+//! Two devices are compared at the first thing below that both occupy: two
+//! volumes on one encrypted partition by their ranges of what is decrypted,
+//! since that is mapped one to one. Where it is not known which range of a
+//! device is occupied, all of it counts.
+
+use std::ops::Range;
+
+use iodyno_model::{BlockDevice, BlockKind, Host, MappedDevice};
+
+/// What has bytes.
+#[derive(Debug, Clone, Copy)]
+enum Space<'h> {
+    Block(&'h BlockDevice),
+    /// A block device that the snapshot does not have, by its name or number.
+    Missing(&'h str),
+    /// A regular file: device number of its file system, inode number.
+    File((u32, u32), u64),
+    /// The file of a loop device that this user may not ask for it.
+    AnyFile,
+}
+
+use Space::{AnyFile, Block, File, Missing};
+
+/// Ranges of one space, bytes.
+#[derive(Debug, Clone)]
+struct Extents<'h> {
+    on: Space<'h>,
+    ranges: Vec<Range<u64>>,
+}
+
+/// Which way is looked. Writes to a file never leave the file, but whoever
+/// writes the disk below destroys the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// What writes reach.
+    Written,
+    /// What a device needs to keep its bytes.
+    Needed,
+}
+
+/// Whether writing `written` may change bytes of `other`.
+pub(crate) fn share_bytes(host: &Host, written: &str, other: &str) -> bool {
+    let (Some(written), Some(other)) = (host.block(written), host.block(other)) else {
+        return false;
+    };
+    meet(host, &all_of(written), &all_of(other), host.blocks.len() + 2)
+}
+
+/// The block devices below `block`, by name, as far as the kernel says what
+/// stands on what.
+pub(crate) fn below<'h>(host: &'h Host, block: &str) -> Vec<&'h str> {
+    let mut below: Vec<&str> = Vec::new();
+    let mut todo: Vec<&BlockDevice> = host.block(block).into_iter().collect();
+    while let Some(device) = todo.pop() {
+        for name in &device.stands_on {
+            if name != block && !below.contains(&name.as_str()) {
+                below.push(name);
+                todo.extend(host.block(name));
+            }
+        }
+    }
+    below
+}
+
+/// The regular files that writes to `block` reach, as device number of the
+/// file system and inode number.
+pub(crate) fn files_below(host: &Host, block: &str) -> Vec<((u32, u32), u64)> {
+    let mut files = Vec::new();
+    let mut todo: Vec<Extents<'_>> = host.block(block).map(all_of).into_iter().collect();
+    // More steps than any machine needs: a circle, which no kernel builds.
+    for _ in 0..1 << 16 {
+        let Some(extents) = todo.pop() else { break };
+        match extents.on {
+            File(device, inode) if !files.contains(&(device, inode)) => {
+                files.push((device, inode));
+            }
+            _ => todo.extend(lower(host, &extents, Side::Written)),
+        }
+    }
+    files
+}
+
+fn all_of(device: &BlockDevice) -> Extents<'_> {
+    let end = device.size.get().map_or(u64::MAX, |size| size.0);
+    Extents { on: Block(device), ranges: vec![0..end] }
+}
+
+/// A whole block device, by its name.
+fn whole<'h>(host: &'h Host, name: &'h str) -> Extents<'h> {
+    let missing = || Extents { on: Missing(name), ranges: vec![0..u64::MAX] };
+    host.block(name).map_or_else(missing, all_of)
+}
+
+fn whole_of_all<'h>(host: &'h Host, device: &'h BlockDevice) -> Vec<Extents<'h>> {
+    device.stands_on.iter().map(|name| whole(host, name)).collect()
+}
+
+/// Whether writes to `written` may change what `needed` needs. `depth`: no
+/// chain of devices is longer; a circle counts as shared.
+fn meet(host: &Host, written: &Extents<'_>, needed: &Extents<'_>, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    if is_same(host, written.on, needed.on) {
+        return intersect(&written.ranges, &needed.ranges);
+    }
+    match (written.on, needed.on) {
+        (AnyFile, AnyFile | File(..)) | (File(..), AnyFile) => return true,
+        // Drivers such as bcache share a device among themselves and keep
+        // their parts of it apart.
+        (Block(one), Block(other)) if keeps_apart(one) && keeps_apart(other) => return false,
+        _ => {}
+    }
+    // The upper one is followed down first: they are compared where they meet.
+    if !is_below(host, written.on, needed, depth) {
+        let lower = lower(host, written, Side::Written);
+        if !lower.is_empty() {
+            return lower.iter().any(|lower| meet(host, lower, needed, depth));
+        }
+    }
+    lower(host, needed, Side::Needed).iter().any(|lower| meet(host, written, lower, depth))
+}
+
+/// Whether `space` is somewhere below `upper`.
+fn is_below(host: &Host, space: Space<'_>, upper: &Extents<'_>, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    lower(host, upper, Side::Needed)
+        .iter()
+        .any(|lower| is_same(host, space, lower.on) || is_below(host, space, lower, depth))
+}
+
+fn is_same(host: &Host, a: Space<'_>, b: Space<'_>) -> bool {
+    match (a, b) {
+        (Block(a), Block(b)) => a.name == b.name || is_same_namespace(host, a, b),
+        (Missing(a), Missing(b)) => a == b,
+        (File(a, inode), File(b, other)) => (a, inode) == (b, other),
+        _ => false,
+    }
+}
+
+/// Whether both are one namespace, seen through two controllers without
+/// native multipath.
+fn is_same_namespace(host: &Host, a: &BlockDevice, b: &BlockDevice) -> bool {
+    let wwid = |block: &BlockDevice| {
+        let (_, namespace) = host.namespace(&block.name)?;
+        (block.kind == BlockKind::Nvme).then(|| namespace.wwid.value()).flatten()
+    };
+    wwid(a).is_some_and(|wwid_of_a| Some(wwid_of_a) == wwid(b))
+}
+
+fn keeps_apart(device: &BlockDevice) -> bool {
+    device.kind == BlockKind::Other && !device.stands_on.is_empty()
+}
+
+fn intersect(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
+    a.iter().any(|a| b.iter().any(|b| !common(a, b).is_empty()))
+}
+
+fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
+    a.start.max(b.start)..a.end.min(b.end)
+}
+
+/// Ranges that begin at `from` in one space, and at `to` in the other.
+fn moved(ranges: &[Range<u64>], from: u64, to: u64) -> Vec<Range<u64>> {
+    let move_to = |at: u64| at.saturating_sub(from).saturating_add(to);
+    ranges.iter().map(|range| move_to(range.start)..move_to(range.end)).collect()
+}
+
+/// What these ranges lie on.
+fn lower<'h>(host: &'h Host, extents: &Extents<'h>, side: Side) -> Vec<Extents<'h>> {
+    let device = match extents.on {
+        Block(device) => device,
+        // Anywhere in its file system.
+        File((major, minor), _) if side == Side::Needed => {
+            return host.block_by_number(major, minor).map(all_of).into_iter().collect();
+        }
+        File(..) | Missing(_) | AnyFile => return Vec::new(),
+    };
+    match &device.kind {
+        BlockKind::Partition => match (device.start.get(), device.stands_on.as_slice()) {
+            (Some(start), [disk]) => {
+                let ranges = moved(&extents.ranges, 0, start.0);
+                vec![Extents { ranges, ..whole(host, disk) }]
+            }
+            _ => whole_of_all(host, device),
+        },
+        BlockKind::DeviceMapper(mapped) => mapped_to(host, device, mapped, &extents.ranges, side),
+        BlockKind::Loop { backing_file, backing } => match backing.get() {
+            Some(file) => {
+                let ranges = moved(&extents.ranges, 0, file.offset_bytes);
+                let on = match file.block {
+                    None => Some(File(file.device, file.inode)),
+                    Some((major, minor)) => host.block_by_number(major, minor).map(Block),
+                };
+                on.map_or_else(|| whole_of_all(host, device), |on| vec![Extents { on, ranges }])
+            }
+            None if backing_file.is_some() && device.stands_on.is_empty() => {
+                vec![Extents { on: AnyFile, ranges: vec![0..u64::MAX] }]
+            }
+            None => whole_of_all(host, device),
+        },
+        _ => whole_of_all(host, device),
+    }
+}
+
+/// What ranges of a device-mapper device lie on.
+fn mapped_to<'h>(
+    host: &'h Host,
+    device: &'h BlockDevice,
+    mapped: &'h MappedDevice,
+    ranges: &[Range<u64>],
+    side: Side,
+) -> Vec<Extents<'h>> {
+    let Some(segments) = mapped.table.get() else { return whole_of_all(host, device) };
+    // A pool allocates the blocks of its volumes, and keeps them apart.
+    if side == Side::Written && segments.iter().all(|segment| segment.target == "thin") {
+        return Vec::new();
+    }
+    let mut found: Vec<Extents<'h>> = Vec::new();
+    for segment in segments {
+        let end = segment.start_bytes.saturating_add(segment.length_bytes);
+        let in_it = ranges.iter().map(|range| common(range, &(segment.start_bytes..end)));
+        let in_it: Vec<_> = in_it.filter(|range| !range.is_empty()).collect();
+        if in_it.is_empty() {
+            continue;
+        }
+        match (segment.target.as_str(), segment.places.as_slice()) {
+            ("error" | "zero", _) => {}
+            ("linear", [place]) => {
+                let ranges = moved(&in_it, segment.start_bytes, place.start_bytes);
+                add(&mut found, Extents { ranges, ..whole(host, &place.device) });
+            }
+            ("striped", places @ [_, ..]) => {
+                let each = segment.length_bytes.div_ceil(places.len() as u64);
+                for place in places {
+                    let range = place.start_bytes..place.start_bytes.saturating_add(each);
+                    add(&mut found, Extents { ranges: vec![range], ..whole(host, &place.device) });
+                }
+            }
+            // What else it does with them nobody says.
+            _ => return whole_of_all(host, device),
+        }
+    }
+    // It has opened these for another table, which is not in use yet.
+    let places = || segments.iter().flat_map(|segment| &segment.places);
+    let others = device.stands_on.iter().filter(|name| !places().any(|at| at.device == **name));
+    found.extend(others.map(|name| whole(host, name)));
+    found
+}
+
+fn add<'h>(found: &mut Vec<Extents<'h>>, more: Extents<'h>) {
+    let same = |known: &&mut Extents<'_>| match (known.on, more.on) {
+        (Block(a), Block(b)) => a.name == b.name,
+        (Missing(a), Missing(b)) => a == b,
+        _ => false,
+    };
+    match found.iter_mut().find(same) {
+        Some(known) => known.ranges.extend(more.ranges),
+        None => found.push(more),
+    }
+}
+
+#[cfg(test)]
+#[path = "extents_tests.rs"]
+mod tests;
