@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 /// The extended attribute's name.
 const NAME: &str = "user.iodyno.laid_out";
-/// The version of what it says: version, inode number, size in bytes, time of
-/// the last write in ns, and a checksum of some blocks. The inode number tells
-/// it from a copy that took the attribute along, the rest from other content.
-/// Version 1 had no more than the inode number.
+/// The version of what it says: a checksum of inode number, size, time of the
+/// last write and some blocks. The inode number tells it from a copy that took
+/// the attribute along, the rest from other content. It is short: more would
+/// not fit into an inode of ext4, and take a block. Version 1 was the inode number.
 const VERSION: u32 = 2;
 /// Blocks that the checksum takes beside the first and the last: the time of
 /// the last write is as coarse as a tick of the kernel.
@@ -53,16 +53,14 @@ fn set(file: &OwnedFd) {
 
 /// Whether iodyno laid this file out, and what is in it is what iodyno left.
 pub(crate) fn is_ours(file: &OwnedFd) -> bool {
-    let mut bytes = [0; 160];
+    let mut bytes = [0; 64];
     let (Ok(stat), Ok(length)) =
         (rustix::fs::fstat(file), rustix::fs::fgetxattr(file, NAME, &mut bytes[..]))
     else {
         return false;
     };
-    let Some(found) = bytes.get(..length) else { return false };
-    // The checksum last: it reads.
-    found.starts_with(known(&stat).as_bytes())
-        && value(file, &stat).is_ok_and(|value| value.as_bytes() == found)
+    let found = bytes.get(..length);
+    value(file, &stat).is_ok_and(|value| found == Some(value.as_bytes()))
 }
 
 /// Whether there is a file of this name that iodyno laid out and that nobody
@@ -72,30 +70,23 @@ pub fn is_laid_out(path: &Path) -> bool {
     is_file && File::open(path).is_ok_and(|file| is_ours(&file.into()))
 }
 
+/// Version, and the first 128 bits of the SHA-256 of what it tells apart.
 fn value(file: &OwnedFd, stat: &Stat) -> Result<String, Errno> {
-    let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
-    Ok(known(stat) + &checksum(file, size_bytes)?)
-}
-
-/// What is known without reading.
-fn known(stat: &Stat) -> String {
     let Stat { st_ino, st_size, st_mtime, st_mtime_nsec, .. } = stat;
-    format!("{VERSION} {st_ino} {st_size} {st_mtime}.{st_mtime_nsec:09} ")
-}
-
-/// SHA-256 of the sampled blocks, the first 128 bits.
-fn checksum(file: &OwnedFd, size_bytes: u64) -> Result<String, Errno> {
+    let mut sum = Sha256::new();
+    sum.update(format!("{st_ino} {st_size} {st_mtime} {st_mtime_nsec} "));
     // Nothing but the samples is to come into the page cache; advice only.
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
-    let mut sum = Sha256::new();
     let mut block = [0; BLOCK_BYTES as usize];
-    for offset in sampled(size_bytes) {
+    for offset in sampled(u64::try_from(*st_size).unwrap_or(0)) {
         let length = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut block[..], offset))?;
         sum.update(&block[..length]);
         let length = std::num::NonZeroU64::new(BLOCK_BYTES);
         let _ = rustix::fs::fadvise(file.as_fd(), offset, length, Advice::DontNeed);
     }
-    Ok(sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    let digits =
+        sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    Ok(format!("{VERSION} {digits}"))
 }
 
 /// Where the sampled blocks begin: the first, the last, and others spread over
