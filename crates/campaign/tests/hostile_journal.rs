@@ -150,7 +150,7 @@ fn nothing_that_iodyno_did_not_make_is_touched() {
     let alike = [format!("iodyno-{MARK}-0.img"), "iodyno-0190-0.img".into()];
     let names: Vec<String> = names.into_iter().chain(alike).collect();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 24,
+        cases: 16,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
