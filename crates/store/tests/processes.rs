@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{host, measurement, run};
 use iodyno_model::{Run, RunState};
@@ -163,7 +164,9 @@ fn a_live_run_is_left_alone_from_every_pid_namespace() {
     live.wait().unwrap();
     lines.map_while(Result::ok).for_each(drop);
     let mut store = Store::open(&path).unwrap();
+    let begun = Instant::now();
     let id = loop {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it stays alive after its death");
         let run = store.find("killed").unwrap();
         // Nobody tells when the last of them is gone.
         if run.state == RunState::Interrupted {

@@ -1,10 +1,9 @@
 //! The mark on a drive that is given up: what proves after a kill that the
 //! drive may be emptied.
 //!
-//! It stands in the first and in the last block. I/O on the drive itself
-//! begins at the first and never comes to the last; what stands on a drive and
-//! has no mark of its own (dm-crypt) leaves the first block alone. Layers that
-//! use both have marks of their own.
+//! It is for drives on which nothing with a mark of its own is built. It stands
+//! in the first and in the last block: I/O on the drive itself begins at the
+//! first and never comes to the last, and dm-crypt leaves the first alone.
 
 use iodyno_model::Mark;
 use rustix::fs::Advice;

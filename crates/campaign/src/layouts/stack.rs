@@ -1,7 +1,7 @@
 //! A layout that stands on drives, for as long as it is measured.
 
 use iodyno_host::{Depth, snapshot};
-use iodyno_layout::{Layout, Names, Step, Top, build};
+use iodyno_layout::{Layer, Layout, Names, Step, Top, build};
 use iodyno_model::{Built, Host, Mark};
 use iodyno_store::JournalEntry;
 use iodyno_target::{Permission, Target, WriteClearance, lend, resolve, resolve_all, stamp};
@@ -87,8 +87,12 @@ impl<'p> Stack<'p> {
             targets.iter().try_for_each(|target| drive::discard(&host, target))
         })??;
         let marked = self.cleared(&host, &targets)?;
-        for (_, clearance) in &marked {
-            stamp(clearance, self.plan.names.mark)?;
+        // Where an array, a group or a file system says whose the drive is, the
+        // drive's own mark would be data on what is built.
+        if matches!(self.plan.layout.layers.first(), None | Some(Layer::Crypt(_))) {
+            for (_, clearance) in &marked {
+                stamp(clearance, self.plan.names.mark)?;
+            }
         }
         if let Some(step) = first {
             lend(marked, &host, self.permission, || {
