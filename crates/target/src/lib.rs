@@ -17,6 +17,7 @@
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
 mod access;
+mod backing;
 mod chunk;
 mod clearance;
 mod contents;
@@ -47,6 +48,7 @@ mod resolve;
 mod scratch;
 mod sharing;
 mod signatures;
+mod stamp;
 mod target;
 mod write;
 
@@ -57,6 +59,7 @@ mod testing;
 pub use iodyno_host::{Asked, asking_open};
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
+pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use clearance::{ReadClearance, TargetKind};
 pub use contents::Lost;
 pub use error::{TargetError, as_root};
@@ -69,5 +72,6 @@ pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
 pub use removal::{FileIdentity, Removed};
 pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};
 pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
+pub use stamp::{is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;

@@ -134,7 +134,14 @@ impl LaidOut {
     /// # Errors
     /// It is ours and cannot be removed.
     pub fn remove_if_ours(&self) -> Result<Removed, TargetError> {
-        if !self.is_ours {
+        // Of a file that is only read others may have written meanwhile.
+        let is_as_it_was = || match &self.cleared {
+            Cleared::Read(_) => {
+                open_to_look(&self.cleared).is_some_and(|file| mark::is_ours(&file))
+            }
+            Cleared::Write(_) => true,
+        };
+        if !self.is_ours || !is_as_it_was() {
             return Ok(Removed::NotOurs);
         }
         let name = self.access().name().to_owned();
@@ -171,16 +178,19 @@ impl Surveyed {
     ) -> Result<LaidOut, TargetError> {
         let Self { plan, place, .. } = self;
         match place {
-            Place::Enough(target, read) => taken(target, Cleared::Read(read), 0),
+            Place::Enough(target, read) => {
+                let is_ours = read.open(TO_LOOK).is_ok_and(|file| mark::is_ours(&file));
+                taken(target, Cleared::Read(read), is_ours, 0)
+            }
             Place::There(target, write) => {
                 let mut written_bytes = 0;
+                let is_ours = mark::is_ours(&write.open(TO_LOOK)?);
                 if target.size_bytes < plan.size_bytes {
-                    let look = write.open(TO_LOOK)?;
-                    let keeps = plan.keeps || !mark::is_ours(&look);
+                    let keeps = plan.keeps || !is_ours;
                     let from = if keeps { target.size_bytes } else { 0 };
                     written_bytes = fill::fill(&write, &plan, from, &target.name, watcher)?;
                 }
-                taken(target, cleared(write, &plan)?, written_bytes)
+                taken(target, cleared(write, &plan)?, is_ours, written_bytes)
             }
             Place::New(folder, target) => {
                 match make(&plan, &folder, &target, permission, watcher) {
@@ -201,10 +211,14 @@ impl Surveyed {
     }
 }
 
-/// A file that was there.
-fn taken(target: PathTarget, cleared: Cleared, written_bytes: u64) -> Result<LaidOut, TargetError> {
+/// A file that was there; `is_ours`: laid out by iodyno, and as it left it.
+fn taken(
+    target: PathTarget,
+    cleared: Cleared,
+    is_ours: bool,
+    written_bytes: u64,
+) -> Result<LaidOut, TargetError> {
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
-    let is_ours = open_to_look(&cleared).is_some_and(|file| mark::is_ours(&file));
     Ok(LaidOut { cleared, path: target.path, identity, is_new: false, is_ours, written_bytes })
 }
 
@@ -229,9 +243,8 @@ fn make(
     let identity = FileIdentity::of(&stat);
     // From here on it is removed however this function is left.
     let unfinished = Unfinished { folder, file, identity, kept: false };
-    mark::set(&descriptor);
     let words = permission.naming(|word| names_file(place, word));
-    let write = WriteClearance::of_new_file(descriptor, place)?.named_by(words);
+    let write = WriteClearance::of_new_file(descriptor, place)?.named_by(words).laid_out()?;
     let written_bytes =
         fill::fill(&write, plan, 0, &place.name, watcher).map_err(|error| match error {
             TargetError::LayoutInterrupted { name, .. } => {
@@ -239,6 +252,7 @@ fn make(
             }
             other => other,
         })?;
+    write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
     let path = place.path.clone();
