@@ -3,13 +3,13 @@
 use iodyno_model::{Reason, RunRecord, Validity, WrittenState};
 
 use super::case::Case;
-use super::contrast::{Change, Contrast};
+use super::contrast::{Change, Contrast, Effect};
 use super::cpu::is_passthrough;
 use super::experiment::Experiment;
 use super::notes;
-use super::repetition::{pooled, worth_repeating};
+use super::repetition::{ROUNDS, once_more, pooled, worth_repeating};
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::Scene;
+use super::weigh::{Reach, Scene};
 use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
@@ -47,6 +47,8 @@ pub enum Answer {
         limiter: Limiter,
         /// What comes behind it.
         next: Option<Next>,
+        /// It stands on one measurement of each, which noise may have made.
+        is_probable: bool,
     },
     /// It cannot be told before this was tried.
     Experiment(Experiment),
@@ -199,6 +201,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
             .iter_mut()
             .for_each(|reason| reason.why.insert_str(0, "of the first measurement: "));
     }
+    let ceilings = ceilings.iter().filter(|ceiling| !scene.is_exceeded(ceiling)).cloned().collect();
     Some(Explanation {
         validity: judged.validity,
         reasons,
@@ -220,6 +223,11 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
     if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
         return Answer::Experiment(basic);
+    }
+    // A, B and A again at least: one of each shows what noise did as well.
+    let again = once_more(scene, evidence.repeats);
+    if !again.is_empty() {
+        return Answer::Repetition(again);
     }
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
@@ -290,13 +298,46 @@ fn telling_more(
         }
         Limiter::Depth if few => &[Experiment::Polling, Experiment::Passthrough],
         Limiter::Cpu => &[Experiment::Passthrough],
-        Limiter::Heat => &[Experiment::Rest],
+        Limiter::Heat | Limiter::Burst => &[Experiment::Rest],
         _ => &[],
     }
 }
 
 fn named(scene: &Scene<'_, '_>, limiter: Limiter) -> Answer {
-    Answer::Named { limiter, next: next(scene, limiter) }
+    let next = next(scene, limiter);
+    Answer::Named { limiter, next, is_probable: is_probable(scene, limiter) }
+}
+
+/// Whether nothing but changes that were made once speaks for a limiter.
+fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
+    let is_surely = |bound: Bound| {
+        let reach = scene.ceiling(bound).and_then(|ceiling| scene.reach(ceiling));
+        reach == Some(Reach::Surely)
+    };
+    let speaks = |change: &Change| match limiter {
+        // What nothing else limits limits by what cleared the others.
+        Limiter::Depth | Limiter::Cpu | Limiter::Drive | Limiter::Card | Limiter::Layer => {
+            matches!(change, Change::Depth(..) | Change::Jobs(..) | Change::Fill(..))
+                || is_passthrough(change)
+        }
+        Limiter::Shared => matches!(change, Change::Drives(..) | Change::NeighbourWrites(..)),
+        Limiter::Link => matches!(change, Change::Link(..)),
+        Limiter::Placement => *change == Change::Cpus,
+        Limiter::Interrupts => matches!(change, Change::OffInterrupts(_)),
+        Limiter::PowerSaving => *change == Change::KeptAwake,
+        // A rest is about one moment as against another.
+        Limiter::Heat | Limiter::Burst | Limiter::OtherUsers => false,
+    };
+    let own = match limiter {
+        Limiter::Link => Some(Bound::Link),
+        Limiter::Shared => Some(Bound::SharedLink),
+        Limiter::Drive => Some(Bound::Claim),
+        _ => None,
+    };
+    let mut once = scene.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
+    !own.is_some_and(is_surely)
+        && once.peek().is_some()
+        && once.all(|of| of.times() < ROUNDS || of.effect() == Effect::Unclear)
 }
 
 /// What an experiment gained once the limiter was out of the way, else the
@@ -307,6 +348,7 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
         | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
         (Limiter::Placement, Change::Cpus)
+        | (Limiter::Burst, Change::Rested { .. })
         | (Limiter::Interrupts, Change::OffInterrupts(_))
         | (Limiter::PowerSaving, Change::KeptAwake)
         | (Limiter::Heat, Change::Rested { .. })

@@ -28,12 +28,15 @@ pub(super) fn sentence(
         parts.push(invalid(scene, judged));
     }
     match answer {
-        Answer::Named { limiter, next } => {
+        Answer::Named { limiter, next, is_probable } => {
             let mut what = because(scene, *limiter, suspects);
             if let Some(also) = unchanged(scene) {
                 what.push_str(&format!(", and {also}"));
             }
-            parts.push(format!("{what}: what limits {}.", limiter.is_title(case)));
+            parts.push(format!("{what}: what limits {}.", limiter.is_title(case, *is_probable)));
+            if *is_probable {
+                parts.push("Each was measured once, so noise may have made that.".into());
+            }
             parts.extend(next.as_ref().map(behind));
             if matches!(limiter, Limiter::Link) && next.as_ref().is_some_and(|next| next.measured) {
                 return parts.join(" ");
@@ -44,9 +47,14 @@ pub(super) fn sentence(
         }
         Answer::Repetition(experiments) => {
             let is_of = |name: &str| experiments.iter().any(|one| one.name() == name);
-            let noisy = noisy(scene, |of| of.is_weak() && is_of(&of.other.of_run().name));
+            let noisy = noisy(scene, |of| {
+                of.effect() == Effect::Unclear && is_of(&of.other.of_run().name)
+            });
             let (noisy, again) = (noisy.join(", "), again(experiments));
-            parts.push(format!("{noisy}, too wide to tell; next, {again}."));
+            parts.push(match noisy.is_empty() {
+                true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),
+                false => format!("{noisy}, too wide to tell; next, {again}."),
+            });
         }
         Answer::Undecided { between, .. } => {
             parts.push(undecided(scene, between, suspects));
@@ -159,13 +167,13 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
 /// Of drives behind a card: the slot that could carry more, with what it carries.
 fn spare_slot(scene: &Scene<'_, '_>) -> Option<String> {
     let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot))?;
-    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.value)))
+    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.high)))
 }
 
 /// What a link carries, for somebody who does not know PCIe, too.
 fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String> {
     let raw = format_mb_per_s(link.raw_bytes_per_s()?);
-    let (low, most) = (rounded(ceiling.low), rounded(ceiling.value));
+    let (low, most) = (rounded(ceiling.low), rounded(ceiling.high));
     let most = match low < most {
         true => range(case.metric, low, most),
         false => figure(case.metric, most),
@@ -238,6 +246,10 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     }
     let titles: Vec<String> = between.iter().map(|limiter| limiter.title(case)).collect();
     text.push_str(&format!(". Whether {} limits is not decided", listed(&titles, "or")));
+    let in_reach: Vec<String> = between.iter().filter_map(|one| in_reach(scene, *one)).collect();
+    if in_reach.len() > 1 {
+        text.push_str(&format!(", both are within reach: {}", in_reach.join("; ")));
+    }
     let others: Vec<String> = suspects
         .iter()
         .filter_map(|suspect| match (&suspect.standing, suspect.limiter) {
@@ -257,6 +269,18 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
         text.push_str(&format!(" Noise is why, the rates vary too much to tell: {said}."));
     }
     text
+}
+
+/// The ceiling of a limiter that the rate may be at.
+fn in_reach(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<String> {
+    let bound = match limiter {
+        Limiter::Drive => Bound::Claim,
+        Limiter::Link => Bound::Link,
+        Limiter::Shared => Bound::SharedLink,
+        _ => return None,
+    };
+    let ceiling = scene.ceiling(bound)?;
+    scene.reach(ceiling).map(|_| scene.against(ceiling))
 }
 
 /// What was changed and says nothing for sure, `iodepth 32 to 64 gave x1.04 ± 38 %`,
