@@ -73,7 +73,7 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
     }
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
-    says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1800 MB/s of data"]);
+    says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1880 MB/s of data"]);
     says(slow, &["1660 MB/s were read", "what limits is the link", "3379 MB/s"]);
     // For somebody who does not know PCIe.
     says(slow, &["4 lanes of generation 2 between drive and processor"]);
@@ -259,4 +259,66 @@ fn mistakes_say_what_to_do() {
     let table = world.path("empty.csv");
     std::fs::write(&table, "rw,bs,iops\nread,4k,fast\n").unwrap();
     fails(&["explain", table.to_str().unwrap()], "number");
+}
+
+#[test]
+fn a_name_that_nothing_is_known_of_is_reported() {
+    let world = World::new();
+    let said = |words: &[&str]| {
+        let file = study("hba.md");
+        let words = [&["explain", "--behind", "HBA"], words, &[file.as_str()]].concat();
+        text(&world.run(&words).stderr).to_owned()
+    };
+    let unknown = said(&["--model", "Foo Bar 1TB", "--layer", "raid60"]);
+    assert!(unknown.contains("no data sheet is of the drive `Foo Bar 1TB`"), "{unknown}");
+    assert!(unknown.contains("`raid60`") && unknown.contains("raid6, stripe"), "{unknown}");
+    let near = said(&["--model", "Samsung PM9A3 7.6TB U.2"]);
+    assert!(near.contains("the nearest is `Samsung PM9A3 7.68TB U.2`"), "{near}");
+    for model in ["Samsung PM9A3 7.68TB U.2", "PM9A3 7.68TB", "970 EVO 500GB"] {
+        let known = said(&["--model", model]);
+        assert!(!known.contains("no data sheet"), "{model}: {known}");
+    }
+}
+
+/// A job's block as fio prints it, of sequential reads with `mib` MiB/s.
+fn block(mib: u32) -> String {
+    format!(
+        "seq: (g=0): rw=read, bs=(R) 128KiB-128KiB, (W) 128KiB-128KiB, (T) 128KiB-128KiB, \
+         ioengine=libaio, iodepth=32\nfio-3.33\nStarting 1 process\n\nseq: (groupid=0, jobs=1): \
+         err= 0: pid={mib}: Mon Jan  1 00:00:00 2024\n  read: IOPS={}, BW={mib}MiB/s\
+         ({mib}MiB/1000msec)\n    clat (usec): min=1, max=9000, avg={}, stdev=1.00\n  \
+         cpu          : usr=1.00%, sys=2.00%, ctx=10, majf=0, minf=1\n     issued rwts: \
+         total={},0,0,0 short=0,0,0,0 dropped=0,0,0,0\n     latency   : target=0, window=0, \
+         percentile=100.00%, depth=32\n\n",
+        mib * 8,
+        32_000_000 / (mib * 8),
+        mib * 8
+    )
+}
+
+#[test]
+fn a_page_with_one_workload_in_several_states_is_explained_by_its_differences() {
+    let world = World::new();
+    let page = world.path("page.txt");
+    let blocks: String = [1058, 1065, 1583, 3222].map(block).concat();
+    std::fs::write(&page, blocks).unwrap();
+    let output = world.run(&["explain", "--json", page.to_str().unwrap()]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [one] = document["explained"].as_array().unwrap().as_slice() else { panic!("{document}") };
+    assert_eq!(one["limiter"], Value::Null);
+    let sentence = one["sentence"].as_str().unwrap();
+    assert!(sentence.contains("measured 4 times") && sentence.contains("3.0 times"), "{sentence}");
+}
+
+#[test]
+fn a_synchronous_engine_is_told_by_its_jobs() {
+    let world = World::new();
+    let file = world.path("psync.toml");
+    let figures = "format = \"iodyno.figures/1\"\n[environment]\ntool = \"fio\"\n[[figure]]\n\
+                   workload = \"rw=randread bs=4k iodepth=32 numjobs=1 ioengine=psync direct=1\"\n\
+                   model = \"Samsung SSD 990 PRO 2TB\"\niops = \"9.78k\"\nlatency = \"102 us\"\n";
+    std::fs::write(&file, figures).unwrap();
+    let output = world.run(&["explain", file.to_str().unwrap()]);
+    let out = text(&output.stdout);
+    assert!(!out.contains("3.27 ms") && !out.contains("twice the iodepth"), "{out}");
 }

@@ -1,8 +1,8 @@
 //! A measurement held against its data sheet.
 
 use iodyno_model::{
-    BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement, Metric, RunRecord,
-    Verdict,
+    BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
+    Metric, RunRecord, Verdict,
 };
 
 use crate::claim_reach::{FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
@@ -128,7 +128,9 @@ pub(crate) fn against_claim(
 fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     let BelowSaturation { outstanding, needed, enough, surpassed_by } = *why;
     let short = match (outstanding, needed) {
-        (Some(count), Some(needed)) => format!(": {count:.1} I/Os, at least {needed:.1} are needed"),
+        (Some(count), Some(needed)) => {
+            format!(": {count:.1} I/Os, at least {needed:.1} are needed")
+        }
         (Some(count), None) => {
             format!(": {count:.1} I/Os, and how many are needed is not known")
         }
@@ -194,9 +196,7 @@ pub(crate) fn depth_limiter(
     let (claimed, measured) = (conditions.outstanding?, outstanding(of)?);
     let (claimed_bytes, measured_bytes) = match (metric, conditions.block_bytes, of.workload.bs) {
         (Metric::LatencyMean, ..) => return None,
-        (_, Some(theirs), Some(ours)) => {
-            (claimed as f64 * theirs as f64, measured * ours as f64)
-        }
+        (_, Some(theirs), Some(ours)) => (claimed as f64 * theirs as f64, measured * ours as f64),
         _ => (claimed as f64, measured),
     };
     // A depth that was searched for sufficed, whatever the sheet says.
@@ -223,8 +223,17 @@ mod tests {
         of.total[0].direction = Direction::Write;
         let claim = claimed(&sheet, &of, Metric::Bandwidth).unwrap();
         assert_eq!(claim.value, 2e9);
-        let held =
-            |rate| against_claim(&record, &sheet, &claim, &of, Metric::Bandwidth, Estimate::bare(rate), &[]);
+        let held = |rate| {
+            against_claim(
+                &record,
+                &sheet,
+                &claim,
+                &of,
+                Metric::Bandwidth,
+                Estimate::bare(rate),
+                &[],
+            )
+        };
         assert_eq!(held(2e9).verdict, Verdict::Pass);
         let slow = held(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use iodyno_model::{
-    Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome,
-    RuleReport, Severity, Validity, Verdict,
+    Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome, RuleReport,
+    Severity, Validity, Verdict,
 };
 
 use crate::asked::Asked;

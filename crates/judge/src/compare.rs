@@ -2,8 +2,8 @@
 //! several drives at once, the sum of each alone.
 
 use iodyno_model::{
-    BelowSaturation, Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement, Metric, RunRecord,
-    Verdict, WrittenState,
+    BelowSaturation, Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement,
+    Metric, RunRecord, Verdict, WrittenState,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 

@@ -11,6 +11,7 @@
 mod against_claim;
 mod asked;
 mod assess;
+mod blocks_effect;
 mod ceiling;
 mod claim_reach;
 mod claims;
@@ -37,6 +38,7 @@ mod testing;
 mod window;
 
 pub use assess::{RULESET, assess};
+pub use blocks_effect::BlocksEffect;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};

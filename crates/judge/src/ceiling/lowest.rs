@@ -1,7 +1,8 @@
 //! The lowest upper bound of a measurement, as every judgement shows it.
 
 use iodyno_model::{
-    Direction, Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count, format_duration_ns,
+    Direction, Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count,
+    format_duration_ns,
 };
 
 use crate::place::place;

@@ -169,7 +169,9 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
                     let links = path.iter().filter(|name| is_own(name) == own);
                     let links = links.filter_map(|name| host.link(name));
                     links
-                        .filter_map(|link| Some((link.name(), carried(link, case.reads(), packet)?)))
+                        .filter_map(|link| {
+                            Some((link.name(), carried(link, case.reads(), packet)?))
+                        })
                         .collect()
                 })
                 .collect();

@@ -1,6 +1,6 @@
 //! The question and the answer.
 
-use iodyno_model::{Reason, RunRecord, Validity, WrittenState};
+use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
 
 use super::case::Case;
 use super::contrast::{Change, Contrast, Effect};
@@ -22,6 +22,8 @@ pub const ASKED: &str = "asked";
 pub(super) const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
 const NO_GAIN: f64 = 1.01;
+/// The same workload whose rates differ by more than this factor was not the same.
+const UNLIKE: f64 = 1.10;
 /// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
 const AS_FAST: f64 = 0.98;
 
@@ -55,6 +57,12 @@ pub enum Answer {
     /// It cannot be told before these and what is asked about were measured
     /// again, in turn: one more round of each, so that drift is no effect.
     Repetition(Vec<Experiment>),
+    /// The same workload gave different rates, and what differed is not known: what
+    /// limits one of them need not limit another.
+    Unlike {
+        /// The rates, in the order of the measurements.
+        rates: Vec<Estimate>,
+    },
     /// The evidence does not decide.
     Undecided {
         /// Between these …
@@ -188,7 +196,11 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         claims: evidence.claims,
     };
     let suspects = scene.suspects();
-    let answer = decide(&scene, &suspects, evidence);
+    let rates = unlike(&case, &others);
+    let answer = match rates.is_empty() {
+        true => decide(&scene, &suspects, evidence),
+        false => Answer::Unlike { rates },
+    };
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
     let mut notes = notes::notes(&scene, &judged);
@@ -214,6 +226,31 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         ceilings,
         contrasts,
     })
+}
+
+/// The rates of `case` and of those that differ from it in nothing that is known,
+/// where they are not the same; else none.
+fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
+    let of = case.of_run();
+    if is_of_question(case.record) || of.round.is_some() {
+        return Vec::new();
+    }
+    let is_same = |other: &&Case<'_>| {
+        let theirs = other.of_run();
+        std::ptr::eq(case.record, other.record)
+            && (&theirs.workload, &theirs.targets) == (&of.workload, &of.targets)
+            && theirs.conditions.written == of.conditions.written
+            && (theirs.conditions.fill, &theirs.conditions.cpus)
+                == (of.conditions.fill, &of.conditions.cpus)
+            && (other.own_link(), other.metric) == (case.own_link(), case.metric)
+            && theirs.name != Experiment::OnceMore.name()
+    };
+    let mut same: Vec<&Case<'_>> = others.iter().filter(is_same).chain([case]).collect();
+    same.sort_by_key(|one| one.measurement);
+    let rates = || same.iter().map(|one| one.rate);
+    let least = rates().map(|rate| rate.high()).fold(f64::INFINITY, f64::min);
+    let most = rates().map(|rate| rate.low()).fold(0.0, f64::max);
+    if most > least * UNLIKE { rates().collect() } else { Vec::new() }
 }
 
 /// Names, asks, or says between which.

@@ -167,8 +167,7 @@ pub(super) fn worth_repeating(
         if !contrast.is_weak() || found.contains(&experiment) {
             continue;
         }
-        let wanted =
-            if contrast.effect() == Effect::Unclear { REPETITIONS } else { ROUNDS };
+        let wanted = if contrast.effect() == Effect::Unclear { REPETITIONS } else { ROUNDS };
         let needed = rounds.max(wanted.saturating_sub(contrast.times()));
         // One of what is asked about belongs to each round.
         if needed * (found.len() + 2) <= most {

@@ -308,3 +308,17 @@ fn what_is_absurdly_deep_is_not_made_deeper() {
     let depth = suspects.iter().find(|one| one.limiter == Limiter::Depth).unwrap();
     assert!(matches!(depth.standing, Standing::Cleared(_)), "{depth:?}: {sentence}");
 }
+
+#[test]
+fn the_same_workload_in_unknown_states_is_explained_by_its_differences() {
+    let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.16)).record();
+    let record = and(and(record, |of| scale(of, 1.5)), |of| scale(of, 3.0));
+    let (answer, sentence, _) = of_first(&record);
+    let Answer::Unlike { rates } = answer else { panic!("{answer:?}: {sentence}") };
+    assert_eq!(rates.len(), 3);
+    assert!(sentence.contains("1088 MB/s, 1632 MB/s and 3264 MB/s, 3.0 times"), "{sentence}");
+    // Repetitions that agree are no such case.
+    let record = Bench::new(1).measured().record();
+    let record = and(record, |of| scale(of, 0.99));
+    assert!(matches!(of_first(&record).0, Answer::Named { .. }));
+}

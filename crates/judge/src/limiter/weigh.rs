@@ -192,9 +192,7 @@ impl<'a> Scene<'a, '_> {
                 Some(Reach::Surely) => {
                     Some(Suspect::confirmed(Limiter::Link, self.against(ceiling)))
                 }
-                Some(Reach::Perhaps) => {
-                    Some(Suspect::open(Limiter::Link, Experiment::FasterLink))
-                }
+                Some(Reach::Perhaps) => Some(Suspect::open(Limiter::Link, Experiment::FasterLink)),
                 None => suspect(self.against(ceiling)),
             };
         }

@@ -2,7 +2,7 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
+    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
     format_mb_per_s, format_width,
 };
 
@@ -47,15 +47,15 @@ pub(super) fn sentence(
         }
         Answer::Repetition(experiments) => {
             let is_of = |name: &str| experiments.iter().any(|one| one.name() == name);
-            let noisy = noisy(scene, |of| {
-                of.effect() == Effect::Unclear && is_of(&of.other.of_run().name)
-            });
+            let noisy =
+                noisy(scene, |of| of.effect() == Effect::Unclear && is_of(&of.other.of_run().name));
             let (noisy, again) = (noisy.join(", "), again(experiments));
             parts.push(match noisy.is_empty() {
                 true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),
                 false => format!("{noisy}, too wide to tell; next, {again}."),
             });
         }
+        Answer::Unlike { rates } => parts.push(unlike(case, rates)),
         Answer::Undecided { between, .. } => {
             parts.push(undecided(scene, between, suspects));
         }
@@ -69,6 +69,9 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
         Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
         Answer::Repetition(experiments) => format!("Next: {}.", again(experiments)),
+        Answer::Unlike { .. } => "Say what differed (--blocks, --link), each state in a file or \
+                                  table row of its own, or measure again what is known."
+            .into(),
         Answer::Undecided { experiments, .. } => {
             if !unclear(scene).is_empty() {
                 let longer = longer(scene.case);
@@ -232,6 +235,21 @@ fn behind(next: &Next) -> String {
         true => format!("With it out of the way {gain} was measured ({}).", next.what),
         false => format!("Behind it comes {}: at most {gain}.", next.what),
     }
+}
+
+/// The differences of the same workload, which are the point.
+fn unlike(case: &Case<'_>, rates: &[Estimate]) -> String {
+    let all: Vec<String> = rates.iter().map(|rate| figure(case.metric, rate.value)).collect();
+    let least = rates.iter().map(|rate| rate.value).fold(f64::INFINITY, f64::min);
+    let most = rates.iter().map(|rate| rate.value).fold(0.0, f64::max);
+    format!(
+        "The same workload was measured {} times and gave {}, {:.1} times as much once as another \
+         time. What differed is not said (what the blocks held, the link, the drive), and decides \
+         more than any limiter: what limits one of them need not limit another.",
+        rates.len(),
+        listed(&all, "and"),
+        most / least
+    )
 }
 
 fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -> String {

@@ -76,7 +76,8 @@ impl Rule for AllAtOnce {
                 .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
             let (suspect, next) = suspect(facts, of, full);
             let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
-            match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets)) {
+            match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets))
+            {
                 Some(one) => {
                     one.gave.push(gave);
                     one.evidence.extend(evidence);

@@ -136,11 +136,7 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Vec<Evidence> {
     together.filter_map(|of| measured_at_once(facts, names, of)).collect()
 }
 
-fn measured_at_once(
-    facts: &Facts<'_>,
-    names: &[&str],
-    together: &Measurement,
-) -> Option<Evidence> {
+fn measured_at_once(facts: &Facts<'_>, names: &[&str], together: &Measurement) -> Option<Evidence> {
     let is_below = |of: &Measurement, target: &str| {
         facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
     };
@@ -191,7 +187,12 @@ mod tests {
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0", "nvme1", "0000:01:00.0"]);
         assert_eq!(found.evidence[0].value, "2.0 : 1");
-        assert!(found.evidence.iter().any(|e| e.what == "measured (seq-read)" && e.value.ends_with("100 %")));
+        assert!(
+            found
+                .evidence
+                .iter()
+                .any(|e| e.what == "measured (seq-read)" && e.value.ends_with("100 %"))
+        );
         // A second link above the same two says nothing new.
         let chain = shared(4).host(|host| {
             host.links.push(link("0000:00:01.1", "0000:02:00.0"));

@@ -1,8 +1,6 @@
 //! Drives that slow each other down without a link that explains it.
 
-use iodyno_model::{
-    Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity,
-};
+use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity};
 
 use super::all_at_once::{FULL, is_cpu_busy};
 use super::link_oversubscribed::has_named_uplink;

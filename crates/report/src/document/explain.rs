@@ -187,6 +187,7 @@ fn one(of: &Explanation<'_>) -> Explained {
         Answer::Named { limiter, next, .. } => {
             (Some(*limiter), Vec::new(), Vec::new(), next.as_ref())
         }
+        Answer::Unlike { .. } => (None, Vec::new(), Vec::new(), None),
         Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
         Answer::Repetition(experiments) => (None, Vec::new(), experiments.clone(), None),
         Answer::Undecided { between, experiments } => {
