@@ -12,7 +12,7 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Evidence, Limiter, explain, subjects};
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{Origin, RunRecord};
+use iodyno_model::{Origin, RunRecord, WrittenState};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 use proptest::prelude::*;
@@ -167,8 +167,8 @@ fn what_drives_share_is_found_by_half_of_them() {
 #[test]
 fn a_rest_tells_heat_from_the_drive() {
     let drive = SimulatedDrive {
-        // Behind the first measurement, which takes no longer than this.
-        throttles: Some((5_000_000_000, 0.5)),
+        // Once what decides was measured twice, and before the same once more.
+        throttles: Some((11_000_000_000, 0.5)),
         ..SimulatedDrive::default()
     };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
@@ -234,6 +234,19 @@ fn it_ends_within_its_time() {
             .sum();
         assert!(ns <= budget_ns, "{seconds} s: {ns} ns");
     }
+}
+
+#[test]
+fn what_is_read_is_looked_at_and_not_the_rest() {
+    let drive = SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() };
+    let state = |offset: &str| {
+        let words = format!("rw=randread bs=4k iodepth=8 size=1g offset={offset}");
+        let record = investigated(&words, 1, &drive, 1_000_000_000, |_| {});
+        record.measurements[0].conditions.written[0].state
+    };
+    // The first half of its 16 GiB holds data.
+    assert_eq!(state("12g"), WrittenState::Unwritten);
+    assert_eq!(state("2g"), WrittenState::Written);
 }
 
 /// Reads that only more depth makes faster, and such that only another drive does.
@@ -328,6 +341,8 @@ fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twe
             }
         }
         println!("level noise {level_noise}: {right} right, {} wrong", wrong.len());
+        let named: Vec<_> = wrong.iter().map(|(limiter, ..)| limiter).collect();
+        println!("wrong: {named:?}");
         let most = (2 * SEEDS / 20) as usize;
         assert!(wrong.len() < most, "{level_noise}: {} wrong: {wrong:#?}", wrong.len());
         assert!(level_noise > 0.05 || right > SEEDS, "only {right} at {level_noise}");

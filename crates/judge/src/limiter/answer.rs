@@ -354,8 +354,10 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
     let speaks = |change: &Change| match limiter {
         // What nothing else limits limits by what cleared the others.
         Limiter::Depth | Limiter::Cpu | Limiter::Drive | Limiter::Card | Limiter::Layer => {
-            matches!(change, Change::Depth(..) | Change::Jobs(..) | Change::Fill(..))
-                || is_passthrough(change)
+            matches!(
+                change,
+                Change::Depth(..) | Change::Jobs(..) | Change::Fill(..) | Change::Blocks(..)
+            ) || is_passthrough(change)
         }
         Limiter::Shared => matches!(change, Change::Drives(..) | Change::NeighbourWrites(..)),
         Limiter::Link => matches!(change, Change::Link(..)),
