@@ -1,7 +1,7 @@
 //! A target made ready for measuring: cleared, with what is known of it.
 
 use iodyno_job::Job;
-use iodyno_load::ClearedJob;
+use iodyno_load::{ClearedJob, ProbeSample};
 use iodyno_model::{Conditions, Drive, Host, WrittenShare, WrittenState};
 use iodyno_target::{Access, ReadClearance};
 
@@ -34,6 +34,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) scratch: bool,
     pub(crate) remarks: Vec<String>,
     pub(crate) written: Option<Written>,
+    /// Samples of all of it, by which its written blocks were told.
+    pub(crate) samples: Vec<ProbeSample>,
     /// Outstanding I/Os that a search found, by step.
     pub(crate) found: Vec<(String, u32)>,
     /// It cannot be measured any more: why.
@@ -96,6 +98,7 @@ impl<'a> Ready<'a> {
             scratch,
             remarks,
             written,
+            samples: Vec::new(),
             found: Vec::new(),
             lost: None,
         }

@@ -13,6 +13,7 @@ use crate::error::CampaignError;
 use crate::execute::{Campaign, Options, Tools, now_ns};
 use crate::layouts::{LayoutPlan, Stack};
 use crate::plan::Plan;
+use crate::read_blocks::BlockHistory;
 use crate::settings;
 use crate::undo::clean_up;
 use crate::watch::Event;
@@ -170,6 +171,7 @@ impl Carried<'_> {
             round: None,
             over_in: BTreeMap::new(),
             saturated: Vec::new(),
+            blocks: BlockHistory::default(),
             settings,
         };
         let result = match &plan.script {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_host::Source;
+use iodyno_job::Extent;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
@@ -16,6 +17,7 @@ use crate::budget::Budget;
 use crate::error::CampaignError;
 use crate::places::Held;
 use crate::plan::Plan;
+use crate::read_blocks::BlockHistory;
 use crate::resume::Resumed;
 use crate::scratch::Scratches;
 use crate::study::Point;
@@ -23,7 +25,7 @@ use crate::watch::{Event, Watcher};
 use crate::written;
 
 /// Sampling which blocks were written ends after this, ns, however few were read.
-const SAMPLING_NS: u64 = 10_000_000_000;
+pub(crate) const SAMPLING_NS: u64 = 10_000_000_000;
 
 /// How a plan is to be carried out.
 #[derive(Debug, Clone)]
@@ -116,6 +118,8 @@ pub(crate) struct Campaign<'a, 't> {
     pub(crate) over_in: BTreeMap<Vec<String>, u32>,
     /// Points to which another drive brought nothing more.
     pub(crate) saturated: Vec<Point>,
+    /// What it did to the blocks of its targets.
+    pub(crate) blocks: BlockHistory,
     /// What was set on the machine for it.
     pub(crate) settings: Vec<Setting>,
 }
@@ -286,8 +290,16 @@ impl Campaign<'_, '_> {
                     .as_ref()
                     .and_then(|_| self.host.namespace(&ready.name))
                     .and_then(|(_, namespace)| namespace.identify.value());
-                ready.written =
-                    Some(written::judge(&ready.name, size, &samples, namespace.as_ref()));
+                let whole = Extent { offset: 0, length: size };
+                ready.written = Some(match self.emptied_by(ready, whole) {
+                    Some(why) => {
+                        let sampled =
+                            written::judge(&ready.name, size, &samples, namespace.as_ref());
+                        written::emptied(&sampled.share, &why)
+                    }
+                    None => written::judge(&ready.name, size, &samples, namespace.as_ref()),
+                });
+                ready.samples = samples;
             }
             Err(error) => {
                 let why = error.to_string();
@@ -302,7 +314,7 @@ impl Campaign<'_, '_> {
 
     /// The seed of a run's samples follows from its id, so that each run looks
     /// at other blocks and yet can be repeated.
-    fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.run_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })

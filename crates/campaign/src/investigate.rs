@@ -2,9 +2,9 @@
 //! out one after the other until it names something or the time is over.
 
 use iodyno_host::Depth;
-use iodyno_job::Job;
+use iodyno_job::{Amount, Job};
 use iodyno_judge::limiter::{ASKED, Answer, Evidence, Experiment, explain, repetition_name};
-use iodyno_model::format_duration_ns;
+use iodyno_model::{Direction, format_duration_ns};
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
@@ -96,6 +96,14 @@ impl Campaign<'_, '_> {
                 return Ok(());
             }
             self.sample(ready)?;
+            let space = &asked.job.space;
+            let is_part = space.size.is_some() || space.offset != Amount::Bytes(0);
+            if is_part && asked.job.pattern.rw.has(Direction::Read) {
+                let mut whole = ready.clone();
+                whole.written.iter_mut().for_each(|written| written.extents.clear());
+                let job = whole.cleared(&asked.job, None, 0);
+                *ready = self.with_read_blocks(&[job], &[whole])?.remove(0);
+            }
         }
         self.step(&asked, bench, true)?;
         let mut made: Vec<Experiment> = Vec::new();
@@ -146,7 +154,7 @@ impl Campaign<'_, '_> {
                     self.tools.watcher.event(&Event::Warning(&answer.sentence));
                     self.repeat(&laboratory, &experiments, round)?;
                 }
-                Answer::Named { .. } | Answer::Undecided { .. } => break,
+                Answer::Named { .. } | Answer::Undecided { .. } | Answer::Unlike { .. } => break,
             }
         }
         Ok(())

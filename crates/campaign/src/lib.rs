@@ -22,6 +22,7 @@ mod plan;
 mod play;
 mod played;
 mod preparation;
+mod read_blocks;
 mod resume;
 mod rounds;
 mod scaling;

@@ -129,6 +129,7 @@ impl Campaign<'_, '_> {
             .map(|section| section.name.as_str())
             .collect();
         names.dedup();
+        let bench = &self.with_read_blocks(&jobs, bench)?;
         let step = names.join(" ");
         let mut targets: Vec<String> = jobs.iter().map(ClearedJob::target).collect();
         targets.sort();
@@ -183,6 +184,7 @@ impl Campaign<'_, '_> {
             return Err(CampaignError::Job { name: first.job.name.clone(), what: what.clone() });
         }
         let seconds = clock.elapsed().as_secs_f64();
+        self.blocks.add(&jobs);
         let stats_after = iodyno_host::disk_stats(source);
         let steady = std::mem::take(&mut watch.steady);
         let steady_state = watch.steady_state();

@@ -82,6 +82,40 @@ pub(crate) fn judge(
     samples: &[ProbeSample],
     namespace: Option<&IdentifyNamespace>,
 ) -> Written {
+    judge_beside(target, size_bytes, samples, samples, namespace)
+}
+
+/// The same of a stretch of a target, of which `samples` are; `reference` are those
+/// of all of it, with which they are compared.
+pub(crate) fn judge_range(
+    target: &str,
+    samples: &[ProbeSample],
+    reference: &[ProbeSample],
+    namespace: Option<&IdentifyNamespace>,
+) -> Written {
+    // Offsets are where the job says, and no extents are sought.
+    judge_beside(target, 0, samples, reference, namespace)
+}
+
+/// Of blocks that something is known to have emptied, what was sampled aside.
+pub(crate) fn emptied(of: &WrittenShare, why: &str) -> Written {
+    let share = WrittenShare {
+        share: Estimate::bare(0.0),
+        state: WrittenState::Unwritten,
+        evidence: why.to_owned(),
+        ..of.clone()
+    };
+    Written { share, extents: Vec::new() }
+}
+
+fn judge_beside(
+    target: &str,
+    size_bytes: u64,
+    samples: &[ProbeSample],
+    reference: &[ProbeSample],
+    namespace: Option<&IdentifyNamespace>,
+) -> Written {
+    let is_part = size_bytes == 0;
     let readable: Vec<&ProbeSample> =
         samples.iter().filter(|s| s.content != BlockContent::Unreadable).collect();
     let deallocated = namespace.and_then(|namespace| namespace.deallocated_reads_as);
@@ -110,7 +144,8 @@ pub(crate) fn judge(
     if suspects == 0 {
         // What was never written may read as anything where the drive does
         // not say as what.
-        if let Some(used) = accounting.filter(|used| *used < 1.0 - ACCOUNTING) {
+        // Of a part its share of the whole drive says nothing.
+        if let Some(used) = accounting.filter(|used| !is_part && *used < 1.0 - ACCOUNTING) {
             let state =
                 if used < ACCOUNTING { WrittenState::Unwritten } else { WrittenState::Unknown };
             let unwritten = ((1.0 - used) * readable.len() as f64) as usize;
@@ -119,12 +154,23 @@ pub(crate) fn judge(
         let evidence = format!("all of {} sampled blocks hold data", readable.len());
         return verdict(WrittenState::Written, 0, evidence, Vec::new());
     }
-    let suspect_share = suspects as f64 / readable.len() as f64;
+    let readable_of_all: Vec<&ProbeSample> = match is_part {
+        true => {
+            let all = reference.iter().chain(samples);
+            all.filter(|s| s.content != BlockContent::Unreadable).collect()
+        }
+        false => readable.clone(),
+    };
+    let of_all = reference.iter().filter(|s| s.content != BlockContent::Unreadable);
+    let (count, empty) = of_all.fold((0_usize, 0_usize), |(count, empty), sample| {
+        (count + 1, empty + usize::from(suspect(sample)))
+    });
+    let suspect_share = empty as f64 / count.max(1) as f64;
     let proof = match accounting {
         // The drive holds no more than the rest: the suspects are what it
         // does not hold. More suspects than that may be zeros that were written.
         Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => Some(nuse(used)),
-        _ => faster(&readable, &suspect),
+        _ => faster(&readable_of_all, &suspect),
     };
     let Some(proof) = proof else {
         let evidence = format!(
@@ -149,8 +195,15 @@ pub(crate) fn judge(
     if 1.0 - unwritten_share >= WRITTEN {
         return verdict(WrittenState::Written, suspects, evidence, Vec::new());
     }
-    let extents = written_extents(size_bytes, &readable, &suspect);
-    let state = if extents.is_empty() { WrittenState::Unwritten } else { WrittenState::Partly };
+    let extents = match is_part {
+        true => Vec::new(),
+        false => written_extents(size_bytes, &readable, &suspect),
+    };
+    let is_empty = match is_part {
+        true => unwritten_share > WRITTEN_SEGMENT,
+        false => extents.is_empty(),
+    };
+    let state = if is_empty { WrittenState::Unwritten } else { WrittenState::Partly };
     verdict(state, suspects, evidence, extents)
 }
 
@@ -303,6 +356,18 @@ mod tests {
         }
         assert_eq!(sample_offsets(3 * 4096, 4096, 4096, 1).len(), 3);
         assert!(sample_offsets(0, 4096, 4096, 1).is_empty());
+    }
+
+    #[test]
+    fn a_stretch_that_holds_nothing_is_told_beside_the_rest() {
+        let half = samples(|at| at < 0.5, 10_000, 80_000);
+        let (data, empty): (Vec<_>, Vec<_>) =
+            half.iter().copied().partition(|one| one.content == BlockContent::Data);
+        for namespace in [None, Some(&namespace(0.5))] {
+            let state = |part: &[ProbeSample]| judge_range("x", part, &half, namespace).share.state;
+            assert_eq!(state(&empty), WrittenState::Unwritten);
+            assert_eq!(state(&data), WrittenState::Written);
+        }
     }
 
     #[test]

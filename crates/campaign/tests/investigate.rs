@@ -12,7 +12,7 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Evidence, Limiter, explain, subjects};
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{Origin, RunRecord};
+use iodyno_model::{Origin, RunRecord, WrittenState};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn answer(record: &RunRecord) -> (Answer, String) {
 #[track_caller]
 fn named(record: &RunRecord, expected: Limiter) -> (f64, String) {
     match answer(record) {
-        (Answer::Named { limiter, next }, text) if limiter == expected => {
+        (Answer::Named { limiter, next, .. }, text) if limiter == expected => {
             (next.map_or(0.0, |next| next.gain), text)
         }
         (other, text) => panic!("{other:?}\n{text}"),
@@ -119,7 +119,9 @@ fn names(record: &RunRecord) -> Vec<&str> {
 fn one_io_at_a_time_is_limited_by_the_depth() {
     let drive = SimulatedDrive::default();
     let record = investigated("rw=randread bs=4k iodepth=1", 1, &drive, BUDGET_NS, |_| {});
-    assert_eq!(names(&record), ["asked", "twice-the-depth", "twice-the-jobs"]);
+    let second = ["twice-the-jobs-2", "twice-the-depth-2", "asked-2"];
+    assert_eq!(names(&record)[..3], ["asked", "twice-the-depth", "twice-the-jobs"]);
+    assert_eq!(names(&record)[3..], second, "there and back again");
     let (gain, text) = named(&record, Limiter::Depth);
     assert!((gain - 1.0).abs() < 0.1, "twice the depth, twice the rate: {text}");
     assert!(text.contains("one I/O at a time"), "{text}");
@@ -165,15 +167,16 @@ fn what_drives_share_is_found_by_half_of_them() {
 #[test]
 fn a_rest_tells_heat_from_the_drive() {
     let drive = SimulatedDrive {
-        // Behind the first measurement, which takes no longer than this.
-        throttles: Some((5_000_000_000, 0.5)),
+        // Once what decides was measured twice, and before the same once more.
+        throttles: Some((11_000_000_000, 0.5)),
         ..SimulatedDrive::default()
     };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let all = names(&record);
     assert_eq!(&all[all.len() - 2..], ["once-more", "rest"]);
-    let (_, text) = named(&record, Limiter::Heat);
-    assert!(text.contains("after a rest"), "{text}");
+    // No temperature is known here: it may be heat, a cache or a credit.
+    let (_, text) = named(&record, Limiter::Burst);
+    assert!(text.contains("after a rest") && !text.contains("heat"), "{text}");
     // The snapshot before it was taken after the rest.
     let [.., again, rested] = record.measurements.as_slice() else { panic!() };
     assert!(rested.before > again.after);
@@ -233,6 +236,19 @@ fn it_ends_within_its_time() {
     }
 }
 
+#[test]
+fn what_is_read_is_looked_at_and_not_the_rest() {
+    let drive = SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() };
+    let state = |offset: &str| {
+        let words = format!("rw=randread bs=4k iodepth=8 size=1g offset={offset}");
+        let record = investigated(&words, 1, &drive, 1_000_000_000, |_| {});
+        record.measurements[0].conditions.written[0].state
+    };
+    // The first half of its 16 GiB holds data.
+    assert_eq!(state("12g"), WrittenState::Unwritten);
+    assert_eq!(state("2g"), WrittenState::Written);
+}
+
 /// Reads that only more depth makes faster, and such that only another drive does.
 fn slow_by(limiter: Limiter) -> (SimulatedDrive, &'static str) {
     match limiter {
@@ -255,19 +271,18 @@ fn what_one_measurement_of_each_hides_repetitions_show() {
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Depth, .. }), "{text}");
     // There and back again, until it is told.
     assert_eq!(all[..3], ["asked", "twice-the-depth", "twice-the-jobs"]);
-    let changed = all[3].strip_suffix("-2").unwrap();
-    assert!(all[1..3].iter().any(|name| name == changed), "{changed}");
-    assert_eq!(all[4..], ["asked-2", "asked-3", &format!("{changed}-3")]);
-    assert!(text.contains("measured 3 times"), "{text}");
+    assert!(all[3].ends_with("-2") && all.iter().any(|name| name == "asked-2"), "{all:?}");
+    assert!(text.contains(" times, in turn with what was changed"), "{text}");
 }
 
 #[test]
-fn without_noise_nothing_is_repeated() {
+fn without_noise_everything_is_measured_twice_and_no_more() {
     for limiter in [Limiter::Depth, Limiter::Drive] {
         let (drive, words) = slow_by(limiter);
         let record = investigated(words, 1, &drive, BUDGET_NS, |_| {});
         named(&record, limiter);
-        assert!(names(&record).iter().all(|name| !name.ends_with("-2")), "{:?}", names(&record));
+        assert!(names(&record).contains(&"asked-2"), "{:?}", names(&record));
+        assert!(names(&record).iter().all(|name| !name.ends_with("-3")), "{:?}", names(&record));
     }
 }
 
@@ -300,6 +315,38 @@ fn noise_names_nobody() {
         }
     }
     assert!(by_repetition >= 8, "of 24 only {by_repetition} were told by repetitions");
+}
+
+/// Whole measurements that differ by more than their intervals say: of what is named
+/// less than one in twenty is wrong, at whatever level, and with little noise most is named.
+#[test]
+fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twenty() {
+    const SEEDS: u64 = 100;
+    for level_noise in [0.05, 0.10, 0.20] {
+        let (mut wrong, mut right) = (Vec::new(), 0);
+        for (seed, limiter) in
+            (0..SEEDS).flat_map(|seed| [Limiter::Depth, Limiter::Drive].map(|one| (seed, one)))
+        {
+            let (drive, words) = slow_by(limiter);
+            let drive = SimulatedDrive { level_noise, ..drive };
+            // Neighbouring seeds would share their noise.
+            let seed = seed.wrapping_mul(0x0123_4567_89ab_cdef);
+            let record = with_neighbour(words, 1, &drive, BUDGET_NS, None, seed, |_| {});
+            match answer(&record) {
+                (Answer::Named { limiter: named, .. }, _) if named == limiter => right += 1,
+                (Answer::Named { limiter: named, is_probable, .. }, text) => {
+                    wrong.push((named, is_probable, text));
+                }
+                _ => {}
+            }
+        }
+        println!("level noise {level_noise}: {right} right, {} wrong", wrong.len());
+        let named: Vec<_> = wrong.iter().map(|(limiter, ..)| limiter).collect();
+        println!("wrong: {named:?}");
+        let most = (2 * SEEDS / 20) as usize;
+        assert!(wrong.len() < most, "{level_noise}: {} wrong: {wrong:#?}", wrong.len());
+        assert!(level_noise > 0.05 || right > SEEDS, "only {right} at {level_noise}");
+    }
 }
 
 proptest! {

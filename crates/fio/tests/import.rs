@@ -423,3 +423,20 @@ proptest! {
         prop_assert_eq!(found.measurements.len(), 2);
     }
 }
+
+#[test]
+fn options_that_json_does_not_list_are_fios_defaults() {
+    let read = |arguments: &[&str]| {
+        let json = fio(&[arguments, &["--output-format=json"]].concat());
+        text("", &json).measurements.remove(0).workload
+    };
+    let plain = read(&["--name=a", "--rw=randread", "--iodepth=32"]);
+    assert_eq!((plain.ioengine.as_deref(), plain.direct), (Some("psync"), Some(false)));
+    assert_eq!((plain.iodepth, plain.numjobs, plain.bs), (Some(32), Some(1), Some(4096)));
+    let named = read(&["--name=a", "--ioengine=libaio", "--direct=1"]);
+    assert_eq!((named.ioengine.as_deref(), named.direct), (Some("libaio"), Some(true)));
+    assert_eq!((named.rw.as_deref(), named.iodepth), (Some("read"), Some(1)));
+    // Terse lines list no options at all: what they do not say stays unknown.
+    let terse = fio(&["--name=a", "--rw=read", "--output-format=terse"]);
+    assert_eq!(text("", &terse).measurements[0].workload.ioengine, None);
+}

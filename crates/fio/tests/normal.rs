@@ -273,3 +273,29 @@ fn a_command_in_front_says_what_was_asked() {
     assert_eq!(unknown.measurements[0].workload.rw, None);
     assert_eq!(unknown.measurements[0].workload.direct, None);
 }
+
+#[test]
+fn quoted_lines_without_a_block_are_no_measurements() {
+    let block = iodyno_fio::read::text("", &page("")).measurements;
+    assert_eq!(block.len(), 1);
+    assert_eq!(block[0].workload.rw.as_deref(), Some("randread"));
+    let quoted = "\nLater we saw\n\n  write: IOPS=436k, BW=1703MiB/s (1786MB/s)(100GiB/60001msec)\n\n\
+                  * read: IOPS=343k, BW=1340MiB/s\n* write: IOPS=694k, BW=2711MiB/s\n";
+    let found = iodyno_fio::read::text("", &page(quoted));
+    assert_eq!(found.measurements.len(), 1, "{:?}", found.measurements);
+    assert_eq!(found.measurements[0].total.len(), 1);
+    let said = |problem: &iodyno_fio::read::Problem| problem.what.contains("no measurement");
+    assert!(found.problems.iter().any(said), "{:?}", found.problems);
+}
+
+/// A page with one whole block, and what follows it.
+fn page(behind: &str) -> String {
+    format!(
+        "rand: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, \
+         ioengine=libaio, iodepth=32\nfio-3.33\nStarting 2 processes\n\nrand: (groupid=0, jobs=2): \
+         err= 0: pid=1: Mon Jan  1 00:00:00 2024\n  read: IOPS=1000, BW=4000KiB/s (4096kB/s)\
+         (3906KiB/1000msec)\n    clat (usec): min=1, max=100, avg=50.00, stdev=1.00\n  \
+         cpu          : usr=1.00%, sys=2.00%, ctx=10, majf=0, minf=1\n     issued rwts: \
+         total=1000,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n{behind}"
+    )
+}

@@ -1,7 +1,7 @@
 //! What is stated of the machine that an imported result came from: made facts
 //! of a host, each marked as stated, so that whatever judges a run judges it alike.
 
-use iodyno_judge::ClaimBook;
+use iodyno_judge::{ClaimBook, LAYERS};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Estimate, Fact, FillOrder, Host, Link, LinkEnd,
     LinkState, MdArray, Measurement, Namespace, RunRecord, Stated, StatedBlocks, StorageCard,
@@ -31,6 +31,33 @@ pub(crate) fn apply(record: &mut RunRecord, of_each: &[Stated], claims: &ClaimBo
     targets.dedup();
     record.run.targets = targets;
     record.snapshots = vec![host];
+}
+
+/// What is stated by a name that nothing is known of, a sentence each.
+pub(crate) fn unknown_names(of_each: &[Stated], claims: &ClaimBook) -> Vec<String> {
+    let mut unknown: Vec<String> = Vec::new();
+    let mut push = |text: String| {
+        if !unknown.contains(&text) {
+            unknown.push(text);
+        }
+    };
+    for stated in of_each {
+        if let Some(model) = stated.model.as_deref().filter(|name| claims.named(name).is_none()) {
+            let nearest = claims.nearest(model);
+            let nearest = nearest.map(|name| format!(", the nearest is `{name}`"));
+            push(format!(
+                "no data sheet is of the drive `{model}`{}; its claims are not known (--datasheet adds one)",
+                nearest.unwrap_or_default()
+            ));
+        }
+        if let Some(layer) = stated.layer.as_deref().filter(|layer| !LAYERS.contains(layer)) {
+            push(format!(
+                "nothing is known of what the layer `{layer}` makes of its drives; known are {}",
+                LAYERS.join(", ")
+            ));
+        }
+    }
+    unknown
 }
 
 /// Whether nothing is stated.

@@ -57,6 +57,9 @@ fn a_report_becomes_a_run_that_can_be_shown() {
     assert_eq!(document["measurements"][0]["workload"]["bs"], "16384");
     assert_eq!(document["measurements"][0]["read"]["bytes"], 1 << 20);
     assert_eq!(document["host"], Value::Null);
+    // fio's defaults are in effect where its JSON lists no option.
+    let reasons = document["measurements"][1]["reasons"].to_string();
+    assert!(reasons.contains("page-cache"), "{reasons}");
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! A measurement held against its data sheet.
 
 use iodyno_model::{
-    Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement, Metric, RunRecord,
-    Verdict,
+    BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
+    Metric, RunRecord, Verdict,
 };
 
+use crate::claim_reach::{FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
 use crate::compare::{CLAIM, Held, percent};
 use crate::conditions::{is_random_at_depth_1, stated};
 use crate::limiter;
+use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
-
-/// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
-const HOST_LATENCY_NS: f64 = 10_000.0;
 
 /// What a data sheet states of this metric under conditions that include the
 /// measurement's: reads alone, writes alone or 70/30, sequential or random as
@@ -44,7 +43,7 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
         Metric::Iops => workload.bs == Some(block_bytes),
         Metric::LatencyMean => {
             workload.bs == Some(block_bytes)
-                && outstanding(of) == Some(1)
+                && allowed(of) == Some(1)
                 && is_random_at_depth_1(conditions)
         }
     };
@@ -67,17 +66,9 @@ pub(crate) fn is_70_30(of: &Measurement) -> bool {
         && of.workload.options.get("rwmixread").is_some_and(|percent| percent == "70")
 }
 
-/// Outstanding I/Os that were asked for.
-fn outstanding(of: &Measurement) -> Option<u64> {
-    let workload = &of.workload;
-    of.conditions
-        .depth_asked
-        .map(u64::from)
-        .or_else(|| Some(u64::from(workload.iodepth?) * u64::from(workload.numjobs.unwrap_or(1))))
-}
-
 /// A figure held against its claim, `limiters` being what else may have held it back.
 pub(crate) fn against_claim(
+    record: &RunRecord,
     sheet: &Claim,
     figure: &ClaimFigure,
     of: &Measurement,
@@ -87,7 +78,7 @@ pub(crate) fn against_claim(
 ) -> Held {
     let ratio = estimate.value / figure.value;
     let words = format!("{} of the claim", percent(ratio));
-    let held = |verdict, reason| Held { verdict, ratio, reason };
+    let held = |verdict, reason| Held::new(verdict, ratio, reason);
     let as_good = match metric {
         Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
         _ => estimate.high() >= CLAIM * figure.value,
@@ -103,6 +94,11 @@ pub(crate) fn against_claim(
     }
     if metric == Metric::LatencyMean {
         return held(Verdict::Warn, words);
+    }
+    let claim = (figure.value, figure.conditions.as_str());
+    if let Some(why) = below_saturation(record, of, metric, sheet, claim) {
+        let reason = format!("{words}; {}", below_saturation_text(metric, &why));
+        return Held { below_saturation: Some(why), ..held(Verdict::Unjudged, reason) };
     }
     if !limiters.is_empty() {
         return held(Verdict::Warn, format!("{words}; {}", limiters.join("; ")));
@@ -128,6 +124,25 @@ pub(crate) fn against_claim(
     held(Verdict::Fail, words)
 }
 
+/// Why a claim is none for a measurement, in a few words.
+fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
+    let BelowSaturation { outstanding, needed, enough, surpassed_by } = *why;
+    let short = match (outstanding, needed) {
+        (Some(count), Some(needed)) => {
+            format!(": {count:.1} I/Os, at least {needed:.1} are needed")
+        }
+        (Some(count), None) => {
+            format!(": {count:.1} I/Os, and how many are needed is not known")
+        }
+        (None, _) => ": how many were is not known".to_owned(),
+    };
+    let best = surpassed_by.map(|best| {
+        format!("at another depth it gives {}, which is judged", limiter::figure(metric, best))
+    });
+    let short = (!enough).then(|| format!("not enough outstanding to reach the claim{short}"));
+    [short, best].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// What besides the drive and its link may have held a measurement back, each
 /// in a few words.
 pub(crate) fn found_limiters(
@@ -139,7 +154,7 @@ pub(crate) fn found_limiters(
     if !place.whole {
         found.push("there are layers between the target and the drive".to_owned());
     }
-    if limiter::saturated(of) == Some(true) {
+    if limiter::saturated(record.host(), of) == Some(true) {
         found.push("a submitting thread was saturated".to_owned());
     }
     if let Ok(Some(why)) = limiter::depth_short(of) {
@@ -181,13 +196,13 @@ pub(crate) fn depth_limiter(
     let (claimed, measured) = (conditions.outstanding?, outstanding(of)?);
     let (claimed_bytes, measured_bytes) = match (metric, conditions.block_bytes, of.workload.bs) {
         (Metric::LatencyMean, ..) => return None,
-        (_, Some(theirs), Some(ours)) => (claimed * theirs, measured * ours),
-        _ => (claimed, measured),
+        (_, Some(theirs), Some(ours)) => (claimed as f64 * theirs as f64, measured * ours as f64),
+        _ => (claimed as f64, measured),
     };
     // A depth that was searched for sufficed, whatever the sheet says.
     let searched = of.conditions.depths_tried.len() > 1;
-    (!searched && measured_bytes < claimed_bytes)
-        .then(|| format!("the claim is one at depth {claimed}, measured at {measured}"))
+    (!searched && measured_bytes < FULL_QUEUE * claimed_bytes)
+        .then(|| format!("the claim is one at depth {claimed}, measured at {measured:.0}"))
 }
 
 #[cfg(test)]
@@ -208,8 +223,17 @@ mod tests {
         of.total[0].direction = Direction::Write;
         let claim = claimed(&sheet, &of, Metric::Bandwidth).unwrap();
         assert_eq!(claim.value, 2e9);
-        let held =
-            |rate| against_claim(&sheet, &claim, &of, Metric::Bandwidth, Estimate::bare(rate), &[]);
+        let held = |rate| {
+            against_claim(
+                &record,
+                &sheet,
+                &claim,
+                &of,
+                Metric::Bandwidth,
+                Estimate::bare(rate),
+                &[],
+            )
+        };
         assert_eq!(held(2e9).verdict, Verdict::Pass);
         let slow = held(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);

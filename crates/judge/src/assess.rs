@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use iodyno_model::{
-    Assessment, Finding, JudgedMeasurement, Metric, MetricJudgement, Reason, RuleOutcome,
-    RuleReport, Severity, Validity, Verdict,
+    Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome, RuleReport,
+    Severity, Validity, Verdict,
 };
 
 use crate::asked::Asked;
@@ -14,7 +14,7 @@ use crate::place::names;
 use crate::rules::{Reservation, rules};
 
 /// Version of the rules: counted up when a stored run may be judged differently.
-pub const RULESET: &str = "4";
+pub const RULESET: &str = "5";
 
 /// Rules without which a drive cannot be called sound: where they cannot tell
 /// of it, it is unjudged at best.
@@ -87,6 +87,7 @@ fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
         metric: compared.metric,
         estimate: compared.estimate,
         claim: compared.claim.as_ref().map(|(figure, _)| figure.clone()),
+        below_saturation: compared.claim.as_ref().and_then(|(_, held)| held.below_saturation),
         ceiling: compared.ceiling.clone(),
         peers: compared.peers.as_ref().map(|(median, count, _)| (*median, *count)),
         baseline: compared.baseline.as_ref().map(|(estimate, _)| *estimate),
@@ -103,12 +104,12 @@ fn of_severity(severity: Severity) -> Verdict {
     }
 }
 
-/// What a metric says of what it was measured on. A latency without yardstick
-/// says nothing: few sheets state one.
+/// What a metric says of what it was measured on: nothing where nobody waits
+/// for its verdict.
 fn of_metric(judged: &MetricJudgement) -> Verdict {
-    match (judged.metric, judged.verdict) {
-        (Metric::LatencyMean, Verdict::Unjudged) => Verdict::Pass,
-        (_, verdict) => verdict,
+    match judged.verdict {
+        Verdict::Unjudged if !judged.is_open() => Verdict::Pass,
+        verdict => verdict,
     }
 }
 
@@ -231,6 +232,30 @@ mod tests {
         assert!(order.windows(2).all(|pair| pair[0] >= pair[1]), "{order:?}");
         let stored = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<Assessment>(&stored).unwrap(), all);
+    }
+
+    #[test]
+    fn a_shared_uplink_is_one_finding() {
+        let halve = |of: &mut iodyno_model::Measurement| {
+            scale(of, 0.75);
+            for part in &mut of.parts[..2] {
+                let result = &mut part.results[0];
+                result.bandwidth = result.bandwidth.map(|rate| rate.scaled(0.5));
+                result.iops = result.iops.map(|rate| rate.scaled(0.5));
+            }
+        };
+        let bench = Bench::new(4).measured().host(|host| {
+            let mut up = crate::testing::link("0000:00:01.0", "0000:01:00.0");
+            up.current = known(iodyno_model::LinkState { generation: 4, width: 4 });
+            host.links.push(up);
+            for drive in &mut host.drives[..2] {
+                drive.links.insert(0, "0000:01:00.0".into());
+            }
+        });
+        let record = bench.measurement(12, halve).measurement(13, halve).record();
+        let found: Vec<String> =
+            judged(&record).findings.into_iter().map(|finding| finding.rule).collect();
+        assert_eq!(found, ["link-oversubscribed"]);
     }
 
     #[test]

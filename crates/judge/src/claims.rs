@@ -24,6 +24,9 @@ const BUILTIN: [(&str, &str); 9] = [
 /// A drive's capacity may differ from the data sheet's by this share.
 const CAPACITY_TOLERANCE: f64 = 0.03;
 
+/// Names with this share of their pairs of letters in common are alike.
+const ALIKE: f64 = 0.6;
+
 /// What to do about a broken file.
 const NEXT: &str =
     "compare it with the files in datasheets/, whose format it must have, or leave it out";
@@ -118,6 +121,16 @@ impl ClaimBook {
             .or_else(|| named(self.ours()).map(|index| &self.ours()[index].claim))
     }
 
+    /// The name on a data sheet that is most like `name`, if one is like it.
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let name = name.to_ascii_lowercase();
+        let models = self.added.iter().chain(self.ours()).map(|entry| entry.claim.model.as_str());
+        let alike =
+            models.map(|model| (strsim::sorensen_dice(&name, &model.to_ascii_lowercase()), model));
+        let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        (nearest.0 >= ALIKE).then_some(nearest.1)
+    }
+
     /// How many claims it holds.
     pub fn len(&self) -> usize {
         self.ours().len() + self.added.len()
@@ -143,6 +156,9 @@ impl Entry {
     /// How many words its name has beside those of `name`, which says the
     /// capacity as well; none where `name` is its very model. `None`: another drive.
     fn words_beside(&self, name: &str) -> Option<usize> {
+        if self.claim.model.eq_ignore_ascii_case(name.trim()) {
+            return Some(0);
+        }
         if self.patterns.iter().any(|pattern| pattern.is_match(name.trim())) {
             return self.claim.capacity_gb.map(|_| 0);
         }
@@ -152,7 +168,8 @@ impl Entry {
             words.map(str::to_owned).collect()
         };
         let (own, theirs) = (words(&self.claim.model), words(name));
-        let capacity = own.last().filter(|word| word.ends_with('b'))?;
+        // A form factor or the bus may follow it.
+        let capacity = own.iter().find(|word| is_capacity(word))?;
         let fits = theirs.len() > 1
             && theirs.contains(capacity)
             && theirs.iter().all(|word| own.contains(word));
@@ -168,6 +185,12 @@ impl Entry {
         };
         (scope, self.claim.capacity_gb.is_none())
     }
+}
+
+/// `7.68tb`, `960gb`.
+fn is_capacity(word: &str) -> bool {
+    let number = word.strip_suffix("tb").or_else(|| word.strip_suffix("gb"));
+    number.is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
 fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
@@ -334,6 +357,15 @@ mod tests {
     }
 
     #[test]
+    fn every_sheet_is_found_by_its_own_name() {
+        let book = ClaimBook::builtin();
+        for entry in book.ours() {
+            let model = entry.claim.model.as_str();
+            assert_eq!(book.named(model).map(|claim| claim.model.as_str()), Some(model));
+        }
+    }
+
+    #[test]
     fn a_drive_is_found_by_what_people_call_it() {
         let book = ClaimBook::builtin();
         let name = |words: &str| book.named(words).map(|claim| claim.model.as_str());
@@ -344,6 +376,11 @@ mod tests {
         assert_eq!(name("P5600"), None, "no capacity, so it may be any");
         assert_eq!(name("3.2TB"), None, "several have it");
         assert_eq!(name(""), None);
+        assert_eq!(name("Samsung PM9A3 7.68TB U.2"), Some("Samsung PM9A3 7.68TB U.2"));
+        assert_eq!(name("pm9a3 7.68tb"), Some("Samsung PM9A3 7.68TB U.2"));
+        assert_eq!(name("Foo Bar 1TB"), None);
+        assert_eq!(book.nearest("Samsung PM9A3 7.6TB U.2"), Some("Samsung PM9A3 7.68TB U.2"));
+        assert_eq!(book.nearest("Foo Bar 1TB"), None);
         let claim = book.find("Intel SSD D7-P5600 3.2TB", Bytes(3_200 * GB)).unwrap();
         assert_eq!(claim.rand_read_iops, Some(780_000.0));
     }

@@ -2,8 +2,8 @@
 //! several drives at once, the sum of each alone.
 
 use iodyno_model::{
-    Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement, Metric, RunRecord,
-    Verdict, WrittenState,
+    BelowSaturation, Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement,
+    Metric, RunRecord, Verdict, WrittenState,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
@@ -34,6 +34,14 @@ pub(crate) struct Held {
     pub(crate) ratio: f64,
     /// `104 % of the claim`, and why the verdict is no worse.
     pub(crate) reason: String,
+    /// Why a claim is none for it.
+    pub(crate) below_saturation: Option<BelowSaturation>,
+}
+
+impl Held {
+    pub(crate) const fn new(verdict: Verdict, ratio: f64, reason: String) -> Self {
+        Self { verdict, ratio, reason, below_saturation: None }
+    }
 }
 
 /// A measurement's figure beside all of its yardsticks.
@@ -93,7 +101,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                     limiters.push(why);
                 }
                 limiters.extend(depth_limiter(of, metric, &figure));
-                let held = against_claim(sheet, &figure, of, metric, estimate, &limiters);
+                let held = against_claim(record, sheet, &figure, of, metric, estimate, &limiters);
                 Some((figure, held))
             });
             peers = against_peers(record, index, metric, estimate)
@@ -134,7 +142,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
 
 /// The metric that a measurement is judged by, and its figure; `None` where it
 /// failed or has none.
-fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
+pub(crate) fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
     if of.failure().is_some() {
         return None;
     }
@@ -275,7 +283,7 @@ fn unlike(
         (true, _) if worse > UNLIKE_WARN => Verdict::Warn,
         _ => Verdict::Pass,
     };
-    Some(Held { verdict, ratio, reason: format!("{} of {whose}", percent(ratio)) })
+    Some(Held::new(verdict, ratio, format!("{} of {whose}", percent(ratio))))
 }
 
 /// A drive that somebody else used meanwhile is no slow drive: it warns at most.
@@ -345,5 +353,5 @@ fn against_alone(record: &RunRecord, of: &Measurement, metric: Metric) -> Option
     let less = ratio < 1.0 - UNLIKE_WARN && estimate.high() < low;
     let verdict = if less { Verdict::Warn } else { Verdict::Pass };
     let reason = format!("{} of the sum of each alone", percent(ratio));
-    Some((sum, Held { verdict, ratio, reason }))
+    Some((sum, Held::new(verdict, ratio, reason)))
 }

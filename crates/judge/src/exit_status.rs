@@ -1,6 +1,6 @@
 //! What the process says at its end.
 
-use iodyno_model::{Assessment, Metric, RunRecord, RunState, Verdict};
+use iodyno_model::{Assessment, MetricJudgement, RunRecord, RunState, Verdict};
 
 /// The exit status; the number is `status as u8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +53,10 @@ pub fn exit_status(
     ExitStatus::Fine
 }
 
-/// Something that was asked could not be judged. A latency without a claim is
-/// shown rather than judged: few sheets state one.
+/// Something that was asked could not be judged.
 fn unjudged(record: &RunRecord, assessment: &Assessment) -> bool {
-    let rates = assessment.measurements.iter().flat_map(|judged| &judged.metrics);
-    let open_rate = rates
-        .filter(|judged| judged.metric != Metric::LatencyMean)
-        .any(|judged| judged.verdict == Verdict::Unjudged);
+    let mut metrics = assessment.measurements.iter().flat_map(|judged| &judged.metrics);
+    let open_rate = metrics.any(MetricJudgement::is_open);
     assessment.verdict == Verdict::Unjudged
         || open_rate
         || !record.run.skipped.is_empty()

@@ -8,6 +8,7 @@ use crate::claims::ClaimBook;
 use crate::compare::{Compared, compare};
 use crate::convergence::{Convergence, RoundsPlan};
 use crate::expectation::Expectation;
+use crate::outstanding::allowed;
 use crate::place::{Place, bottoms, capacities, place};
 
 /// A run, and what it is to be judged by.
@@ -96,7 +97,7 @@ pub(crate) fn metric(of: &Measurement) -> Metric {
         ("rand-read", _) => Metric::Iops,
         ("latency", _) => Metric::LatencyMean,
         (_, Some(bs)) if bs >= 64 << 10 => Metric::Bandwidth,
-        _ if of.workload.iodepth == Some(1) && of.targets.len() < 2 => Metric::LatencyMean,
+        _ if allowed(of) == Some(1) => Metric::LatencyMean,
         _ => Metric::Iops,
     }
 }

@@ -11,7 +11,9 @@
 mod against_claim;
 mod asked;
 mod assess;
+mod blocks_effect;
 mod ceiling;
+mod claim_reach;
 mod claims;
 mod compare;
 pub mod comparison;
@@ -26,6 +28,7 @@ mod file_error;
 pub mod layouts;
 pub mod limiter;
 mod links;
+mod outstanding;
 mod place;
 mod rules;
 mod scaling;
@@ -35,7 +38,8 @@ mod testing;
 mod window;
 
 pub use assess::{RULESET, assess};
-pub use ceiling::{Bound, Ceiling};
+pub use blocks_effect::BlocksEffect;
+pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::ClaimBook;
 pub use compare::{PEERS, Unlike, unlike_median};
 pub use convergence::{Convergence, PlanPreparation, RoundsPlan, Track, figure, is_whole, limits};

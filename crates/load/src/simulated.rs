@@ -30,6 +30,9 @@ pub struct SimulatedDrive {
     pub latency_ns: u64,
     /// How the rate moves.
     pub noise: Noise,
+    /// Standard deviation, on logarithms, by which the mean of a whole phase differs
+    /// from that of the next: what no interval within one shows.
+    pub level_noise: f64,
     /// Share of the drive that was written, from its start, 0..1.
     pub written_share: f64,
     /// How many times faster reads of blocks never written are.
@@ -55,6 +58,7 @@ impl Default for SimulatedDrive {
             bandwidth_max: 3.2e9,
             latency_ns: 80_000,
             noise: Noise::White(0.01),
+            level_noise: 0.0,
             written_share: 1.0,
             unwritten_speedup: 5.0,
             bad_from: None,
@@ -239,6 +243,9 @@ impl Stream {
         if job.job.space.extents.is_empty() && drive.written_share < 1.0 {
             mean_iops /=
                 drive.written_share + (1.0 - drive.written_share) / drive.unwritten_speedup;
+        }
+        if drive.level_noise > 0.0 {
+            mean_iops *= (drive.level_noise * rng.normal()).exp();
         }
         let report = JobReport {
             engine: "simulated".into(),

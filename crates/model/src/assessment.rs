@@ -43,6 +43,20 @@ pub enum Metric {
     LatencyMean,
 }
 
+/// Too few I/Os were outstanding to hold a figure against its claim, or the same
+/// workload was faster at another depth, which is judged in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BelowSaturation {
+    /// I/Os outstanding on the average; `None`: not known.
+    pub outstanding: Option<f64>,
+    /// I/Os that the claim takes by Little's law; `None`: not known.
+    pub needed: Option<f64>,
+    /// Enough were outstanding.
+    pub enough: bool,
+    /// The best rate of the same workload at another depth, in the metric's unit.
+    pub surpassed_by: Option<f64>,
+}
+
 /// One metric of one measurement, judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricJudgement {
@@ -52,6 +66,9 @@ pub struct MetricJudgement {
     pub estimate: Estimate,
     /// What the data sheet states.
     pub claim: Option<ClaimFigure>,
+    /// Why it is not held against that.
+    #[serde(default)]
+    pub below_saturation: Option<BelowSaturation>,
     /// The lowest upper bound that is known, in the metric's unit, and what sets it.
     pub ceiling: Option<(f64, String)>,
     /// Median of the equal drives, this one included, in the metric's unit, and
@@ -87,6 +104,16 @@ pub struct JudgedMeasurement {
     pub reasons: Vec<Reason>,
     /// Its metrics.
     pub metrics: Vec<MetricJudgement>,
+}
+
+impl MetricJudgement {
+    /// It was to be judged and could not be. A latency without a claim is shown
+    /// rather than judged, since few sheets state one; of a series of depths the
+    /// best stands for the others.
+    pub fn is_open(&self) -> bool {
+        let stands_for_it = self.below_saturation.is_some_and(|why| why.surpassed_by.is_some());
+        self.verdict == Verdict::Unjudged && self.metric != Metric::LatencyMean && !stands_for_it
+    }
 }
 
 impl JudgedMeasurement {

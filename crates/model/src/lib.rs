@@ -40,7 +40,8 @@ mod units;
 mod workload;
 
 pub use assessment::{
-    Assessment, JudgedMeasurement, Metric, MetricJudgement, Reason, Validity, Verdict,
+    Assessment, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason, Validity,
+    Verdict,
 };
 pub use built::{Built, Mark};
 pub use claim::{Claim, ClaimFigure, ClaimScope};

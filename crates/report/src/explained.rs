@@ -14,7 +14,10 @@ pub(crate) fn heading(explained: &Explanation<'_>) -> String {
         other => format!("  {}", other.label()),
     };
     let limiter = match &explained.answer {
-        Answer::Named { limiter, .. } => format!("  limited by {}", limiter.title(case)),
+        Answer::Named { limiter, is_probable, .. } => {
+            let probably = if *is_probable { "probably " } else { "" };
+            format!("  {probably}limited by {}", limiter.title(case))
+        }
         _ => "  undecided".into(),
     };
     let title = format!("{} on {}", case.workload(), case.place());

@@ -198,7 +198,7 @@ const fn whole_bytes(size_bytes: u64) -> u64 {
 }
 
 /// What names a namespace in the store: serial number and namespace id.
-fn key_of(name: &str, host: &Host) -> Option<(String, u32)> {
+pub(crate) fn key_of(name: &str, host: &Host) -> Option<(String, u32)> {
     let (drive, namespace) = host.namespace(name)?;
     Some((drive.serial.value()?, namespace.nsid.value()?))
 }

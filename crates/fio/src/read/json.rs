@@ -13,7 +13,7 @@ use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
-use crate::read::workload::{split_names, workload};
+use crate::read::workload::{split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
 
@@ -110,6 +110,9 @@ impl Run {
         let searched = integer(job, "latency_target").is_some_and(|target| target > 0);
         let depth = integer(job, "latency_depth").and_then(|depth| u32::try_from(depth).ok());
         workload.iodepth = workload.iodepth.or(depth.filter(|_| !searched));
+        if job.get("job options").is_some() && !self.ours {
+            with_defaults(&mut workload);
+        }
         let group = integer(job, "groupid").and_then(|group| u32::try_from(group).ok());
         Measurement {
             // fio counts a group at each stonewall, and at new_group, which is rare.

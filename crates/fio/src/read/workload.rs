@@ -38,6 +38,22 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     workload
 }
 
+/// Fio's defaults for what its JSON does not list among a job's options: that lists
+/// all that were written, so what is absent was in effect as fio(1) says.
+pub(super) fn with_defaults(workload: &mut Workload) {
+    let has = |name: &str| workload.options.contains_key(name);
+    let has_sizes = ["bs", "bsrange", "blocksize_range", "bssplit"].into_iter().any(has);
+    let is_buffered = workload.options.get("buffered").map(|value| value != "0");
+    workload.rw.get_or_insert_with(|| "read".into());
+    if !has_sizes {
+        workload.bs.get_or_insert(4096);
+    }
+    workload.iodepth.get_or_insert(1);
+    workload.numjobs.get_or_insert(1);
+    workload.ioengine.get_or_insert_with(|| "psync".into());
+    workload.direct.get_or_insert(is_buffered == Some(false));
+}
+
 /// What `other` knows and `workload` does not.
 pub(super) fn complete(workload: &mut Workload, other: Workload) {
     let Workload { rw, bs, iodepth, numjobs, ioengine, direct, size, options } = other;

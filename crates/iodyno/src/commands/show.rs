@@ -3,7 +3,9 @@
 use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_judge::limiter::is_of_question;
-use iodyno_judge::{ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status};
+use iodyno_judge::{
+    BlocksEffect, ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status,
+};
 use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{Outlook, TargetRounds, run_document};
@@ -11,8 +13,8 @@ use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    Style, jobs_text, outlook_text, pts_text, results_table, rounds_text, run_heading, run_text,
-    scaling_text,
+    Style, blocks_effect_text, jobs_text, outlook_text, pts_text, results_table, rounds_text,
+    run_heading, run_text, scaling_text,
 };
 use iodyno_store::Store;
 
@@ -147,7 +149,8 @@ fn assessed(
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
     let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
-    let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style));
+    let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style))
+        + &blocks_effect_text(&BlocksEffect::all(record), &style);
     let plan = RoundsPlan::of(&record.run);
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());

@@ -2,7 +2,7 @@
 //! results came from.
 
 use anyhow::Result;
-use iodyno_fio::read::{Figures, Imported, figures};
+use iodyno_fio::read::{Figures, Imported, Problem, figures};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{RunRecord, Stated};
 
@@ -29,6 +29,9 @@ impl Loaded {
         self.stated.resize(self.record.measurements.len(), Stated::default());
         let of_each: Vec<Stated> =
             self.stated.iter().map(|own| stated::completed(own, all)).collect();
+        let unknown = stated::unknown_names(&of_each, claims).into_iter();
+        let file = self.record.run.name.clone();
+        self.problems.extend(unknown.map(|what| Problem { file: file.clone(), line: None, what }));
         stated::apply(&mut self.record, &of_each, claims);
         Ok(self)
     }

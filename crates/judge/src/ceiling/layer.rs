@@ -34,6 +34,9 @@ pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
     of_layer(layer, members(case)?, load)
 }
 
+/// The layers of which it is known what they make of their members.
+pub const LAYERS: [&str; 7] = ["raid0", "raid1", "raid10", "raid5", "raid6", "stripe", "striped"];
+
 /// What a layer is asked for.
 #[derive(Debug, Clone, Copy)]
 enum Load {

@@ -1,7 +1,8 @@
 //! The lowest upper bound of a measurement, as every judgement shows it.
 
 use iodyno_model::{
-    Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count, format_duration_ns,
+    Direction, Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count,
+    format_duration_ns,
 };
 
 use crate::place::place;
@@ -33,7 +34,9 @@ fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, S
             drives.push(drive);
         }
     }
-    let paths: Vec<_> = drives.into_iter().map(|drive| path(host, drive)).collect::<Option<_>>()?;
+    let writes = of.result(Direction::Write).is_some();
+    let paths: Vec<_> =
+        drives.into_iter().map(|drive| path(host, drive, writes)).collect::<Option<_>>()?;
     let slices: Vec<&[(&str, f64)]> = paths.iter().map(Vec::as_slice).collect();
     let bytes_per_s = flow(&slices);
     if !bytes_per_s.is_finite() || slices.is_empty() {
@@ -57,14 +60,18 @@ fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, S
     }
 }
 
-/// The links from the root port down to a drive with what each carries, bytes
-/// per second; `None` where one is not known or there is none.
-fn path<'h>(host: &'h Host, drive: &'h Drive) -> Option<Vec<(&'h str, f64)>> {
-    let links: Option<Vec<(&str, f64)>> = drive
-        .links
-        .iter()
-        .map(|name| Some((name.as_str(), host.link(name)?.payload_bytes_per_s()?)))
-        .collect();
+/// The links from the root port down to a drive with what each carries from or
+/// towards memory, bytes per second; `None` where one is not known or there is none.
+fn path<'h>(host: &'h Host, drive: &'h Drive, writes: bool) -> Option<Vec<(&'h str, f64)>> {
+    let carried = |name: &str| {
+        let link = host.link(name)?;
+        match writes {
+            true => link.current.get()?.written_bytes_per_s(link.max_payload_bytes()),
+            false => link.payload_bytes_per_s(),
+        }
+    };
+    let links = drive.links.iter().map(|name| Some((name.as_str(), carried(name)?)));
+    let links: Option<Vec<(&str, f64)>> = links.collect();
     links.filter(|links| !links.is_empty())
 }
 

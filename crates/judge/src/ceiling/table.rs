@@ -12,6 +12,9 @@ use crate::limiter::{Case, busiest_share};
 /// The maximum payload sizes that a link may have where none could be read,
 /// bytes: what desktops use, what servers use, the largest in use.
 const PAYLOADS_BYTES: [u32; 3] = [128, 256, 512];
+/// The read completion boundaries at which a root may split what is written,
+/// bytes, the least and the other; or it may not.
+const BOUNDARIES_BYTES: [u32; 3] = [64, 128, u32::MAX];
 
 /// What sets a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,27 +103,49 @@ pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
     rate.filter(|rate| fits && rate.is_finite() && *rate > 0.0)
 }
 
+/// What the data sheets of all its drives state together; `None` where that of
+/// one is not known.
+pub(crate) fn sheet_rates(case: &Case<'_>, claims: &ClaimBook) -> Option<f64> {
+    let each = case.drives.iter().map(|drive| sheet_rate(case, claim_of(claims, drive)?));
+    let sum = each.sum::<Option<f64>>()?;
+    (!case.drives.is_empty() && case.drives.len() == case.drive_count).then_some(sum)
+}
+
 fn claim(case: &Case<'_>, claims: &ClaimBook) -> Option<Ceiling> {
-    let drive = case.drives.first()?;
-    let sheet = claim_of(claims, drive)?;
-    let count = case.drives.len();
-    let rate = sheet_rate(case, sheet)?;
+    let rate = sheet_rates(case, claims)?;
     // Parity and copies are not what a sheet speaks of.
     let plain = case.layer.as_deref().is_none_or(|layer| matches!(layer, "raid0" | "stripe"));
     if !plain && !case.reads() {
         return None;
     }
-    let each = if count > 1 { format!("{count} times ") } else { String::new() };
-    let what = format!("{each}the data sheet of {}", sheet.model);
-    Some(Ceiling::exact(Bound::Claim, rate * count as f64, what, sheet.source.clone()))
+    let mut kinds: Vec<(&Claim, usize)> = Vec::new();
+    for sheet in case.drives.iter().filter_map(|drive| claim_of(claims, drive)) {
+        match kinds.iter_mut().find(|(known, _)| *known == sheet) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((sheet, 1)),
+        }
+    }
+    let title = |(sheet, count): &(&Claim, usize)| match count {
+        1 => format!("the data sheet of {}", sheet.model),
+        count => format!("{count} times the data sheet of {}", sheet.model),
+    };
+    let what = kinds.iter().map(title).collect::<Vec<_>>().join(" and ");
+    let sources = kinds.iter().map(|(sheet, _)| sheet.source.clone()).collect::<Vec<_>>();
+    Some(Ceiling::exact(Bound::Claim, rate, what, sources.join("; ")))
 }
 
 fn links(case: &Case<'_>) -> Vec<Ceiling> {
-    const FORMULA: &str = "raw rate x payload / (payload + 24 bytes of packet) x 0.985 \
-                           (Intel AN 456, AN 829)";
+    const OF_READS: &str = "raw rate x payload / (payload + 24 bytes of packet) x 0.985 \
+                            (Intel AN 456, AN 829)";
+    const OF_WRITES: &str = "raw rate x completion / (completion + 20 bytes of packet) x 0.985, \
+                             completions of 64 bytes to the payload size (PCIe Base \
+                             Specification 6.0, 2.3.1.1; Intel AN 456)";
+    let formula = if case.reads() { OF_READS } else { OF_WRITES };
     let Some(host) = case.host() else { return Vec::new() };
     let paths = case.paths();
-    if case.virtual_disk.is_some() || paths.is_empty() {
+    // Reads and writes go in opposite directions: their sum has no such bound.
+    let is_mix = case.of_run().total.len() > 1;
+    if case.virtual_disk.is_some() || paths.is_empty() || is_mix {
         return Vec::new();
     }
     // A link is a drive's own where no other drive's path leads over it.
@@ -136,14 +161,17 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     };
     let bounds = |own: bool| -> Option<[f64; 3]> {
         let mut found = [0.0; 3];
-        for (value, unknown_bytes) in found.iter_mut().zip(PAYLOADS_BYTES) {
+        let packets = PAYLOADS_BYTES.into_iter().zip(BOUNDARIES_BYTES);
+        for (value, packet) in found.iter_mut().zip(packets) {
             let carried: Vec<Vec<(&str, f64)>> = paths
                 .iter()
                 .map(|path| {
                     let links = path.iter().filter(|name| is_own(name) == own);
                     let links = links.filter_map(|name| host.link(name));
                     links
-                        .filter_map(|link| Some((link.name(), payload(link, unknown_bytes)?)))
+                        .filter_map(|link| {
+                            Some((link.name(), carried(link, case.reads(), packet)?))
+                        })
                         .collect()
                 })
                 .collect();
@@ -155,7 +183,7 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     let mut all = Vec::new();
     let mut add = |bound, values: Option<[f64; 3]>, what: String| {
         if let Some([low, value, high]) = values {
-            all.push(Ceiling { bound, value, low, high, what, formula: FORMULA.into() });
+            all.push(Ceiling { bound, value, low, high, what, formula: formula.into() });
         }
     };
     let raw = |state: &LinkState| state.raw_bytes_per_s().unwrap_or(0.0);
@@ -188,12 +216,19 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     all
 }
 
-/// What a link carries in one direction, bytes per second; `unknown_bytes` is
-/// the maximum payload size where none could be read.
-fn payload(link: &Link, unknown_bytes: u32) -> Option<f64> {
+/// What a link carries towards memory, or from there, bytes per second; `unknown`
+/// are the maximum payload size where none could be read, and the boundary at
+/// which completions are split.
+fn carried(link: &Link, reads: bool, unknown: (u32, u32)) -> Option<f64> {
+    let (unknown_bytes, boundary) = unknown;
     let ends = [link.port.max_payload_bytes.get(), link.device.max_payload_bytes.get()];
     let bytes = ends.into_iter().flatten().min().copied().unwrap_or(unknown_bytes);
-    link.current.get()?.payload_bytes_per_s(bytes)
+    let state = link.current.get()?;
+    if reads {
+        state.payload_bytes_per_s(bytes)
+    } else {
+        state.written_bytes_per_s(bytes.min(boundary))
+    }
 }
 
 /// Little's law with the latency of an unloaded device, measured at depth 1.
@@ -231,12 +266,12 @@ pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
 
 /// The rate at which the busiest submitting thread would have no time left.
 fn cpu(case: &Case<'_>) -> Option<Ceiling> {
-    let share = busiest_share(case.of_run())?;
+    let share = busiest_share(case.host(), case.of_run())?;
     // Below a tenth the guess would be as wide as the figure.
-    (share >= 0.1).then(|| {
-        let what = format!("submitting threads, the busiest at {:.0} % of a CPU", share * 100.0);
-        let formula = "rate / share of a CPU that the busiest submitting thread used";
-        Ceiling::exact(Bound::Cpu, case.rate.value / share, what, formula)
+    (share.share() >= 0.1).then(|| {
+        let what = format!("submitting threads: {}", share.text());
+        let formula = "rate / share of their CPU time that the submitting threads used";
+        Ceiling::exact(Bound::Cpu, case.rate.value / share.share(), what, formula)
     })
 }
 

@@ -1,15 +1,15 @@
 //! The question and the answer.
 
-use iodyno_model::{Reason, RunRecord, Validity, WrittenState};
+use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
 
 use super::case::Case;
-use super::contrast::{Change, Contrast};
+use super::contrast::{Change, Contrast, Effect};
 use super::cpu::is_passthrough;
 use super::experiment::Experiment;
 use super::notes;
-use super::repetition::{pooled, worth_repeating};
+use super::repetition::{ROUNDS, once_more, pooled, worth_repeating};
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::Scene;
+use super::weigh::{Reach, Scene};
 use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
@@ -22,6 +22,8 @@ pub const ASKED: &str = "asked";
 pub(super) const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
 const NO_GAIN: f64 = 1.01;
+/// The same workload whose rates differ by more than this factor was not the same.
+const UNLIKE: f64 = 1.10;
 /// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
 const AS_FAST: f64 = 0.98;
 
@@ -47,12 +49,20 @@ pub enum Answer {
         limiter: Limiter,
         /// What comes behind it.
         next: Option<Next>,
+        /// It stands on one measurement of each, which noise may have made.
+        is_probable: bool,
     },
     /// It cannot be told before this was tried.
     Experiment(Experiment),
     /// It cannot be told before these and what is asked about were measured
     /// again, in turn: one more round of each, so that drift is no effect.
     Repetition(Vec<Experiment>),
+    /// The same workload gave different rates, and what differed is not known: what
+    /// limits one of them need not limit another.
+    Unlike {
+        /// The rates, in the order of the measurements.
+        rates: Vec<Estimate>,
+    },
     /// The evidence does not decide.
     Undecided {
         /// Between these …
@@ -186,7 +196,11 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         claims: evidence.claims,
     };
     let suspects = scene.suspects();
-    let answer = decide(&scene, &suspects, evidence);
+    let rates = unlike(&case, &others);
+    let answer = match rates.is_empty() {
+        true => decide(&scene, &suspects, evidence),
+        false => Answer::Unlike { rates },
+    };
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
     let mut notes = notes::notes(&scene, &judged);
@@ -199,6 +213,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
             .iter_mut()
             .for_each(|reason| reason.why.insert_str(0, "of the first measurement: "));
     }
+    let ceilings = ceilings.iter().filter(|ceiling| !scene.is_exceeded(ceiling)).cloned().collect();
     Some(Explanation {
         validity: judged.validity,
         reasons,
@@ -213,6 +228,31 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     })
 }
 
+/// The rates of `case` and of those that differ from it in nothing that is known,
+/// where they are not the same; else none.
+fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
+    let of = case.of_run();
+    if is_of_question(case.record) || of.round.is_some() {
+        return Vec::new();
+    }
+    let is_same = |other: &&Case<'_>| {
+        let theirs = other.of_run();
+        std::ptr::eq(case.record, other.record)
+            && (&theirs.workload, &theirs.targets) == (&of.workload, &of.targets)
+            && theirs.conditions.written == of.conditions.written
+            && (theirs.conditions.fill, &theirs.conditions.cpus)
+                == (of.conditions.fill, &of.conditions.cpus)
+            && (other.own_link(), other.metric) == (case.own_link(), case.metric)
+            && theirs.name != Experiment::OnceMore.name()
+    };
+    let mut same: Vec<&Case<'_>> = others.iter().filter(is_same).chain([case]).collect();
+    same.sort_by_key(|one| one.measurement);
+    let rates = || same.iter().map(|one| one.rate);
+    let least = rates().map(|rate| rate.high()).fold(f64::INFINITY, f64::min);
+    let most = rates().map(|rate| rate.low()).fold(0.0, f64::max);
+    if most > least * UNLIKE { rates().collect() } else { Vec::new() }
+}
+
 /// Names, asks, or says between which.
 fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
     let is_possible = |experiment: Experiment| evidence.possible.contains(&experiment);
@@ -220,6 +260,11 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
     if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
         return Answer::Experiment(basic);
+    }
+    // A, B and A again at least: one of each shows what noise did as well.
+    let again = once_more(scene, evidence.repeats);
+    if !again.is_empty() {
+        return Answer::Repetition(again);
     }
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
@@ -290,13 +335,48 @@ fn telling_more(
         }
         Limiter::Depth if few => &[Experiment::Polling, Experiment::Passthrough],
         Limiter::Cpu => &[Experiment::Passthrough],
-        Limiter::Heat => &[Experiment::Rest],
+        Limiter::Heat | Limiter::Burst => &[Experiment::Rest],
         _ => &[],
     }
 }
 
 fn named(scene: &Scene<'_, '_>, limiter: Limiter) -> Answer {
-    Answer::Named { limiter, next: next(scene, limiter) }
+    let next = next(scene, limiter);
+    Answer::Named { limiter, next, is_probable: is_probable(scene, limiter) }
+}
+
+/// Whether nothing but changes that were made once speaks for a limiter.
+fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
+    let is_surely = |bound: Bound| {
+        let reach = scene.ceiling(bound).and_then(|ceiling| scene.reach(ceiling));
+        reach == Some(Reach::Surely)
+    };
+    let speaks = |change: &Change| match limiter {
+        // What nothing else limits limits by what cleared the others.
+        Limiter::Depth | Limiter::Cpu | Limiter::Drive | Limiter::Card | Limiter::Layer => {
+            matches!(
+                change,
+                Change::Depth(..) | Change::Jobs(..) | Change::Fill(..) | Change::Blocks(..)
+            ) || is_passthrough(change)
+        }
+        Limiter::Shared => matches!(change, Change::Drives(..) | Change::NeighbourWrites(..)),
+        Limiter::Link => matches!(change, Change::Link(..)),
+        Limiter::Placement => *change == Change::Cpus,
+        Limiter::Interrupts => matches!(change, Change::OffInterrupts(_)),
+        Limiter::PowerSaving => *change == Change::KeptAwake,
+        // A rest is about one moment as against another.
+        Limiter::Heat | Limiter::Burst | Limiter::OtherUsers => false,
+    };
+    let own = match limiter {
+        Limiter::Link => Some(Bound::Link),
+        Limiter::Shared => Some(Bound::SharedLink),
+        Limiter::Drive => Some(Bound::Claim),
+        _ => None,
+    };
+    let mut once = scene.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
+    !own.is_some_and(is_surely)
+        && once.peek().is_some()
+        && once.all(|of| of.times() < ROUNDS || of.effect() == Effect::Unclear)
 }
 
 /// What an experiment gained once the limiter was out of the way, else the
@@ -307,6 +387,7 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
         | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
         (Limiter::Placement, Change::Cpus)
+        | (Limiter::Burst, Change::Rested { .. })
         | (Limiter::Interrupts, Change::OffInterrupts(_))
         | (Limiter::PowerSaving, Change::KeptAwake)
         | (Limiter::Heat, Change::Rested { .. })

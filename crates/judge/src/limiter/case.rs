@@ -6,11 +6,17 @@ use iodyno_model::{
     format_mb_per_s,
 };
 
+use super::repetition::Between;
 use crate::facts::written;
+use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
 use crate::place::{device_count, device_of, devices, own_link, tops};
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
+/// No device needs I/Os that take longer than this, ns, or that hold more memory
+/// than this, bytes, to be busy: at 14 GB/s that is 75 ms of data.
+const ABSURD_LATENCY_NS: f64 = 1e9;
+const ABSURD_BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
 /// More layers than this no machine has: a circle.
 const MOST_LAYERS: usize = 32;
 
@@ -27,11 +33,13 @@ pub struct Case<'a> {
     pub rate: Estimate,
     /// The rate of each repetition of it, its own first.
     pub repetitions: Vec<Estimate>,
+    /// What measurements of its run differ by, where some were repeated.
+    pub(super) between: Option<Between>,
     /// I/Os per second over all directions.
     pub(crate) iops: Option<f64>,
     /// Mean latency, ns.
     pub(crate) latency_ns: Option<f64>,
-    /// Depth of each job, and jobs, on each target.
+    /// Depth that each job may have with its engine, and jobs, on each target.
     pub(crate) depth: Option<u32>,
     pub(crate) jobs: Option<u32>,
     /// Drives under its targets, as far as they are known.
@@ -119,9 +127,10 @@ impl<'a> Case<'a> {
             metric,
             rate,
             repetitions: vec![rate],
+            between: None,
             iops: known,
             latency_ns: latency.map(|(_, mean)| mean.value).filter(|ns| *ns > 0.0),
-            depth: of.workload.iodepth,
+            depth: job_depth(of),
             jobs: of.workload.numjobs,
             drives: Vec::new(),
             drive_count: 1,
@@ -149,12 +158,29 @@ impl<'a> Case<'a> {
         layer_block(self.host()?, device_of(of, of.targets.first()?))
     }
 
-    /// Outstanding I/Os over all jobs and targets.
+    /// I/Os that all jobs on all targets may have outstanding with their engine.
     pub(crate) fn outstanding(&self) -> Option<u32> {
-        let targets = u32::try_from(self.of_run().targets.len().max(1)).ok()?;
-        self.of_run().conditions.depth_asked.or_else(|| {
-            Some(self.depth?.saturating_mul(self.jobs.unwrap_or(1)).saturating_mul(targets))
-        })
+        allowed(self.of_run())
+    }
+
+    /// I/Os outstanding on the average, and what each took, ns: the measured mean
+    /// latency; without one by Little's law, where as many were kept as allowed.
+    pub(crate) fn in_flight(&self) -> Option<(f64, f64)> {
+        let count = outstanding(self.of_run())?;
+        Some((count, count * 1e9 / self.iops?))
+    }
+
+    /// Its engine waits for each I/O, so that only more jobs keep more outstanding.
+    pub(crate) fn waits_for_each(&self) -> bool {
+        waits_for_each(self.of_run()) == Some(true)
+    }
+
+    /// More I/Os outstanding are absurd: they would hold more of memory, or take
+    /// longer, than any device needs to be busy.
+    pub(crate) fn is_absurdly_deep(&self) -> bool {
+        let Some((count, latency_ns)) = self.in_flight() else { return false };
+        let bytes = self.of_run().workload.bs.map_or(0.0, |bs| bs as f64 * count);
+        latency_ns >= ABSURD_LATENCY_NS || bytes >= ABSURD_BYTES
     }
 
     /// Bytes per second.

@@ -7,7 +7,8 @@ use iodyno_model::{
 use super::case::Case;
 use super::experiment::Experiment;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
-use crate::comparison::REPETITIONS;
+use super::power::{PowerSaving, power_saving};
+use super::repetition::ROUNDS;
 
 /// A rate that moves by less than this is the same: twice the precision that
 /// is asked for, and what runs differ by from one day to the next.
@@ -87,6 +88,8 @@ pub struct Contrast<'a> {
     pub ratio: Estimate,
     /// How often the measurement in question was taken.
     times: usize,
+    /// What the change cannot exceed: twice the I/Os are at most twice the rate.
+    most: Option<f64>,
 }
 
 impl<'a> Contrast<'a> {
@@ -100,17 +103,34 @@ impl<'a> Contrast<'a> {
             (Metric::Bandwidth, _) => Estimate::bare(other.bytes_per_s()?),
             _ => Estimate::bare(other.iops?),
         };
-        let ratio = other
-            .repeated_ratio(case)
-            .unwrap_or_else(|| case.as_repeated(ratio(theirs, case.rate)));
-        Some(Self { change, other: other.clone(), ratio, times: case.repetitions.len() })
+        let ratio = case.as_repeated(other, ratio(theirs, case.rate));
+        let most = match change {
+            // What wakes a link for each I/O it does no longer for two.
+            Change::Depth(from, to) | Change::Jobs(from, to) if from > 0 && !may_rest(case) => {
+                Some(f64::from(to) / f64::from(from))
+            }
+            _ => None,
+        };
+        Some(Self { change, other: other.clone(), ratio, times: case.repetitions.len(), most })
+    }
+
+    /// How often both were measured.
+    pub(super) fn times(&self) -> usize {
+        self.times.min(self.other.repetitions.len())
+    }
+
+    /// More than the change can have done: something else changed meanwhile.
+    pub fn is_drift(&self) -> bool {
+        self.most.is_some_and(|most| self.ratio.low() > most * (1.0 + SAME))
     }
 
     /// What the change did to the rate.
     pub fn effect(&self) -> Effect {
         let (low, high) = (self.ratio.low(), self.ratio.high());
         let value = self.ratio.value;
-        if value > 1.0 + SAME && low > 1.0 {
+        if self.is_drift() {
+            Effect::Unclear
+        } else if value > 1.0 + SAME && low > 1.0 {
             Effect::Grew
         } else if value < 1.0 - SAME && high < 1.0 {
             Effect::Fell
@@ -121,16 +141,9 @@ impl<'a> Contrast<'a> {
         }
     }
 
-    /// It says nothing, or something that noise may have done to one measurement of each.
+    /// It says nothing, or stands on one measurement of either.
     pub(super) fn is_weak(&self) -> bool {
-        let few = self.times.min(self.other.repetitions.len()) < REPETITIONS;
-        let wide = self.ratio.relative_half_width().is_none_or(|width| width > SAME);
-        match self.effect() {
-            Effect::Unclear => true,
-            Effect::Same => false,
-            Effect::Grew => few && wide && self.ratio.low() < 1.0 + LEFT_OPEN,
-            Effect::Fell => few && wide && self.ratio.high() > 1.0 - LEFT_OPEN,
-        }
+        self.effect() == Effect::Unclear || self.times() < ROUNDS
     }
 
     /// `iodepth 32 to 64`, `8 drives to 10`.
@@ -181,10 +194,18 @@ impl<'a> Contrast<'a> {
         format!("x{:.2} ({low:.2} {to}{times})", self.ratio.value)
     }
 
-    /// What was measured instead: `1117 MB/s (x1.01)`.
+    /// What was measured instead: `1117 MB/s, x1.01 (0.97 to 1.05)`.
     pub fn outcome(&self) -> String {
-        format!("{} (x{:.2})", self.other.figure(), self.ratio.value)
+        let drift = if self.is_drift() { ", more than it can have done: drift" } else { "" };
+        format!("{}, {}{drift}", self.other.figure(), self.ratio_text())
     }
+}
+
+/// Link or drive rest between its I/Os, as far as is known.
+fn may_rest(case: &Case<'_>) -> bool {
+    let Some(host) = case.host().filter(|_| case.outstanding() == Some(1)) else { return false };
+    let saving = power_saving(case.record, host, case.drives.iter().copied(), case.of_run());
+    matches!(saving, Ok(Some(PowerSaving::Resting(_))))
 }
 
 /// How blocks were written, in words.

@@ -5,10 +5,9 @@ use iodyno_model::Metric;
 use super::case::{Case, figure};
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::experiment::Experiment;
-use super::held_back::saturated;
+use super::held_back::{cpu_share, saturated};
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
-use crate::compare::percent;
 
 /// A submitting thread below this share of a CPU waits for the device, not for the CPU.
 const BUSY: f64 = 0.80;
@@ -24,18 +23,18 @@ impl<'a> Scene<'a, '_> {
         let case = self.case;
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
         let (deeper, jobs) = (self.deeper(), self.more_jobs());
-        let busiest = case.of_run().cpu.map(|cpu| cpu.busiest_thread);
-        let share = busiest.map(|share| format!("the busiest thread used {}", percent(share)));
-        if let (Some(share), Some(false)) = (&share, busiest.map(|share| share >= BUSY)) {
-            return cleared(format!("{share} of a CPU"));
+        let share = cpu_share(case.host(), case.of_run());
+        if let Some(share) = share.filter(|share| share.share() < BUSY) {
+            return cleared(share.text());
         }
         if let Some((Effect::Grew, contrast)) = jobs {
             // As many I/Os outstanding in fewer threads did not do it.
             let threads = deeper.is_some_and(|(effect, deeper)| {
-                effect != Effect::Grew || deeper.ratio.value * 1.05 < contrast.ratio.value
+                effect != Effect::Grew || deeper.ratio.high() < contrast.ratio.low()
             });
-            if saturated(case.of_run()) == Some(true) || (threads && case.depth != Some(1)) {
-                let share = share.map(|share| format!("; {share} of a CPU")).unwrap_or_default();
+            let is_full = saturated(case.host(), case.of_run()) == Some(true);
+            if is_full || (threads && case.depth != Some(1)) {
+                let share = share.map(|share| format!("; {}", share.text())).unwrap_or_default();
                 let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
                 return Some(Suspect::confirmed(Limiter::Cpu, why));
             }

@@ -6,31 +6,30 @@ use super::case::figure;
 use super::contrast::{Change, Effect};
 use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
-use crate::ceiling::{Bound, sheet_rate};
+use super::weigh::{Reach, Scene};
+use crate::ceiling::{Bound, sheet_rates};
+use crate::claim_reach::FLASH_LATENCY_NS;
 use crate::compare::percent;
 use crate::facts::claim_of;
 
 /// An I/O that takes so many times what one alone takes has waited in a queue.
 const QUEUED: f64 = 5.0;
-/// A flash drive answers one read within this, ns, where its sheet states nothing.
-const FLASH_LATENCY_NS: f64 = 200_000.0;
 /// Behind a card a drive that gives less than this share of its claim is held back.
 const FAR_BELOW_CLAIM: f64 = 0.5;
 
 impl Scene<'_, '_> {
-    /// Outstanding I/Os and what each takes by Little's law, where that is far
+    /// I/Os outstanding on the average and what each takes, ns, where that is far
     /// more than one alone takes.
-    pub(super) fn queued(&self) -> Option<(u32, f64)> {
+    pub(super) fn queued(&self) -> Option<(f64, f64)> {
         let case = self.case;
-        let outstanding = case.outstanding().filter(|count| *count > 1)?;
-        let latency_ns = f64::from(outstanding) * 1e9 / case.iops?;
+        let (outstanding, latency_ns) = case.in_flight().filter(|(count, _)| *count > 1.5)?;
         let sheet = case.drives.first().and_then(|drive| claim_of(self.claims, drive));
         let unloaded_ns = sheet.and_then(|sheet| sheet.lat_read_us).map(|us| us * 1e3);
         let transfer_ns = sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.of_run().workload.bs);
         let transfer_ns = transfer_ns.map_or(0.0, |(mbs, bs)| bs as f64 * 1e3 / mbs);
-        // Of what is no flash drive nothing is known.
-        let is_drive = !case.drives.is_empty() && case.virtual_disk.is_none();
+        // Of what is not known to be a flash drive nothing is known.
+        let is_seen = case.drives.iter().any(|drive| !drive.links.is_empty());
+        let is_drive = (is_seen || sheet.is_some()) && case.virtual_disk.is_none();
         let alone_ns = unloaded_ns.unwrap_or(FLASH_LATENCY_NS) + transfer_ns;
         (is_drive && latency_ns >= QUEUED * alone_ns).then_some((outstanding, latency_ns))
     }
@@ -44,11 +43,20 @@ impl Scene<'_, '_> {
             let why = format!("one of them alone gives {}", contrast.other.figure());
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
+        let decides = match (&case.virtual_disk, case.blocks) {
+            // In which order it was written means nothing to who reads a volume.
+            (Some(_), WrittenState::Written) => Experiment::StatedLimit,
+            (Some(_), _) => Experiment::WrittenBlocks,
+            (None, _) => Experiment::SequentialFill,
+        };
         if let Some(ceiling) = self.ceiling(Bound::Claim)
-            && self.is_reached(ceiling)
+            && let Some(reach) = self.reach(ceiling)
         {
             if case.blocks == WrittenState::Unwritten {
                 return Some(Suspect::open(Limiter::Drive, Experiment::WrittenBlocks));
+            }
+            if reach == Reach::Perhaps {
+                return Some(Suspect::open(Limiter::Drive, decides));
             }
             let share = percent(case.rate.value / ceiling.value);
             let stated = figure(case.metric, ceiling.value);
@@ -72,12 +80,6 @@ impl Scene<'_, '_> {
         if let Some(why) = self.parity_at_cards_rate() {
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
-        let decides = match (&case.virtual_disk, case.blocks) {
-            // In which order it was written means nothing to who reads a volume.
-            (Some(_), WrittenState::Written) => Experiment::StatedLimit,
-            (Some(_), _) => Experiment::WrittenBlocks,
-            (None, _) => Experiment::SequentialFill,
-        };
         Some(Suspect::open(Limiter::Drive, decides))
     }
 
@@ -88,9 +90,9 @@ impl Scene<'_, '_> {
         if case.cards().is_empty() || case.fill == Some(FillOrder::Random) {
             return None;
         }
-        let sheet = claim_of(self.claims, case.drives.first()?)?;
-        let claimed = sheet_rate(case, sheet)?;
-        let each = case.rate.value / case.drive_count as f64;
+        let count = case.drive_count as f64;
+        let claimed = sheet_rates(case, self.claims)? / count;
+        let each = case.rate.value / count;
         (each < FAR_BELOW_CLAIM * claimed)
             .then(|| (figure(case.metric, each), figure(case.metric, claimed)))
     }

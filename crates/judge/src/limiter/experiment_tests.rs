@@ -69,7 +69,7 @@ fn asks(record: &RunRecord, n: usize, experiment: Experiment) {
 fn names(record: &RunRecord, n: usize, expected: Limiter) -> (Option<f64>, String) {
     let (answer, text, _) = of(record, n, &[]);
     match answer {
-        Answer::Named { limiter, next } if limiter == expected => {
+        Answer::Named { limiter, next, .. } if limiter == expected => {
             (next.filter(|next| next.measured).map(|next| next.gain), text)
         }
         other => panic!("{other:?}\n{text}"),

@@ -1,6 +1,6 @@
-//! Heat, as a suspect: what drives count, and what a rest brings back.
+//! Heat and bursts, as suspects: what drives count, and what a rest brings back.
 
-use iodyno_model::Host;
+use iodyno_model::{Drive, Host};
 
 use super::case::Case;
 use super::contrast::{Change, Effect};
@@ -14,6 +14,12 @@ impl Case<'_> {
     pub(super) fn hottest_c(&self, host: &Host) -> Option<f64> {
         let drives = self.drives.iter().filter_map(|drive| host.drive(&drive.name));
         drives.filter_map(|drive| Some(drive.temperature.get()?.composite_c)).reduce(f64::max)
+    }
+
+    /// Of each of its drives whether it throttled meanwhile; `None`: not known.
+    pub(super) fn throttles(&self) -> Vec<Option<bool>> {
+        let throttled = |drive: &&Drive| throttled(self.record, self.of_run(), &drive.name);
+        self.drives.iter().map(throttled).collect()
     }
 
     /// A drive of it was at its warning level, before or after.
@@ -33,21 +39,27 @@ impl Scene<'_, '_> {
     /// comes back with a rest. Of writes a full cache does the same.
     pub(super) fn heat(&self) -> Option<Suspect> {
         let case = self.case;
-        let throttles: Vec<Option<bool>> = case
-            .drives
-            .iter()
-            .map(|drive| throttled(case.record, case.of_run(), &drive.name))
-            .collect();
-        let confirmed = |why: String| Some(Suspect::confirmed(Limiter::Heat, why));
-        let cleared = |why: String| Some(Suspect::cleared(Limiter::Heat, why));
+        let throttles = case.throttles();
         let rested = self.effect(|change| matches!(change, Change::Rested { .. }));
+        // Heat is nothing that is known without a temperature.
+        let limiter = match rested.as_ref().map(|(_, rested)| &rested.change) {
+            _ if case.is_hot() => Limiter::Heat,
+            Some(Change::Rested { from_c: Some(from_c), to_c: Some(to_c) }) if to_c < from_c => {
+                Limiter::Heat
+            }
+            None if case.host().and_then(|host| case.hottest_c(host)).is_some() => Limiter::Heat,
+            _ => Limiter::Burst,
+        };
+        let confirmed = |why: String| Some(Suspect::confirmed(limiter, why));
+        let cleared = |why: String| Some(Suspect::cleared(limiter, why));
         let said = |contrast: &super::Contrast<'_>| {
             format!("{}: {}", contrast.title(), contrast.outcome())
         };
         if throttles.contains(&Some(true)) {
             let rested = rested.map(|(_, rested)| format!("; {}", said(rested)));
             let why = "its thermal counters rose during the measurement";
-            return confirmed(format!("{why}{}", rested.unwrap_or_default()));
+            let why = format!("{why}{}", rested.unwrap_or_default());
+            return Some(Suspect::confirmed(Limiter::Heat, why));
         }
         let again = self.effect(|change| *change == Change::Again);
         if case.reads() {
@@ -60,14 +72,15 @@ impl Scene<'_, '_> {
                     return cleared(format!("{}; {}", said(again), said(rested)));
                 }
                 (Some((Effect::Fell, _)), _) => {
-                    return Some(Suspect::open(Limiter::Heat, Experiment::Rest));
+                    return Some(Suspect::open(limiter, Experiment::Rest));
                 }
                 (_, Some((Effect::Same | Effect::Fell, rested))) => return cleared(said(rested)),
                 _ => {}
             }
         }
         if !throttles.is_empty() && throttles.iter().all(|one| *one == Some(false)) {
-            return cleared("its thermal counters did not move".into());
+            let why = "its thermal counters did not move";
+            return Some(Suspect::cleared(Limiter::Heat, why));
         }
         if case.is_hot() {
             return Some(Suspect::open(Limiter::Heat, Experiment::Rest));

@@ -1,9 +1,11 @@
 //! What besides the drive may have held a measurement back. Predicates on one
 //! measurement; `None` or an error text where it cannot be told.
 
-use iodyno_model::{Drive, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
+use iodyno_model::{Drive, Host, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
 
+use crate::compare::percent;
 use crate::facts::is_paced;
+use crate::outstanding::job_depth;
 
 /// A submitting thread with this share of a CPU has no time left.
 pub(crate) const SATURATED: f64 = 0.95;
@@ -19,17 +21,63 @@ const OTHER_SHARE: f64 = 0.02;
 const OTHER_IOPS: f64 = 10.0;
 const OTHER_BYTES_PER_S: f64 = 1e6;
 
-/// The busiest submitting thread had no CPU time left; `None`: not known. At
-/// depth 1 the CPU's time is part of the latency, and no limit beside it.
-pub(crate) fn saturated(of: &Measurement) -> Option<bool> {
-    let one_at_a_time = of.workload.iodepth == Some(1);
-    of.cpu.map(|cpu| cpu.busiest_thread >= SATURATED && !one_at_a_time)
+/// How busy the CPUs of the submitting threads were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum CpuShare {
+    /// The busiest thread's share of a CPU.
+    Busiest(f64),
+    /// Of threads that outnumber their CPUs: the share of all of these, and how many.
+    Together(f64, usize),
 }
 
-/// The busiest submitting thread's share of a CPU, where that means anything.
-pub(crate) fn busiest_share(of: &Measurement) -> Option<f64> {
-    let one_at_a_time = of.workload.iodepth == Some(1);
-    of.cpu.map(|cpu| cpu.busiest_thread).filter(|_| !one_at_a_time)
+impl CpuShare {
+    /// As a share of what there is, 0..1.
+    pub(crate) const fn share(self) -> f64 {
+        match self {
+            Self::Busiest(share) | Self::Together(share, _) => share,
+        }
+    }
+
+    /// `the busiest thread used 50 % of a CPU`.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Busiest(share) => format!("the busiest thread used {} of a CPU", percent(share)),
+            Self::Together(share, cpus) => {
+                format!("all threads together used {} of their {cpus} CPUs", percent(share))
+            }
+        }
+    }
+}
+
+/// How busy the CPUs of the submitting threads were; `None`: not known. Threads that
+/// outnumber their CPUs share these, so that no single one shows it.
+pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
+    let cpu = of.cpu?;
+    let online = || host.and_then(|host| host.cpus.online.get()).map(Vec::len);
+    let own = Some(of.conditions.cpus.len()).filter(|count| *count > 0);
+    let jobs = || Some(of.workload.numjobs?.saturating_mul(of.targets.len().max(1) as u32));
+    let threads = of.conditions.threads.or_else(jobs).unwrap_or(1) as usize;
+    match own.or_else(online) {
+        Some(cpus) if cpus > 0 && threads > cpus => {
+            Some(CpuShare::Together((cpu.user + cpu.system) / cpus as f64, cpus))
+        }
+        _ => Some(CpuShare::Busiest(cpu.busiest_thread)),
+    }
+}
+
+/// The submitting threads had no CPU time left; `None`: not known. At depth 1 the
+/// CPU's time is part of the latency, and no limit beside it.
+pub(crate) fn saturated(host: Option<&Host>, of: &Measurement) -> Option<bool> {
+    let share = cpu_share(host, of)?;
+    let is_busy = share.share() >= SATURATED;
+    let one_at_a_time = job_depth(of) == Some(1) && matches!(share, CpuShare::Busiest(_));
+    Some(is_busy && !one_at_a_time)
+}
+
+/// How busy the CPUs of the submitting threads were, where that bounds the rate.
+pub(crate) fn busiest_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
+    let one_at_a_time = job_depth(of) == Some(1);
+    cpu_share(host, of).filter(|share| !one_at_a_time || matches!(share, CpuShare::Together(..)))
 }
 
 /// The depth that was asked for was not reached, or the rate still grew at the

@@ -45,6 +45,7 @@ pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use held_back::{
-    busiest_share, depth_short, ocp_grown, other_io, saturated, throttled, throttled_between,
+    STILL_GROWING, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated,
+    throttled, throttled_between,
 };
 pub(crate) use power::{PowerSaving, power_saving};

@@ -10,6 +10,8 @@ use super::case::{Case, figure};
 use super::contrast::{Change, Contrast};
 use super::cpu::is_passthrough;
 use super::weigh::Scene;
+use crate::ceiling::Bound;
+use crate::compare::percent;
 use crate::facts::claim_of;
 
 /// A link whose payload is this close to what each drive gives is consistent with it.
@@ -27,6 +29,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         let rates = rates.join(", ");
         notes.push(format!("measured {times} times, in turn with what was changed: {rates}"));
     }
+    notes.extend(exceeded_claim(scene));
     notes.extend(consistent_link(scene));
     notes.extend(scene.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
     if case.drive_count > 1 && case.layer.is_none() {
@@ -84,6 +87,19 @@ fn against_claim(judged: &MetricJudgement) -> String {
     });
     let above = if above { ", above" } else { "" };
     format!("{}{above}: {}", judged.verdict.label(), judged.reason)
+}
+
+/// A claim that is exceeded bounds nothing, and says that something is off.
+fn exceeded_claim(scene: &Scene<'_, '_>) -> Option<String> {
+    let claim = scene.ceiling(Bound::Claim).filter(|claim| scene.is_exceeded(claim))?;
+    Some(format!(
+        "{} is {} of what {} states ({}), so that is no ceiling here and confirms nothing: a burst or \
+         a cache, a small area, blocks without data, or another drive's sheet",
+        scene.case.figure(),
+        percent(scene.case.rate.value / claim.value),
+        claim.what,
+        figure(scene.case.metric, claim.value)
+    ))
 }
 
 /// What interrupts or the kernel take of each of few I/Os.

@@ -8,6 +8,7 @@ use super::held_back::ocp_grown;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 use crate::facts::is_paced;
+use crate::outstanding::allowed;
 
 /// What is done to save power, a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(crate) fn power_saving<'a>(
         if let Some(state) = reduced(drive) {
             return Ok(Some(PowerSaving::Reduced(state)));
         }
-        let (at_depth_1, paced) = (outstanding(of) == Some(1), is_paced(of));
+        let (at_depth_1, paced) = (allowed(of) == Some(1), is_paced(of));
         let changes = ocp_grown(record, of, &drive.name, |log| log.power_state_changes);
         if let Some(changes) = changes.filter(|changes| *changes > 0 && (at_depth_1 || paced)) {
             let times = format_count(changes as f64);
@@ -50,11 +51,6 @@ pub(crate) fn power_saving<'a>(
         }
     }
     Ok(None)
-}
-
-fn outstanding(of: &Measurement) -> Option<u32> {
-    let of_jobs = || Some(of.workload.iodepth?.saturating_mul(of.workload.numjobs?));
-    of.conditions.depth_asked.or_else(of_jobs)
 }
 
 /// The drive was set to a power state below its best in which it does I/O:

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use iodyno_model::{Estimate, RunRecord};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::answer::is_of_question;
 use super::case::Case;
@@ -12,6 +13,43 @@ use super::experiment::Experiment;
 use super::suspect::Limiter;
 use super::weigh::Scene;
 use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
+
+/// Rounds without which nobody is named: what was asked, the change, and both again.
+pub(super) const ROUNDS: usize = 2;
+/// Level of a ratio's interval: several changes are looked at, some of them more than once.
+const NAMING_LEVEL: f64 = 0.99;
+
+/// What measurements of the same differ by within a run: the standard deviation of
+/// their logarithms, pooled over all that was repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Between {
+    deviation: f64,
+    degrees: usize,
+}
+
+impl Between {
+    fn of(cases: &[Case<'_>], record: &RunRecord) -> Option<Self> {
+        let (mut squares, mut degrees) = (0.0, 0);
+        for case in cases.iter().filter(|case| std::ptr::eq(case.record, record)) {
+            let logs: Vec<f64> = case.repetitions.iter().map(|rate| rate.value.ln()).collect();
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+            degrees += logs.len() - 1;
+        }
+        (degrees > 0).then(|| Self { deviation: (squares / degrees as f64).sqrt(), degrees })
+    }
+
+    /// The factor by which the ratio of two means of so many measurements may be off
+    /// (Student, with the pooled deviation).
+    fn factor(self, times: [usize; 2]) -> f64 {
+        let Ok(student) = StudentsT::new(0.0, 1.0, self.degrees as f64) else {
+            return f64::INFINITY;
+        };
+        let quantile = student.inverse_cdf(f64::midpoint(1.0, NAMING_LEVEL));
+        let [a, b] = times.map(|count| 1.0 / count as f64);
+        (quantile * self.deviation * (a + b).sqrt()).exp()
+    }
+}
 
 /// Name of the `nth` measurement of what is called `name`: `asked-2`.
 pub fn repetition_name(name: &str, nth: u32) -> String {
@@ -38,6 +76,9 @@ pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
             None => pooled.push(case),
         }
     }
+    let between: Vec<Option<Between>> =
+        pooled.iter().map(|case| Between::of(&pooled, case.record)).collect();
+    pooled.iter_mut().zip(between).for_each(|(case, between)| case.between = between);
     pooled
 }
 
@@ -70,31 +111,34 @@ impl Case<'_> {
         };
     }
 
-    /// Its rate over that of `to` where both were repeated often enough: by
-    /// Welch's test on what the repetitions of each differ by.
-    pub(super) fn repeated_ratio(&self, to: &Self) -> Option<Estimate> {
-        let few = |case: &Self| case.repetitions.len() < REPETITIONS;
-        if self.metric != to.metric || few(self) || few(to) {
-            return None;
+    /// `ratio` of another's rate to this one's, with what measurements of the same run
+    /// differ by; their own intervals do not show that. They count as well where one
+    /// of the two was measured too seldom.
+    pub(super) fn as_repeated(&self, other: &Self, ratio: Estimate) -> Estimate {
+        let between = self.between.filter(|_| std::ptr::eq(self.record, other.record));
+        let Some(between) = between else { return ratio };
+        let times = [self.repetitions.len(), other.repetitions.len()];
+        let factor = between.factor(times);
+        let (mut low, mut high) = (ratio.value / factor, ratio.value * factor);
+        if times.into_iter().any(|times| times < REPETITIONS) {
+            (low, high) = (low.min(ratio.low()), high.max(ratio.high()));
         }
-        let [ours, theirs] = [self, to].map(|case| Repetitions::new(case.repetitions.clone()));
-        Some(ours.against(&theirs)?.ratio)
+        Estimate::confident(ratio.value, low, high, NAMING_LEVEL)
     }
+}
 
-    /// The ratio of what was measured too seldom over this: it differs by chance
-    /// by no less than the repetitions of this do. Of a single one that is
-    /// Student's interval for one more value, which is sqrt(n + 1) times as wide
-    /// as that for the mean of n.
-    pub(super) fn as_repeated(&self, ratio: Estimate) -> Estimate {
-        let times = self.repetitions.len();
-        if times < REPETITIONS {
-            return ratio;
-        }
-        let spread = (self.rate.high() / self.rate.value).powf((times as f64 + 1.0).sqrt());
-        let low = ratio.low().min(ratio.value / spread);
-        let high = ratio.high().max(ratio.value * spread);
-        Estimate::confident(ratio.value, low, high, LEVEL)
-    }
+/// The first experiments that were made once, with what is asked about: nobody is
+/// named by one measurement of each, where there is time for another round.
+pub(super) fn once_more(scene: &Scene<'_, '_>, most: usize) -> Vec<Experiment> {
+    let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
+    let is_made = |one: &Experiment| stands_on(scene, &[*one]).is_some();
+    // What is unclear takes more than one round, where there is time for that.
+    let is_once = |one: &Experiment| {
+        stands_on(scene, &[*one])
+            .is_some_and(|(_, of)| of.times() < ROUNDS && of.effect() != Effect::Unclear)
+    };
+    let made: Vec<Experiment> = basics.into_iter().filter(is_made).collect();
+    if made.iter().any(is_once) && made.len() < most { made } else { Vec::new() }
 }
 
 /// The experiments on which `suspects` stand, or for which they wait though they
@@ -110,17 +154,21 @@ pub(super) fn worth_repeating(
     for (limiter, experiment) in suspects {
         let candidates = match (limiter, experiment) {
             (Limiter::Depth, _) => &[Experiment::TwiceTheDepth, Experiment::TwiceTheJobs][..],
-            (Limiter::Cpu, _) => &[Experiment::TwiceTheJobs],
+            (Limiter::Cpu, _) => &[Experiment::TwiceTheJobs, Experiment::Passthrough],
             // These are about one moment as against another.
             (_, Some(Experiment::Rest | Experiment::OnceMore)) => &[],
+            (Limiter::Shared, None) => &[Experiment::HalfTheDrives, Experiment::NeighbourWrites],
+            (Limiter::Placement, None) => &[Experiment::OtherCpus],
+            (Limiter::Interrupts, None) => &[Experiment::OffInterrupts],
+            (Limiter::PowerSaving, None) => &[Experiment::KeptAwake],
             (_, experiment) => experiment.as_slice(),
         };
         let Some((experiment, contrast)) = stands_on(scene, candidates) else { continue };
         if !contrast.is_weak() || found.contains(&experiment) {
             continue;
         }
-        let so_far = contrast.other.repetitions.len().min(scene.case.repetitions.len());
-        let needed = rounds.max(REPETITIONS.saturating_sub(so_far));
+        let wanted = if contrast.effect() == Effect::Unclear { REPETITIONS } else { ROUNDS };
+        let needed = rounds.max(wanted.saturating_sub(contrast.times()));
         // One of what is asked about belongs to each round.
         if needed * (found.len() + 2) <= most {
             found.push(experiment);

@@ -22,6 +22,8 @@ fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
         let value = of.total[0].bandwidth.unwrap().value;
         let (low, high) = (value * (1.0 - width), value * (1.0 + width));
         of.total[0].bandwidth = Some(Estimate::confident(value, low, high, 0.95));
+        let iops = of.total[0].iops.unwrap().value;
+        of.total[0].latency_mean = Some(Estimate::bare(f64::from(depth) * 1e9 / iops));
         of
     };
     let asked = asked.iter().enumerate().map(|(n, factor)| taken(ASKED, n, 1, *factor));
@@ -66,9 +68,12 @@ fn what_noise_hides_is_measured_again_while_there_is_time() {
     assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
     assert!(text.contains("Noise is why") && text.contains("gave x1.04 ± 42 %"), "{text}");
     assert!(text.contains("or for longer (--time 1m)"), "{text}");
-    // Without noise nothing is repeated.
-    assert!(is_named(&said(&run(&[1.0], &[1.01], 0.01), 7).0, Limiter::Drive));
-    assert!(is_named(&said(&run(&[1.0], &[1.2], 0.01), 7).0, Limiter::Depth));
+    // Without noise two of each suffice, and one of each never does.
+    assert!(is_named(&said(&run(&[1.0, 1.0], &[1.01, 1.01], 0.01), 7).0, Limiter::Drive));
+    assert!(is_named(&said(&run(&[1.0, 1.0], &[1.2, 1.2], 0.01), 7).0, Limiter::Depth));
+    let (answer, text) = said(&run(&[1.0], &[1.2], 0.01), 7);
+    assert_eq!(answer, again());
+    assert!(text.contains("one of each is no evidence; next, measure both again"), "{text}");
 }
 
 #[test]
@@ -104,8 +109,30 @@ fn what_is_hardly_more_than_noise_is_confirmed_before_it_is_named() {
     let hardly = run(&[1.0], &[1.5], 0.15);
     assert_eq!(said(&hardly, 7).0, again());
     assert!(is_named(&said(&hardly, 0).0, Limiter::Depth));
-    // Twice the rate is beyond it.
-    assert!(is_named(&said(&run(&[1.0], &[2.0], 0.15), 7).0, Limiter::Depth));
+    let (_, text) = said(&hardly, 0);
+    assert!(text.contains("what limits is probably the depth"), "{text}");
+}
+
+#[test]
+fn more_than_a_change_can_do_is_drift() {
+    // Twice the I/Os are at most twice the rate.
+    let (answer, text) = said(&run(&[1.0, 1.0], &[3.1, 3.1], 0.01), 0);
+    assert!(!matches!(answer, Answer::Named { limiter: Limiter::Depth, .. }), "{text}");
+    assert!(text.contains("x3.10"), "{text}");
+    let (answer, text) = said(&run(&[1.0, 1.0], &[1.9, 1.9], 0.01), 0);
+    let Answer::Named { limiter: Limiter::Depth, is_probable, .. } = answer else {
+        panic!("{text}")
+    };
+    assert!(!is_probable, "{text}");
+    // The interval stands in the sentence.
+    assert!(text.contains("x1.90 (1.86 to 1.94; 2 against 2)"), "{text}");
+}
+
+#[test]
+fn what_differs_between_measurements_of_the_same_widens_every_ratio() {
+    // Each is precise, and the same measured again is 20 % off.
+    let (answer, text) = said(&run(&[1.0, 1.2], &[1.3, 1.5], 0.001), 0);
+    assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
 }
 
 #[test]

@@ -10,6 +10,9 @@ use super::experiment::Experiment;
 pub enum Limiter {
     /// The drive throttles for heat.
     Heat,
+    /// What is used up and comes back with a rest: a credit, a cache, or heat that
+    /// nobody measured.
+    Burst,
     /// Somebody else uses the devices.
     OtherUsers,
     /// The drives' own links.
@@ -73,6 +76,7 @@ impl Limiter {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Heat => "heat",
+            Self::Burst => "burst",
             Self::OtherUsers => "other-users",
             Self::Link => "link",
             Self::Shared => "shared",
@@ -99,9 +103,10 @@ impl Limiter {
             }
         };
         match self {
-            // What a provider gives for a while only.
-            Self::Heat if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Heat => "heat".into(),
+            // What a provider gives for a while only.
+            Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
+            Self::Burst => "something that is used up and comes back with a rest".into(),
             Self::OtherUsers => "somebody else's I/O".into(),
             Self::PowerSaving => "what is done to save power".into(),
             Self::Interrupts => "the one CPU that takes all interrupts".into(),
@@ -147,20 +152,21 @@ impl Limiter {
         }
     }
 
-    /// Its title with the verb before it: `is the drive itself`, `are the cards`.
-    pub(crate) fn is_title(self, case: &Case<'_>) -> String {
+    /// Its title with the verb before it: `is the drive itself`, `are probably the cards`.
+    pub(crate) fn is_title(self, case: &Case<'_>, is_probable: bool) -> String {
         let several = match self {
             Self::Card => case.cards().len() > 1,
             Self::Drive => case.drive_count > 1,
             _ => false,
         };
-        format!("{} {}", if several { "are" } else { "is" }, self.title(case))
+        let probably = if is_probable { " probably" } else { "" };
+        format!("{}{probably} {}", if several { "are" } else { "is" }, self.title(case))
     }
 
     /// In a word, where its title stands elsewhere: `the depth`.
     pub fn short(self, case: &Case<'_>) -> &'static str {
         match self {
-            Self::Heat if case.virtual_disk.is_some() => "a burst",
+            Self::Burst => "a burst",
             Self::Drive if case.virtual_disk.is_some() => "the disk",
             Self::Drive if case.drives.is_empty() => "the device",
             Self::Heat => "heat",
@@ -181,8 +187,12 @@ impl Limiter {
     /// What to do about it.
     pub(crate) fn advice(self, case: &Case<'_>) -> &'static str {
         match self {
-            Self::Heat if case.virtual_disk.is_some() => {
+            Self::Burst if case.virtual_disk.is_some() => {
                 "Nothing in this machine: whoever provides it says for how long it is fast."
+            }
+            Self::Burst => {
+                "Find out what it is: the drive's temperature and thermal counters (nvme smart-log), \
+                 its write cache, or a limit that lets bursts pass."
             }
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
             Self::OtherUsers => "Stop what else uses the devices, then measure again.",
@@ -213,6 +223,10 @@ impl Limiter {
                  not enough for this device."
             }
             Self::Placement => "Run the I/O on the CPUs of the drive's NUMA node.",
+            Self::Depth if case.waits_for_each() => {
+                "Use more jobs, or an engine that keeps several I/Os outstanding (io_uring, libaio \
+                 with direct=1): iodepth has no effect on this one."
+            }
             Self::Depth => "Keep more I/Os outstanding: a greater iodepth, or more jobs.",
             Self::Drive if case.virtual_disk.is_some() => {
                 "Nothing in this machine: what it gives is set by whoever provides it."

@@ -32,7 +32,7 @@ fn and(mut record: RunRecord, change: impl FnOnce(&mut Measurement)) -> RunRecor
 fn a_drive_that_gives_what_is_claimed_is_the_limit_itself() {
     let record = Bench::new(1).measured().record();
     let (answer, sentence, _) = of_first(&record);
-    let Answer::Named { limiter: Limiter::Drive, next: Some(next) } = answer else {
+    let Answer::Named { limiter: Limiter::Drive, next: Some(next), .. } = answer else {
         panic!("{answer:?}")
     };
     assert!(next.what.contains("Gen4 x4") && next.gain < 0.1 && !next.measured, "{next:?}");
@@ -211,4 +211,114 @@ fn ceilings_are_sorted_and_say_where_they_come_from() {
         assert!(bounds.contains(&bound), "{bound:?} in {bounds:?}");
     }
     assert!(random.ceilings.iter().all(|ceiling| !ceiling.formula.is_empty()));
+}
+
+/// What is said of a drive that claims `claim` MB/s, on a link of which no payload
+/// size is known, and that gives `rate` MB/s.
+fn on_unknown_payload(claim: f64, link: LinkState, rate: f64) -> (Answer, String) {
+    let bench = Bench::new(1).measured().link(0, |of| {
+        of.current = known(link);
+        of.port.max_payload_bytes = iodyno_model::Fact::Absent;
+        of.device.max_payload_bytes = iodyno_model::Fact::Absent;
+    });
+    let record = bench.measurement(0, |of| scale(of, rate / 6800.0)).record();
+    let mut claims = crate::ClaimBook::default();
+    let sheet = crate::testing::SHEET.replace("6800", &format!("{claim:.0}"));
+    claims.add_toml(&sheet, "sheet.toml").unwrap();
+    let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+    let explained = explain(&evidence, (0, 0)).unwrap();
+    let notes = explained.notes.join("\n");
+    let bounds: Vec<Bound> = explained.ceilings.iter().map(|one| one.bound).collect();
+    (explained.answer, format!("{}\n{notes}\n{bounds:?}", explained.sentence))
+}
+
+#[test]
+fn an_unknown_payload_size_does_not_decide_between_drive_and_link() {
+    let (gen3x4, gen4x4) = ([3, 4].map(|generation| LinkState { generation, width: 4 })).into();
+    // PM9A3 at 96 % of its claim; 970 EVO above what 128-byte packets carry.
+    for (claim, link, rate) in [(6900.0, gen4x4, 6624.0), (3400.0, gen3x4, 3400.0)] {
+        let (answer, text) = on_unknown_payload(claim, link, rate);
+        let Answer::Undecided { between, .. } = answer else { panic!("{answer:?}: {text}") };
+        assert_eq!(between, [Limiter::Link, Limiter::Drive]);
+        assert!(text.contains("both are within reach"), "{text}");
+    }
+    // No drive is faster than the largest packets allow: it is the link.
+    let (answer, text) = on_unknown_payload(6800.0, gen3x4, 3300.0);
+    assert!(matches!(answer, Answer::Named { limiter: Limiter::Link, .. }), "{text}");
+    // Far below the link and at its claim: the drive.
+    let (answer, text) = on_unknown_payload(3400.0, gen4x4, 3390.0);
+    assert!(matches!(answer, Answer::Named { limiter: Limiter::Drive, .. }), "{text}");
+}
+
+#[test]
+fn a_claim_that_is_exceeded_is_no_ceiling_and_confirms_nothing() {
+    let gen4x4 = LinkState { generation: 4, width: 4 };
+    let (_, text) = on_unknown_payload(1000.0, gen4x4, 5350.0);
+    assert!(text.contains("is no ceiling here and confirms nothing"), "{text}");
+    assert!(!text.contains("Claim") && !text.contains("535 % of the 1000 MB/s of the"), "{text}");
+    let (_, at) = on_unknown_payload(5350.0, gen4x4, 5350.0);
+    assert!(at.contains("Claim") && !at.contains("no ceiling"), "{at}");
+}
+
+#[test]
+fn several_drives_are_held_against_the_sum_of_their_own_claims() {
+    let bench = Bench::new(2).measured().drive(1, |drive| drive.model = known("OTHER".into()));
+    let record = bench.record();
+    let mut claims = claims();
+    let sheet = crate::testing::SHEET.replace("^TEST DRIVE$", "^OTHER$").replace("6800", "3400");
+    claims.add_toml(&sheet.replace("Test drive", "Other drive"), "other.toml").unwrap();
+    let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+    let together = explain(&evidence, (0, 6)).unwrap();
+    let scene = crate::ceiling::ceilings(&together.case, &[], &claims);
+    let claim = scene.iter().find(|one| one.bound == Bound::Claim).unwrap();
+    assert_eq!(claim.value, 10_200e6);
+    assert!(claim.what.contains("Test drive 4TB and the data sheet of Other"), "{}", claim.what);
+}
+
+#[test]
+fn a_synchronous_engine_is_told_by_its_jobs_and_asks_for_more_of_them() {
+    let bench = Bench::new(1).measured().measurement(1, |of| {
+        of.workload.ioengine = Some("psync".into());
+        (of.workload.iodepth, of.workload.numjobs) = (Some(32), Some(1));
+        (of.conditions.depth_asked, of.conditions.threads) = (Some(32), Some(1));
+        of.total[0].iops = Some(Estimate::bare(9_780.0));
+        of.total[0].latency_mean = Some(Estimate::bare(102_000.0));
+    });
+    let record = bench.record();
+    let claims = claims();
+    let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+    let explained = explain(&evidence, (0, 1)).unwrap();
+    let text = format!("{} {}", explained.sentence, explained.advice);
+    assert!(!text.contains("32 ") && !text.contains("3.27 ms"), "{text}");
+    assert!(!text.contains("twice the iodepth"), "{text}");
+    let depth = explained.suspects.iter().find(|one| one.limiter == Limiter::Depth).unwrap();
+    assert_eq!(depth.standing, Standing::Open(Experiment::TwiceTheJobs));
+    assert!(Limiter::Depth.advice(&explained.case).contains("iodepth has no effect"));
+}
+
+#[test]
+fn what_is_absurdly_deep_is_not_made_deeper() {
+    let bench = Bench::new(1).measured().host(|host| host.drives.clear()).measurement(0, |of| {
+        of.workload.bs = Some(8 << 20);
+        (of.workload.iodepth, of.conditions.depth_asked) = (Some(1024), Some(1024));
+        of.total[0].iops = Some(Estimate::bare(256.0));
+        of.total[0].latency_mean = Some(Estimate::bare(4e9));
+    });
+    let (_, sentence, suspects) = of_first(&bench.record());
+    let depth = suspects.iter().find(|one| one.limiter == Limiter::Depth).unwrap();
+    assert!(matches!(depth.standing, Standing::Cleared(_)), "{depth:?}: {sentence}");
+}
+
+#[test]
+fn the_same_workload_in_unknown_states_is_explained_by_its_differences() {
+    let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.16)).record();
+    let record = and(and(record, |of| scale(of, 1.5)), |of| scale(of, 3.0));
+    let (answer, sentence, _) = of_first(&record);
+    let Answer::Unlike { rates } = answer else { panic!("{answer:?}: {sentence}") };
+    assert_eq!(rates.len(), 3);
+    assert!(sentence.contains("1088 MB/s, 1632 MB/s and 3264 MB/s, 3.0 times"), "{sentence}");
+    // Repetitions that agree are no such case.
+    let record = Bench::new(1).measured().record();
+    let record = and(record, |of| scale(of, 0.99));
+    assert!(matches!(of_first(&record).0, Answer::Named { .. }));
 }

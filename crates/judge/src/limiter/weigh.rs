@@ -1,6 +1,6 @@
 //! Each suspect weighed by what was measured.
 
-use iodyno_model::{Metric, WrittenState, format_duration_ns};
+use iodyno_model::{Metric, format_duration_ns};
 
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
@@ -14,10 +14,12 @@ use crate::facts::claim_of;
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.
 const REACHED: f64 = 0.97;
+/// … if the whole interval lies above this share of it.
+const AT_LEAST: f64 = 0.85;
 /// A claim is reached from here on …
 const CLAIM_REACHED: f64 = 0.95;
-/// … and is no limit to what exceeds it by more than this.
-const CLAIM_EXCEEDED: f64 = 1.10;
+/// … and is no ceiling to what exceeds it by more than its rounding and the interval.
+const CLAIM_EXCEEDED: f64 = 1.02;
 /// A layer that gives this share of its members' sum does what it should.
 const LAYER_FINE: f64 = 0.90;
 /// Twice the I/Os that give less than this wait for each other: by Little's law
@@ -29,6 +31,15 @@ const OWN_SHARE: f64 = 1.10;
 const OWN_SHARE_AT_MOST: f64 = 1.25;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
+
+/// How near a rate is to a ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It is at it, and at no other.
+    Surely,
+    /// It may be: another ceiling is as near, or the ceiling is known too roughly.
+    Perhaps,
+}
 
 /// All that is known around a case.
 pub(crate) struct Scene<'a, 'b> {
@@ -96,29 +107,53 @@ impl<'a> Scene<'a, '_> {
         let rate = self.case.rate;
         match ceiling.bound {
             Bound::Claim => {
-                let exceeded = rate.value > CLAIM_EXCEEDED * ceiling.value;
-                // Beyond its claim only a drive that reads is still a drive.
-                rate.high() >= CLAIM_REACHED * ceiling.value
-                    && !(exceeded && self.case.blocks == WrittenState::Unwritten)
+                rate.high() >= CLAIM_REACHED * ceiling.value && !self.is_exceeded(ceiling)
             }
             _ => rate.high() >= REACHED * ceiling.low,
         }
     }
 
-    /// Of the ceilings that are reached, the lowest.
-    fn lowest_reached(&self) -> Option<Bound> {
-        let mut reached = self.ceilings.iter().filter(|ceiling| {
-            matches!(ceiling.bound, Bound::Claim | Bound::Link | Bound::SharedLink)
-                && self.is_reached(ceiling)
-        });
-        reached.next().map(|ceiling| ceiling.bound)
+    /// More than a claim states was measured, so that it is no ceiling: a burst or
+    /// a cache, a small area, or another drive's sheet.
+    pub(crate) fn is_exceeded(&self, ceiling: &Ceiling) -> bool {
+        ceiling.bound == Bound::Claim && self.case.rate.low() > CLAIM_EXCEEDED * ceiling.value
     }
 
-    fn against(&self, ceiling: &Ceiling) -> String {
+    /// How near the rate is to a claim's or a link's ceiling; `None`: below it.
+    /// Where the payload size is not known a link has a range, and is the limit
+    /// beyond doubt from its upper end on, or where no drive could exceed it.
+    pub(crate) fn reach(&self, ceiling: &Ceiling) -> Option<Reach> {
+        if !self.is_reached(ceiling) {
+            return None;
+        }
+        let is_link = |bound: Bound| matches!(bound, Bound::Link | Bound::SharedLink);
+        let beside = |other: &&Ceiling| {
+            other.bound != ceiling.bound
+                && (other.bound == Bound::Claim || is_link(other.bound))
+                && self.is_reached(other)
+        };
+        let mut beside = self.ceilings.iter().filter(beside);
+        // Of two links the one that carries less limits.
+        if !beside.all(|other| {
+            is_link(ceiling.bound) && is_link(other.bound) && ceiling.value < other.value
+        }) {
+            return Some(Reach::Perhaps);
+        }
+        if self.case.rate.low() < AT_LEAST * ceiling.low {
+            return Some(Reach::Perhaps);
+        }
+        let is_full = self.case.rate.high() >= REACHED * ceiling.high;
+        let claim = self.ceiling(Bound::Claim).map(|claim| claim.value);
+        let lies_below = claim.is_some_and(|claim| claim > ceiling.high);
+        let is_sure = !is_link(ceiling.bound) || is_full || lies_below;
+        Some(if is_sure { Reach::Surely } else { Reach::Perhaps })
+    }
+
+    pub(super) fn against(&self, ceiling: &Ceiling) -> String {
         let metric = self.case.metric;
         let range = match (ceiling.low, ceiling.high) {
             (low, high) if low == high => figure(metric, ceiling.value),
-            (low, _) => range(metric, low, ceiling.value),
+            (low, high) => range(metric, low, high),
         };
         format!("{} of {range} ({})", self.case.figure(), ceiling.what)
     }
@@ -153,14 +188,13 @@ impl<'a> Scene<'a, '_> {
             _ => {}
         }
         if let Some(ceiling) = self.ceiling(Bound::Link) {
-            if self.lowest_reached() == Some(Bound::Link) {
-                return Some(Suspect::confirmed(Limiter::Link, self.against(ceiling)));
-            }
-            // Two ceilings that lie side by side are both reached.
-            if self.is_reached(ceiling) && self.case.blocks == WrittenState::Unwritten {
-                return Some(Suspect::open(Limiter::Link, Experiment::FasterLink));
-            }
-            return suspect(self.against(ceiling));
+            return match self.reach(ceiling) {
+                Some(Reach::Surely) => {
+                    Some(Suspect::confirmed(Limiter::Link, self.against(ceiling)))
+                }
+                Some(Reach::Perhaps) => Some(Suspect::open(Limiter::Link, Experiment::FasterLink)),
+                None => suspect(self.against(ceiling)),
+            };
         }
         // A link that nobody stated is suspected where the drive is one of PCIe.
         let drive = self.case.drives.first()?;
@@ -178,7 +212,7 @@ impl<'a> Scene<'a, '_> {
     /// A limit that several drives share.
     fn shared(&self) -> Option<Suspect> {
         if let Some(ceiling) = self.ceiling(Bound::SharedLink)
-            && self.lowest_reached() == Some(Bound::SharedLink)
+            && self.reach(ceiling) == Some(Reach::Surely)
         {
             return Some(Suspect::confirmed(Limiter::Shared, self.against(ceiling)));
         }
@@ -254,12 +288,26 @@ impl<'a> Scene<'a, '_> {
         }
         if let Some((outstanding, latency_ns)) = self.queued() {
             let why = format!(
-                "{outstanding} I/Os outstanding take {} each: they wait for each other",
+                "{outstanding:.0} I/Os outstanding take {} each: they wait for each other",
                 format_duration_ns(latency_ns)
             );
             return Some(Suspect::cleared(Limiter::Depth, why));
         }
-        Some(Suspect::open(Limiter::Depth, Experiment::TwiceTheDepth))
+        if case.is_absurdly_deep() {
+            let (count, ns) = case.in_flight()?;
+            let why = format!(
+                "{count:.0} I/Os outstanding take {} each, which is more than any device needs",
+                format_duration_ns(ns)
+            );
+            return Some(Suspect::cleared(Limiter::Depth, why));
+        }
+        Some(Suspect::open(
+            Limiter::Depth,
+            match case.waits_for_each() {
+                true => Experiment::TwiceTheJobs,
+                false => Experiment::TwiceTheDepth,
+            },
+        ))
     }
 }
 

@@ -2,7 +2,7 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
+    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
     format_mb_per_s, format_width,
 };
 
@@ -28,12 +28,15 @@ pub(super) fn sentence(
         parts.push(invalid(scene, judged));
     }
     match answer {
-        Answer::Named { limiter, next } => {
+        Answer::Named { limiter, next, is_probable } => {
             let mut what = because(scene, *limiter, suspects);
             if let Some(also) = unchanged(scene) {
                 what.push_str(&format!(", and {also}"));
             }
-            parts.push(format!("{what}: what limits {}.", limiter.is_title(case)));
+            parts.push(format!("{what}: what limits {}.", limiter.is_title(case, *is_probable)));
+            if *is_probable {
+                parts.push("Each was measured once, so noise may have made that.".into());
+            }
             parts.extend(next.as_ref().map(behind));
             if matches!(limiter, Limiter::Link) && next.as_ref().is_some_and(|next| next.measured) {
                 return parts.join(" ");
@@ -44,10 +47,15 @@ pub(super) fn sentence(
         }
         Answer::Repetition(experiments) => {
             let is_of = |name: &str| experiments.iter().any(|one| one.name() == name);
-            let noisy = noisy(scene, |of| of.is_weak() && is_of(&of.other.of_run().name));
+            let noisy =
+                noisy(scene, |of| of.effect() == Effect::Unclear && is_of(&of.other.of_run().name));
             let (noisy, again) = (noisy.join(", "), again(experiments));
-            parts.push(format!("{noisy}, too wide to tell; next, {again}."));
+            parts.push(match noisy.is_empty() {
+                true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),
+                false => format!("{noisy}, too wide to tell; next, {again}."),
+            });
         }
+        Answer::Unlike { rates } => parts.push(unlike(case, rates)),
         Answer::Undecided { between, .. } => {
             parts.push(undecided(scene, between, suspects));
         }
@@ -61,6 +69,9 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
         Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
         Answer::Repetition(experiments) => format!("Next: {}.", again(experiments)),
+        Answer::Unlike { .. } => "Say what differed (--blocks, --link), each state in a file or \
+                                  table row of its own, or measure again what is known."
+            .into(),
         Answer::Undecided { experiments, .. } => {
             if !unclear(scene).is_empty() {
                 let longer = longer(scene.case);
@@ -159,13 +170,13 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
 /// Of drives behind a card: the slot that could carry more, with what it carries.
 fn spare_slot(scene: &Scene<'_, '_>) -> Option<String> {
     let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot))?;
-    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.value)))
+    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.high)))
 }
 
 /// What a link carries, for somebody who does not know PCIe, too.
 fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String> {
     let raw = format_mb_per_s(link.raw_bytes_per_s()?);
-    let (low, most) = (rounded(ceiling.low), rounded(ceiling.value));
+    let (low, most) = (rounded(ceiling.low), rounded(ceiling.high));
     let most = match low < most {
         true => range(case.metric, low, most),
         false => figure(case.metric, most),
@@ -226,6 +237,21 @@ fn behind(next: &Next) -> String {
     }
 }
 
+/// The differences of the same workload, which are the point.
+fn unlike(case: &Case<'_>, rates: &[Estimate]) -> String {
+    let all: Vec<String> = rates.iter().map(|rate| figure(case.metric, rate.value)).collect();
+    let least = rates.iter().map(|rate| rate.value).fold(f64::INFINITY, f64::min);
+    let most = rates.iter().map(|rate| rate.value).fold(0.0, f64::max);
+    format!(
+        "The same workload was measured {} times and gave {}, {:.1} times as much once as another \
+         time. What differed is not said (what the blocks held, the link, the drive), and decides \
+         more than any limiter: what limits one of them need not limit another.",
+        rates.len(),
+        listed(&all, "and"),
+        most / least
+    )
+}
+
 fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -> String {
     let case = scene.case;
     let mut text = format!("{} were {}", case.figure(), done(case));
@@ -238,6 +264,10 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     }
     let titles: Vec<String> = between.iter().map(|limiter| limiter.title(case)).collect();
     text.push_str(&format!(". Whether {} limits is not decided", listed(&titles, "or")));
+    let in_reach: Vec<String> = between.iter().filter_map(|one| in_reach(scene, *one)).collect();
+    if in_reach.len() > 1 {
+        text.push_str(&format!(", both are within reach: {}", in_reach.join("; ")));
+    }
     let others: Vec<String> = suspects
         .iter()
         .filter_map(|suspect| match (&suspect.standing, suspect.limiter) {
@@ -257,6 +287,18 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
         text.push_str(&format!(" Noise is why, the rates vary too much to tell: {said}."));
     }
     text
+}
+
+/// The ceiling of a limiter that the rate may be at.
+fn in_reach(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<String> {
+    let bound = match limiter {
+        Limiter::Drive => Bound::Claim,
+        Limiter::Link => Bound::Link,
+        Limiter::Shared => Bound::SharedLink,
+        _ => return None,
+    };
+    let ceiling = scene.ceiling(bound)?;
+    scene.reach(ceiling).map(|_| scene.against(ceiling))
 }
 
 /// What was changed and says nothing for sure, `iodepth 32 to 64 gave x1.04 ± 38 %`,

@@ -4,6 +4,7 @@ use iodyno_model::{
     Evidence, Measurement, Metric, RuleReport, Severity, Verdict, format_count, format_mb_per_s,
 };
 
+use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Rule, Tally, finding};
 use crate::compare::percent;
 use crate::facts::Facts;
@@ -14,6 +15,10 @@ pub(super) struct AllAtOnce;
 
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;
+/// Below this memory and sockets are no suspects, bytes per second: one channel of
+/// the oldest memory that serves NVMe drives (DDR3-1066) carries 8.5 GB/s, and what is
+/// read passes it at most twice.
+const MEMORY_BYTES_PER_S: f64 = 4e9;
 /// A link that carries this share of its ceiling is full.
 pub(super) const FULL: f64 = 0.9;
 
@@ -33,6 +38,7 @@ impl Rule for AllAtOnce {
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
         let record = facts.record();
+        let mut found: Vec<AtOnce<'_>> = Vec::new();
         for compared in &facts.compared {
             let of = &record.measurements[compared.measurement];
             let is_sum = of.targets.len() > 1 && shared_drives(record, of).is_empty();
@@ -44,7 +50,8 @@ impl Rule for AllAtOnce {
                 continue;
             };
             tally.looked();
-            if held.verdict != Verdict::Warn {
+            // Who is named for a shared uplink or limit shares nothing else.
+            if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {
                 continue;
             }
             let written = |value: f64| match compared.metric {
@@ -68,17 +75,31 @@ impl Rule for AllAtOnce {
                 .as_ref()
                 .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
             let (suspect, next) = suspect(facts, of, full);
+            let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
+            match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets))
+            {
+                Some(one) => {
+                    one.gave.push(gave);
+                    one.evidence.extend(evidence);
+                }
+                None => {
+                    let (targets, gave) = (&of.targets, vec![gave]);
+                    found.push(AtOnce { targets, suspect, next, gave, evidence });
+                }
+            }
+        }
+        for AtOnce { targets, suspect, next, gave, evidence } in found {
+            let what = format!(
+                "{} targets at once give {}; suspected: {suspect}.",
+                targets.len(),
+                gave.join(" and ")
+            );
             tally.found(finding(
                 self,
                 Severity::Warn,
                 // It is about what they share; none of them is to blame.
                 Vec::new(),
-                format!(
-                    "{} targets at once give {} of the sum of each alone ({}); suspected: {suspect}.",
-                    of.targets.len(),
-                    percent(held.ratio),
-                    of.name
-                ),
+                what,
                 evidence,
                 "What drives share limits them together, though each is as fast as it should be.",
                 next,
@@ -88,12 +109,29 @@ impl Rule for AllAtOnce {
     }
 }
 
+/// Targets that give too little at once, in one step or in several.
+struct AtOnce<'a> {
+    targets: &'a Vec<String>,
+    suspect: &'static str,
+    next: String,
+    gave: Vec<String>,
+    evidence: Vec<Evidence>,
+}
+
+/// Those that fell are named for an oversubscribed uplink, or for what only they share.
+fn is_told_elsewhere(facts: &Facts<'_>, of: &Measurement) -> bool {
+    let Some(all) = shares(facts, of).filter(|_| !is_cpu_busy(facts, of)) else { return false };
+    let fell: Vec<&Share<'_>> = all.iter().filter(|share| share.fell).collect();
+    let is_group = fell.len() >= 2 && fell.len() < all.len();
+    is_group || (!fell.is_empty() && have_named_uplink(facts, &fell))
+}
+
 /// Submitting threads, or all CPUs together, had no time left.
 pub(super) fn is_cpu_busy(facts: &Facts<'_>, of: &Measurement) -> bool {
     let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
     let used = of.cpu.map(|cpu| cpu.user + cpu.system);
     let all = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
-    all || limiter::saturated(of) == Some(true)
+    all || limiter::saturated(facts.host(), of) == Some(true)
 }
 
 /// What is to be suspected first, and what to do: CPU, then memory and socket,
@@ -113,12 +151,20 @@ fn suspect(facts: &Facts<'_>, of: &Measurement, link_is_full: bool) -> (&'static
             "See the finding on oversubscribed links; the tree: iodyno list --tree".into(),
         );
     }
+    let is_of_memory = bytes_per_s(of).is_some_and(|rate| rate >= MEMORY_BYTES_PER_S);
     (
-        "memory bandwidth or the way between sockets, then a link that is not visible here",
+        match is_of_memory {
+            true => {
+                "memory bandwidth or the way between sockets, then a link that is not visible here"
+            }
+            false => {
+                "a link, expander or card that is not visible here, or one host disk below virtual drives"
+            }
+        },
         match first_node(facts, of) {
             Some(targets) => format!(
                 "Repeat with the drives of one NUMA node (sudo iodyno check {targets}), then with the others; less \
-                 than the sum within one node points to memory or an uplink."
+                 than the sum within one node points to what that node's drives share."
             ),
             None => format!(
                 "Repeat with half of them (sudo iodyno check {}), then with the others: what goes with a half is \
@@ -127,6 +173,11 @@ fn suspect(facts: &Facts<'_>, of: &Measurement, link_is_full: bool) -> (&'static
             ),
         },
     )
+}
+
+/// Bytes per second over all targets.
+fn bytes_per_s(of: &Measurement) -> Option<f64> {
+    of.total.iter().map(|result| Some(result.bandwidth?.value)).sum()
 }
 
 /// The targets on one NUMA node, where there are several nodes and it is known
@@ -155,6 +206,16 @@ mod tests {
         let outcome = look(&AllAtOnce, &slow.record());
         assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
         assert!(outcome.only(Severity::Warn).next.contains("iodyno check nvme0n1)"));
+        // At 50 MB/s memory is no suspect.
+        let crawl = slow.clone().measurement(6, |of| {
+            of.total[0].bandwidth = of.total[0].bandwidth.map(|rate| rate.scaled(0.01));
+        });
+        let what = look(&AllAtOnce, &crawl.record()).only(Severity::Warn).what.clone();
+        assert!(!what.contains("memory") && !what.contains("socket"), "{what}");
+        // Both steps are one finding.
+        let both = slow.clone().measurement(7, |of| scale(of, 0.6));
+        let what = look(&AllAtOnce, &both.record()).only(Severity::Warn).what.clone();
+        assert!(what.contains("(seq-read) and 60 % of") && what.contains("(rand-read)"), "{what}");
         let busy = slow.measurement(6, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;

@@ -4,9 +4,7 @@ use iodyno_model::Measurement;
 
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
-
-/// Engines that wait for each I/O (fio(1), ioengine and iodepth).
-const ONE_AT_A_TIME: [&str; 5] = ["sync", "psync", "pvsync", "pvsync2", "mmap"];
+use crate::outstanding::ONE_AT_A_TIME;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "depth-ignored",

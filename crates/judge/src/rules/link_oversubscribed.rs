@@ -1,10 +1,13 @@
 //! Uplinks that several drives share and that carry less than those could send.
 
-use iodyno_model::{Drive, Evidence, Link, Metric, RuleReport, Severity, format_mb_per_s};
+use iodyno_model::{
+    Drive, Evidence, Host, Link, Measurement, Metric, RuleReport, Severity, format_mb_per_s,
+};
 
 use super::{Rule, Tally, finding};
-use crate::compare::percent;
+use crate::compare::{figure_of, percent};
 use crate::facts::{Facts, claim_of, metric};
+use crate::limiter::figure;
 use crate::links;
 use crate::place::shared_drives;
 
@@ -29,23 +32,14 @@ impl Rule for LinkOversubscribed {
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let Some(host) = facts.host() else { return Tally::no_host(self) };
         let mut tally = Tally::new(self);
-        for link in links::real(host) {
-            let drives: Vec<&Drive> = links::drives_below(host, link).collect();
-            if drives.len() < 2 {
-                continue;
+        for link in shared(host) {
+            match uplink(host, link) {
+                Some(_) => tally.looked(),
+                None => tally.unknown(link.name(), "the state of the link or of those below it"),
             }
-            let own = |drive: &&Drive| host.link(drive.links.last()?)?.payload_bytes_per_s();
-            let below: Option<Vec<f64>> = drives.iter().map(own).collect();
-            let (Some(carried), Some(below)) = (link.payload_bytes_per_s(), below) else {
-                tally.unknown(link.name(), "the state of the link or of those below it");
-                continue;
-            };
-            tally.looked();
-            let sum: f64 = below.iter().sum();
+        }
+        for Uplink { link, drives, carried, sum } in oversubscribed(host) {
             let ratio = sum / carried;
-            if ratio <= RATIO {
-                continue;
-            }
             let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
             let state = link.current.get().map(|state| state.label()).unwrap_or_default();
             let mut evidence = vec![
@@ -80,6 +74,50 @@ impl Rule for LinkOversubscribed {
     }
 }
 
+/// A link that leads to several drives.
+pub(super) struct Uplink<'h> {
+    pub(super) link: &'h Link,
+    pub(super) drives: Vec<&'h Drive>,
+    /// What it carries, bytes per second.
+    carried: f64,
+    /// What the drives' own links carry together, bytes per second.
+    sum: f64,
+}
+
+fn shared(host: &Host) -> impl Iterator<Item = &Link> {
+    links::real(host).filter(|link| links::drives_below(host, link).count() > 1)
+}
+
+fn uplink<'h>(host: &'h Host, link: &'h Link) -> Option<Uplink<'h>> {
+    let drives: Vec<&Drive> = links::drives_below(host, link).collect();
+    let own = |drive: &&Drive| host.link(drive.links.last()?)?.payload_bytes_per_s();
+    let sum = drives.iter().map(own).sum::<Option<f64>>()?;
+    Some(Uplink { link, drives, carried: link.payload_bytes_per_s()?, sum })
+}
+
+/// The uplinks that carry less than the links below them; of several above the
+/// same drives the one that carries least.
+pub(super) fn oversubscribed(host: &Host) -> Vec<Uplink<'_>> {
+    let mut all: Vec<Uplink<'_>> = Vec::new();
+    let found = shared(host).filter_map(|link| uplink(host, link));
+    for one in found.filter(|one| one.sum / one.carried > RATIO) {
+        match all.iter_mut().find(|known| known.drives == one.drives) {
+            Some(known) if one.carried < known.carried => *known = one,
+            Some(_) => {}
+            None => all.push(one),
+        }
+    }
+    all
+}
+
+/// An uplink that is named for it leads to all of these drives.
+pub(super) fn has_named_uplink(host: &Host, drives: &[Option<&Drive>]) -> bool {
+    let leads_to = |uplink: &Uplink<'_>, drive: &Option<&Drive>| {
+        drive.is_some_and(|drive| drive.links.iter().any(|name| name == uplink.link.name()))
+    };
+    oversubscribed(host).iter().any(|uplink| drives.iter().all(|one| leads_to(uplink, one)))
+}
+
 fn link_advice(link: &Link) -> String {
     format!(
         "Many machines are built so; where bandwidth of all at once matters, spread the drives over several \
@@ -88,34 +126,39 @@ fn link_advice(link: &Link) -> String {
     )
 }
 
-/// What these drives gave at once against the sum of each alone.
-fn measured(facts: &Facts<'_>, names: &[&str]) -> Option<Evidence> {
-    let is_below = |of: &iodyno_model::Measurement, target: &str| {
+/// What these drives gave at once against the sum of each alone, for each step.
+fn measured(facts: &Facts<'_>, names: &[&str]) -> Vec<Evidence> {
+    let together = facts.finished().map(|(_, of)| of).filter(|of| {
+        of.targets.len() > 1
+            && metric(of) != Metric::LatencyMean
+            && shared_drives(facts.record(), of).is_empty()
+    });
+    together.filter_map(|of| measured_at_once(facts, names, of)).collect()
+}
+
+fn measured_at_once(facts: &Facts<'_>, names: &[&str], together: &Measurement) -> Option<Evidence> {
+    let is_below = |of: &Measurement, target: &str| {
         facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
     };
-    let (_, together) = facts.finished().find(|(_, of)| {
-        of.targets.len() > 1
-            && metric(of) == Metric::Bandwidth
-            && shared_drives(facts.record(), of).is_empty()
-    })?;
+    let metric = metric(together);
     let mut sums = (0.0, 0.0);
     let mut count = 0;
     for part in together.parts.iter().filter(|part| is_below(together, &part.target)) {
         let (_, alone) = facts.finished().find(|(_, of)| {
             of.name == together.name && of.targets.as_slice() == std::slice::from_ref(&part.target)
         })?;
-        sums.0 += part.results.first()?.bandwidth?.value;
-        sums.1 += alone.total.first()?.bandwidth?.value;
+        sums.0 += figure_of(part.results.first()?, metric)?.value;
+        sums.1 += figure_of(alone.total.first()?, metric)?.value;
         count += 1;
     }
     (count > 1 && sums.1 > 0.0).then(|| {
         let text = format!(
             "{} at once, {} the sum of each alone: {}",
-            format_mb_per_s(sums.0),
-            format_mb_per_s(sums.1),
+            figure(metric, sums.0),
+            figure(metric, sums.1),
             percent(sums.0 / sums.1)
         );
-        Evidence::new("measured", text)
+        Evidence::new(format!("measured ({})", together.name), text)
     })
 }
 
@@ -144,7 +187,20 @@ mod tests {
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0", "nvme1", "0000:01:00.0"]);
         assert_eq!(found.evidence[0].value, "2.0 : 1");
-        assert!(found.evidence.iter().any(|e| e.what == "measured" && e.value.ends_with("100 %")));
+        assert!(
+            found
+                .evidence
+                .iter()
+                .any(|e| e.what == "measured (seq-read)" && e.value.ends_with("100 %"))
+        );
+        // A second link above the same two says nothing new.
+        let chain = shared(4).host(|host| {
+            host.links.push(link("0000:00:01.1", "0000:02:00.0"));
+            for drive in &mut host.drives[..2] {
+                drive.links.insert(0, "0000:02:00.0".into());
+            }
+        });
+        look(&LinkOversubscribed, &chain.record()).only(Severity::Warn);
         let blind = shared(4).link(3, |link| link.current = Fact::Absent);
         assert_eq!(look(&LinkOversubscribed, &blind.record()), Outcome::CannotTell);
     }

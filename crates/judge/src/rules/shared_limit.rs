@@ -1,13 +1,13 @@
 //! Drives that slow each other down without a link that explains it.
 
-use iodyno_model::{
-    Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity, format_count, format_mb_per_s,
-};
+use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity};
 
 use super::all_at_once::{FULL, is_cpu_busy};
+use super::link_oversubscribed::has_named_uplink;
 use super::{Rule, Tally, finding};
 use crate::compare::{UNLIKE_WARN, figure_of};
 use crate::facts::{Facts, metric};
+use crate::limiter::figure;
 use crate::place::{drives_below, shared_drives};
 
 pub(super) struct SharedLimit;
@@ -27,6 +27,7 @@ impl Rule for SharedLimit {
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
+        let mut groups: Vec<Group<'_>> = Vec::new();
         for (_, of) in facts.finished() {
             // With all of them it is the machine: all-at-once tells of that.
             if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
@@ -50,43 +51,59 @@ impl Rule for SharedLimit {
                 .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
                 .copied()
                 .collect();
-            if fell.len() < 2 || fell.len() == shares.len() {
+            if fell.len() < 2 || fell.len() == shares.len() || have_named_uplink(facts, &fell) {
                 continue;
             }
-            tally.found(self.group(of, shares.len(), &fell));
+            let fell: Vec<Share<'_>> = fell.into_iter().cloned().collect();
+            let names: Vec<&str> = fell.iter().map(|share| share.target).collect();
+            match groups.iter_mut().find(|group| group.names == names) {
+                Some(group) => group.steps.push((of, fell)),
+                None => groups.push(Group { names, count: shares.len(), steps: vec![(of, fell)] }),
+            }
         }
+        groups.iter().for_each(|group| tally.found(self.group(group)));
         tally.report()
     }
 }
 
+/// Targets that slow each other down, in one step or in several.
+struct Group<'a> {
+    names: Vec<&'a str>,
+    /// How many targets there were.
+    count: usize,
+    steps: Vec<(&'a Measurement, Vec<Share<'a>>)>,
+}
+
+/// The rule of oversubscribed links tells of what these share.
+pub(super) fn have_named_uplink(facts: &Facts<'_>, fell: &[&Share<'_>]) -> bool {
+    let drives: Vec<Option<&Drive>> = fell.iter().map(|share| share.drive).collect();
+    facts.host().is_some_and(|host| has_named_uplink(host, &drives))
+}
+
 impl SharedLimit {
-    fn group(&self, of: &Measurement, count: usize, fell: &[&Share<'_>]) -> iodyno_model::Finding {
-        let written = |value: f64| match metric(of) {
-            Metric::Bandwidth => format_mb_per_s(value),
-            _ => format!("{} IOPS", format_count(value)),
-        };
-        let names: Vec<&str> = fell.iter().map(|share| share.target).collect();
-        let sum: f64 = fell.iter().map(|share| share.at_once).sum();
-        let mut evidence: Vec<Evidence> = fell
-            .iter()
-            .map(|share| {
+    fn group(&self, group: &Group<'_>) -> iodyno_model::Finding {
+        let names = &group.names;
+        let (mut evidence, mut gave): (Vec<Evidence>, Vec<String>) = (Vec::new(), Vec::new());
+        for (of, fell) in &group.steps {
+            let written = |value: f64| figure(metric(of), value);
+            evidence.extend(fell.iter().map(|share| {
                 let (alone, at_once) = (written(share.alone), written(share.at_once));
                 Evidence::new(share.target, format!("{at_once} at once, {alone} alone"))
-            })
-            .collect();
-        evidence.push(Evidence::new("together", written(sum)));
-        let others = count - fell.len();
+            }));
+            let sum = written(fell.iter().map(|share| share.at_once).sum());
+            evidence.push(Evidence::new("together", sum.clone()));
+            gave.push(format!("{sum} together ({})", of.name));
+        }
+        let (count, others) = (group.count, group.count - names.len());
         evidence.push(Evidence::new("unaffected", format!("{others} of {count} targets")));
         finding(
             self,
             Severity::Warn,
             names.iter().map(|name| (*name).to_owned()).collect(),
             format!(
-                "{} give {} together, less than each alone would ({}): they share a limit that is no link that can \
-                 be seen.",
+                "{} give {}, less than each alone would: they share a limit that is no link that can be seen.",
                 names.join(", "),
-                written(sum),
-                of.name
+                gave.join(" and "),
             ),
             evidence,
             "Others that ran at the same time were not slowed, so it is nothing that the whole machine shares.",
@@ -98,19 +115,20 @@ impl SharedLimit {
 }
 
 /// One of several targets, alone and with the others.
-struct Share<'a> {
+#[derive(Clone)]
+pub(super) struct Share<'a> {
     target: &'a str,
     drive: Option<&'a Drive>,
     alone: f64,
     at_once: f64,
     /// Less at once than alone, beyond doubt.
-    fell: bool,
+    pub(super) fell: bool,
     /// None of the others lies on its drives.
     has_own_drives: bool,
 }
 
 /// All targets; `None` where one of them is not known alone or at once.
-fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
+pub(super) fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
     let shared = shared_drives(facts.record(), of);
     let share = |target: &'a String| {

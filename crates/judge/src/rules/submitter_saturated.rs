@@ -3,7 +3,6 @@
 use iodyno_model::{Measurement, RuleReport, Severity};
 
 use super::{Reservation, Rule, qualify};
-use crate::compare::percent;
 use crate::facts::Facts;
 use crate::limiter;
 
@@ -24,13 +23,11 @@ impl Rule for SubmitterSaturated {
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
         let look = |of: &Measurement| {
-            let Some(saturated) = limiter::saturated(of) else {
+            let Some(saturated) = limiter::saturated(facts.host(), of) else {
                 return Err("CPU time of the submitting threads is not recorded".into());
             };
-            let threads = of.conditions.threads.unwrap_or(1);
-            Ok(of.cpu.filter(|_| saturated).map(|cpu| {
-                format!("busiest of {threads} threads {} of a CPU", percent(cpu.busiest_thread))
-            }))
+            let share = limiter::cpu_share(facts.host(), of).filter(|_| saturated);
+            Ok(share.map(|share| share.text()))
         };
         let words = [
             "a submitting thread had no CPU time left",
@@ -42,7 +39,7 @@ impl Rule for SubmitterSaturated {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let saturated = limiter::saturated(of) == Some(true);
+        let saturated = limiter::saturated(facts.host(), of) == Some(true);
         saturated.then(|| {
             Reservation::qualified("a submitting thread was saturated: the CPU may be the limit")
         })

@@ -276,12 +276,14 @@ pub(crate) fn each(mut bench: Bench, change: impl Fn(&mut Measurement)) -> Bench
     bench
 }
 
-/// Scales every figure of a measurement.
+/// Scales every figure of a measurement that it may be judged by: its rates, and
+/// at depth 1 its latency, which otherwise follows from the rates (Little's law).
 pub(crate) fn scale(of: &mut Measurement, factor: f64) {
+    let latency = if of.workload.iodepth == Some(1) { factor } else { 1.0 / factor };
     for result in &mut of.total {
         result.iops = result.iops.map(|iops| iops.scaled(factor));
         result.bandwidth = result.bandwidth.map(|rate| rate.scaled(factor));
-        result.latency_mean = result.latency_mean.map(|mean| mean.scaled(factor));
+        result.latency_mean = result.latency_mean.map(|mean| mean.scaled(latency));
     }
 }
 
@@ -307,7 +309,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             short_ios: Some(0),
             iops: Some(estimate(iops)),
             bandwidth: Some(estimate(iops * bs as f64)),
-            latency_mean: Some(estimate(80_000.0)),
+            // Little's law.
+            latency_mean: Some(estimate(f64::from(depth) * 1e9 / (iops / count as f64))),
             steady: Some(true),
             ..DirectionResult::unknown(Direction::Read)
         }

@@ -42,9 +42,12 @@ pub struct Explained {
     pub reasons: Vec<Reason>,
     /// Whether the limiter is named, or what would decide.
     pub outcome: Outcome,
-    /// The limiter: heat, other-users, power-saving, interrupts, cpu, depth, placement, link,
+    /// The limiter: heat, burst, other-users, power-saving, interrupts, cpu, depth, placement, link,
     /// shared, layer, drive, card; null where it is not named.
     pub limiter: Option<String>,
+    /// The limiter is only probable: everything was measured once, which noise may have made.
+    #[serde(default)]
+    pub is_probable: bool,
     /// Those between which the evidence does not decide.
     pub between: Vec<String>,
     /// The experiments that would decide.
@@ -181,7 +184,10 @@ fn one(of: &Explanation<'_>) -> Explained {
     let case = &of.case;
     let measurement = case.of_run();
     let (limiter, between, experiments, behind) = match &of.answer {
-        Answer::Named { limiter, next } => (Some(*limiter), Vec::new(), Vec::new(), next.as_ref()),
+        Answer::Named { limiter, next, .. } => {
+            (Some(*limiter), Vec::new(), Vec::new(), next.as_ref())
+        }
+        Answer::Unlike { .. } => (None, Vec::new(), Vec::new(), None),
         Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
         Answer::Repetition(experiments) => (None, Vec::new(), experiments.clone(), None),
         Answer::Undecided { between, experiments } => {
@@ -207,6 +213,7 @@ fn one(of: &Explanation<'_>) -> Explained {
             .collect(),
         outcome: if limiter.is_some() { Outcome::Named } else { Outcome::Undecided },
         limiter: limiter.map(|limiter| limiter.name().into()),
+        is_probable: matches!(of.answer, Answer::Named { is_probable: true, .. }),
         between: between.iter().map(|limiter| limiter.name().into()).collect(),
         experiments: experiments.iter().map(|experiment| experiment.name().into()).collect(),
         behind: behind.map(|next| Behind {

@@ -126,6 +126,8 @@ pub struct MetricVerdict {
     pub peers: Option<u32>,
     /// The same metric in the baseline run.
     pub baseline: Option<Estimate>,
+    /// Why it is not held against its claim; null: it is, or has none.
+    pub below_saturation: Option<model::BelowSaturation>,
 }
 
 /// What a rule found.
@@ -234,6 +236,7 @@ impl From<&MetricJudgement> for MetricVerdict {
             peers_median: judgement.peers.and_then(|(median, _)| finite(median)),
             peers: judgement.peers.map(|(_, count)| count),
             baseline: judgement.baseline.as_ref().and_then(Estimate::new),
+            below_saturation: judgement.below_saturation,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! that could move the cursor. Colour repeats what words say, and no line is
 //! longer than the terminal is wide.
 
+mod blocks_effect;
 mod columns;
 pub(crate) mod comparison;
 pub(crate) mod drives;
@@ -34,6 +35,7 @@ pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
+pub use blocks_effect::blocks_effect_text;
 pub use columns::ColumnError;
 pub use comparison::{comparison_text, workload_title};
 pub use drives::drives_table;

@@ -101,7 +101,7 @@ fn said(knee: &Knee) -> String {
     text + "."
 }
 
-fn sentence(text: &str, style: &Style) -> String {
+pub(super) fn sentence(text: &str, style: &Style) -> String {
     // A number and its percent sign stay together.
     let words = text.replace(" % ", "\u{0}% ");
     let words: Vec<String> = words.split(' ').map(|word| word.replace('\u{0}', " ")).collect();

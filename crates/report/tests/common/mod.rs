@@ -153,6 +153,7 @@ fn judge(
                 scope: ClaimScope::Exact,
                 source: "Samsung PM9A3 data sheet, rev. 1.0".into(),
             }),
+            below_saturation: None,
             ceiling: ceiling.map(|(value, by)| (value, by.into())),
             peers: None,
             baseline: None,

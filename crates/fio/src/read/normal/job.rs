@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, LatencyRange, Measurement,
-    Workload,
+    StatedLatencies, Workload,
 };
 
 use super::direction::{Issued, Side};
@@ -64,6 +64,14 @@ impl Job {
     /// Nothing stands below its head.
     pub(super) fn is_bare(&self) -> bool {
         self.sides.is_empty() && self.issued.is_none() && self.cpu.is_none()
+    }
+
+    /// Lines of directions and nothing of the block that fio prints around them: somebody
+    /// quoted them.
+    pub(super) fn is_quoted(&self) -> bool {
+        let bare = self.issued.is_none() && self.cpu.is_none() && self.depths.is_none();
+        let alone = |side: &Side| side.stated == StatedLatencies::default();
+        self.head.name.is_empty() && bare && self.ranges.is_empty() && self.sides.iter().all(alone)
     }
 
     /// Adds what a statement below its head says.

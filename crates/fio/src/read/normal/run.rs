@@ -26,8 +26,6 @@ pub(super) struct Run {
     pub(super) jobs: Vec<Job>,
     /// Group, name, process and number of the jobs whose heads are there.
     pub(super) heads: BTreeSet<(u32, String, Option<u64>, Option<u32>)>,
-    /// Results without a head are there.
-    headless: bool,
     groups: Vec<Group>,
     /// Statements that follow are of the last job.
     in_job: bool,
@@ -93,7 +91,6 @@ impl Run {
                     .is_none_or(|job| repeated(job) || statement.apart && headless(job));
                 if !self.in_job || other {
                     self.begin_headless(statement);
-                    self.headless = true;
                 }
                 self.add_to_job(statement);
             }
@@ -121,6 +118,12 @@ impl Run {
         }
     }
 
+    /// Results without a head are there.
+    fn has_headless(&self) -> bool {
+        let headless = |job: &Job| job.head.name.is_empty() && !job.sides.is_empty();
+        self.jobs.iter().any(|job| headless(job) && !job.is_quoted())
+    }
+
     /// The head of what follows is cut off.
     fn begin_headless(&mut self, statement: &Statement) {
         let head = Head { line: statement.line, ..Head::default() };
@@ -140,7 +143,7 @@ impl Run {
         let mut heads = self.heads.iter().filter(|(of, ..)| *of == group).peekable();
         let status = || self.groups.iter().any(|one| one.number == group && !one.sides.is_empty());
         match heads.peek() {
-            None => !self.headless && !status(),
+            None => !self.has_headless() && !status(),
             // With group_reporting one of several jobs gives its name to all of them.
             Some(_) => heads.all(|(_, name, _, jobs)| *jobs == Some(1) && *name != announced.name),
         }
@@ -165,6 +168,12 @@ impl Run {
                 "" => "this job".to_owned(),
                 name => format!("`{name}`"),
             };
+            if job.is_quoted() && !job.sides.is_empty() {
+                let what = "a line as fio prints it, without the block around it: what it is of is \
+                            not known, so it is no measurement";
+                problems.push((line, what.into()));
+                continue;
+            }
             if job.head.name.is_empty() {
                 problems.push((line, "the head of this job's results is missing".into()));
             }
@@ -186,7 +195,9 @@ impl Run {
 
     /// All of it, but for what is counted twice.
     pub(super) fn measurements(mut self) -> Vec<Measurement> {
+        let has_headless = self.has_headless();
         let mut jobs = std::mem::take(&mut self.jobs);
+        jobs.retain(|job| !job.is_quoted() || job.sides.is_empty());
         // The sum of all clients, where they are there.
         if !jobs.iter().all(Job::is_sum) {
             jobs.retain(|job| !job.is_sum());
@@ -195,19 +206,25 @@ impl Run {
         let mut measurements = Vec::new();
         let mut rest = None;
         for mut job in jobs {
+            let mut is_headless = false;
             if job.head.name.is_empty() {
                 let Some(side) = job.sides.first() else {
                     rest = Some(job);
                     continue;
                 };
                 job.head.name = side.direction.name().to_owned();
+                is_headless = true;
             }
-            let surroundings = self.surroundings(&job.head.name, job.head.group.unwrap_or(0));
+            let mut surroundings = self.surroundings(&job.head.name, job.head.group.unwrap_or(0));
+            if is_headless && !self.heads.is_empty() {
+                // What was said is of the jobs whose heads are there.
+                (surroundings.workload, surroundings.targets) = Default::default();
+            }
             let mut measurement = job.measurement(surroundings);
             self.fill(&mut measurement, alone);
             measurements.push(measurement);
         }
-        let mut groups = self.groups_without_jobs();
+        let mut groups = self.groups_without_jobs(has_headless);
         // What is left of a job whose directions are cut off.
         if let ([only], Some(job), true) = (groups.as_mut_slice(), rest, alone) {
             only.account = job.measurement(self.surroundings("", only.group)).account;
@@ -217,10 +234,10 @@ impl Run {
     }
 
     /// Groups none of whose jobs are in the text.
-    fn groups_without_jobs(&self) -> Vec<Measurement> {
+    fn groups_without_jobs(&self, has_headless: bool) -> Vec<Measurement> {
         let mut last: BTreeMap<u32, &Group> = BTreeMap::new();
         let missing = |group: &&Group| !self.heads.iter().any(|(of, ..)| *of == group.number);
-        if !self.headless {
+        if !has_headless {
             for group in self.groups.iter().filter(missing) {
                 last.insert(group.number, group);
             }

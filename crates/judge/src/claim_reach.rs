@@ -1,0 +1,229 @@
+//! Whether a measurement kept enough I/Os outstanding to be held against a claim.
+//!
+//! A data sheet that names no depth means one at which more of it no longer
+//! raises the rate. A measurement is held against it only where that is shown:
+//! by the depths that were tried, or by Little's law with the latency of one
+//! I/O alone.
+
+use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric, RunRecord};
+
+use crate::compare::figure;
+use crate::conditions::{is_random_at_depth_1, stated};
+use crate::limiter::STILL_GROWING;
+use crate::outstanding::{allowed, outstanding};
+
+/// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
+pub(crate) const HOST_LATENCY_NS: f64 = 10_000.0;
+/// A flash drive answers one I/O within this, ns: the slowest of all data sheets
+/// states 115 us.
+pub(crate) const FLASH_LATENCY_NS: f64 = 200_000.0;
+/// Twice the I/Os that give less than this wait for each other.
+const HARDLY: f64 = 1.10;
+/// A queue of which this share is outstanding is full but for what is being submitted.
+pub(crate) const FULL_QUEUE: f64 = 0.9;
+
+/// Why `of`, which stays below `claim` (in the metric's unit), is not held
+/// against it, which is printed with `conditions`; `None`: enough was outstanding, and it is the best of its series.
+pub(crate) fn below_saturation(
+    record: &RunRecord,
+    of: &Measurement,
+    metric: Metric,
+    sheet: &Claim,
+    (claim, conditions): (f64, &str),
+) -> Option<BelowSaturation> {
+    let own = figure(of)?.1.value;
+    let series = series(record, of, metric);
+    let best = series.iter().map(|point| point.rate).fold(own, f64::max);
+    let surpassed_by = (best > own).then_some(best);
+    let count = outstanding(of);
+    let claimed_ios = match (metric, of.workload.bs) {
+        (Metric::Bandwidth, Some(bs)) if bs > 0 => Some(claim / bs as f64),
+        (Metric::Iops, _) => Some(claim),
+        _ => None,
+    };
+    let transfer_ns = match (metric, claimed_ios) {
+        (Metric::Bandwidth, Some(ios)) => 1e9 / ios,
+        _ => 0.0,
+    };
+    let latency_ns = alone_ns(record, of)
+        .or_else(|| Some(of_sheet_ns(sheet, of.total.first()?.direction)? + transfer_ns));
+    let needed = claimed_ios.zip(latency_ns).map(|(ios, ns)| ios * ns / 1e9);
+    // A flash drive that is not known needs no more than this.
+    let at_most = claimed_ios.map(|ios| ios * (FLASH_LATENCY_NS + transfer_ns) / 1e9);
+    let by_law = count.zip(needed.or(at_most)).is_some_and(|(count, needed)| count >= needed);
+    let enough = by_law || as_deep_as_stated(of, conditions) || is_saturated(of, own, &series);
+    (!enough || surpassed_by.is_some()).then_some(BelowSaturation {
+        outstanding: count,
+        needed,
+        enough,
+        surpassed_by,
+    })
+}
+
+/// A point of a series: outstanding I/Os as its engine allows, and its rate.
+struct Point {
+    allowed: u32,
+    rate: f64,
+}
+
+/// The same workload on the same targets at other depths or with other jobs.
+fn series(record: &RunRecord, of: &Measurement, metric: Metric) -> Vec<Point> {
+    let shape = |of: &Measurement| (of.workload.iodepth, of.workload.numjobs);
+    let mix = |of: &Measurement| of.workload.options.get("rwmixread").cloned();
+    let all = record.measurements.iter().filter(|other| {
+        other.workload.bs == of.workload.bs
+            && shape(other) != shape(of)
+            && other.workload.rw == of.workload.rw
+            && other.targets == of.targets
+            && other.conditions.written == of.conditions.written
+            && mix(other) == mix(of)
+    });
+    let point = |other: &Measurement| {
+        let rate = match metric {
+            Metric::Bandwidth => other.total.iter().map(|one| one.bandwidth).collect(),
+            _ => other.total.iter().map(|one| one.iops).collect::<Option<Vec<_>>>(),
+        };
+        let rate: f64 = rate?.iter().map(|rate| rate.value).sum();
+        let is_fit = other.failure().is_none() && rate.is_finite();
+        is_fit.then_some(Point { allowed: allowed(other)?, rate })
+    };
+    all.filter_map(point).collect()
+}
+
+/// More depth no longer raised the rate: in the search for the depth, or in the series.
+fn is_saturated(of: &Measurement, own: f64, series: &[Point]) -> bool {
+    if let [.., (_, before), (_, last)] = of.conditions.depths_tried.as_slice() {
+        return *before <= 0.0 || *last < before * STILL_GROWING;
+    }
+    let Some(allowed) = allowed(of) else { return false };
+    let all = || series.iter().map(|point| (point.allowed, point.rate)).chain([(allowed, own)]);
+    let deepest = all().map(|(allowed, _)| allowed).max().unwrap_or(0);
+    let best = all().map(|(_, rate)| rate).fold(0.0, f64::max);
+    all().any(|(allowed, rate)| rate * HARDLY >= best && deepest / 2 >= allowed)
+}
+
+/// The claim names its depth, and that was outstanding.
+fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
+    let stated = stated(conditions);
+    let Some((claimed, ours)) = stated.outstanding.zip(outstanding(of)) else { return false };
+    let bytes = stated.block_bytes.zip(of.workload.bs);
+    let (theirs, ours) = match bytes {
+        Some((theirs, bs)) => (claimed as f64 * theirs as f64, ours * bs as f64),
+        None => (claimed as f64, ours),
+    };
+    ours >= FULL_QUEUE * theirs
+}
+
+/// Latency of one I/O alone, ns, measured in the same run on the same targets.
+fn alone_ns(record: &RunRecord, of: &Measurement) -> Option<f64> {
+    let alone = record.measurements.iter().filter(|other| {
+        other.workload.bs == of.workload.bs
+            && other.workload.rw == of.workload.rw
+            && other.targets == of.targets
+            && other.failure().is_none()
+            && allowed(other) == Some(1)
+    });
+    let latencies = alone.filter_map(|other| Some(other.total.first()?.mean_latency()?.1.value));
+    latencies.filter(|ns| *ns > 0.0).reduce(f64::min)
+}
+
+/// Latency of one I/O alone, ns, where the sheet states that of random I/O.
+fn of_sheet_ns(sheet: &Claim, direction: Direction) -> Option<f64> {
+    let us = match direction {
+        Direction::Write => sheet.lat_write_us,
+        _ => sheet.lat_read_us,
+    };
+    let comparable = is_random_at_depth_1(&sheet.lat_cond);
+    us.filter(|_| comparable).map(|us| us * 1e3 + HOST_LATENCY_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Estimate, Measurement, RunRecord, Verdict};
+
+    use crate::testing::{Bench, known};
+    use crate::{ClaimBook, ExitStatus, Question, assess, exit_status};
+
+    /// A 990 PRO 2TB of which the first measurement is taken at each of these
+    /// depths and jobs, with these IOPS.
+    fn table(points: &[(u32, u32, f64)]) -> RunRecord {
+        let bench = Bench::new(1).measured().drive(0, |drive| {
+            drive.model = known("Samsung SSD 990 PRO 2TB".into());
+            drive.capacity = known(iodyno_model::Bytes(2_000_398_934_016));
+            drive.namespaces[0].size = known(iodyno_model::Bytes(2_000_398_934_016));
+        });
+        let mut record = bench.record();
+        let first = record.measurements[1].clone();
+        let point = |(n, (depth, jobs, iops)): (usize, &(u32, u32, f64))| Measurement {
+            name: format!("point-{n}"),
+            ..at(&first, "io_uring", *depth, *jobs, *iops)
+        };
+        record.measurements = points.iter().enumerate().map(point).collect();
+        record
+    }
+
+    fn at(of: &Measurement, engine: &str, depth: u32, jobs: u32, iops: f64) -> Measurement {
+        let mut of = of.clone();
+        let outstanding = if engine == "psync" { jobs } else { depth * jobs };
+        of.workload.ioengine = Some(engine.into());
+        (of.workload.iodepth, of.workload.numjobs) = (Some(depth), Some(jobs));
+        of.conditions.depth_asked = Some(depth * jobs);
+        (of.conditions.threads, of.conditions.depth_reached) = (Some(jobs), None);
+        let bytes = of.workload.bs.unwrap() as f64;
+        of.total[0].iops = Some(Estimate::bare(iops));
+        of.total[0].bandwidth = Some(Estimate::bare(iops * bytes));
+        of.total[0].latency_mean = Some(Estimate::bare(f64::from(outstanding) * 1e9 / iops));
+        of
+    }
+
+    /// The verdicts with their reasons, and the exit status.
+    fn judged(record: &RunRecord) -> (Vec<(Verdict, String)>, ExitStatus) {
+        let claims = ClaimBook::builtin();
+        let question = Question { record, claims: &claims, baseline: None, expect: None };
+        let all = assess(&question);
+        let status = exit_status(record, &all, false);
+        let metrics = all.measurements.into_iter().map(|mut judged| judged.metrics.remove(0));
+        (metrics.map(|metric| (metric.verdict, metric.reason)).collect(), status)
+    }
+
+    #[test]
+    fn a_depth_table_of_a_healthy_drive_fails_nowhere() {
+        let points = [(4, 1, 86e3), (16, 1, 330e3), (32, 1, 600e3), (32, 16, 1.39e6)];
+        let (verdicts, status) = judged(&table(&points));
+        assert_eq!(verdicts[3].0, Verdict::Pass, "{verdicts:?}");
+        for (verdict, reason) in &verdicts[..3] {
+            assert_eq!(*verdict, Verdict::Unjudged, "{reason}");
+            assert!(reason.contains("not enough outstanding to reach the claim"), "{reason}");
+        }
+        assert_eq!(status, ExitStatus::Fine);
+        // One point alone says nothing either, and is no failure.
+        let (verdicts, status) = judged(&table(&points[..1]));
+        assert_eq!((verdicts[0].0, status), (Verdict::Unjudged, ExitStatus::Unjudged));
+    }
+
+    #[test]
+    fn a_slow_drive_still_fails_where_depth_no_longer_raises_its_rate() {
+        let points = [(4, 1, 86e3), (32, 4, 500e3), (32, 16, 510e3)];
+        let (verdicts, status) = judged(&table(&points));
+        assert_eq!(verdicts[2].0, Verdict::Fail, "{verdicts:?}");
+        assert_eq!((verdicts[1].0, status), (Verdict::Unjudged, ExitStatus::Failed));
+        // Alone: 1.4M IOPS of 200 us at most are 280 I/Os.
+        assert_eq!(judged(&table(&[(32, 16, 510e3)])).0[0].0, Verdict::Fail);
+    }
+
+    #[test]
+    fn one_synchronous_sequential_read_at_a_time_is_no_failure() {
+        let mut record = table(&[(1, 1, 1e5)]);
+        for depth in [1, 32] {
+            let mut of = record.measurements[0].clone();
+            (of.workload.rw, of.workload.bs) = (Some("read".into()), Some(128 << 10));
+            of.conditions.fill = Some(iodyno_model::FillOrder::Sequential);
+            record.measurements = vec![at(&of, "psync", depth, 1, 2.6e9 / 131_072.0)];
+            let (verdicts, status) = judged(&record);
+            let metric = &verdicts[0];
+            assert_ne!(status, ExitStatus::Failed, "{metric:?}");
+            assert!(metric.1.contains("1.0 I/Os, at least"), "{metric:?}");
+            assert_eq!(metric.0, Verdict::Unjudged, "{metric:?}");
+        }
+    }
+}

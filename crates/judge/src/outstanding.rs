@@ -1,0 +1,114 @@
+//! How many I/Os a measurement kept outstanding, measured rather than as asked for.
+
+use iodyno_model::{Account, Measurement};
+
+/// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
+pub(crate) const ONE_AT_A_TIME: [&str; 5] = ["sync", "psync", "pvsync", "pvsync2", "mmap"];
+/// The highest of fio's depth levels with this share of the I/Os counts.
+const LEVEL_SHARE: f64 = 0.001;
+
+/// Whether each job waits for an I/O before it submits the next; `None`: the
+/// engine is not known.
+pub(crate) fn waits_for_each(of: &Measurement) -> Option<bool> {
+    let engine = of.workload.ioengine.as_deref()?;
+    // The kernel copies from and to the page cache within io_submit.
+    let buffered = engine == "libaio" && of.workload.direct == Some(false);
+    Some(ONE_AT_A_TIME.contains(&engine) || buffered)
+}
+
+/// I/Os that one job may have outstanding: 1 with an engine that waits for
+/// each, else its iodepth as far as fio's depth levels show that it was used.
+pub(crate) fn job_depth(of: &Measurement) -> Option<u32> {
+    if waits_for_each(of) == Some(true) {
+        return Some(1);
+    }
+    let used = of.account.as_ref().and_then(highest_level);
+    match (of.workload.iodepth, used) {
+        (Some(asked), Some(used)) => Some(asked.min(used)),
+        (asked, _) => asked,
+    }
+}
+
+/// The most I/Os outstanding that fio's distribution of depths (`iodepth_level`:
+/// 1, 2 to 3, 4 to 7, ... 64 and more) leaves room for.
+fn highest_level(account: &Account) -> Option<u32> {
+    let all: f64 = account.depth_levels.iter().map(|count| *count as f64).sum();
+    let used = |count: &u64| *count as f64 > LEVEL_SHARE * all;
+    let highest = account.depth_levels.iter().rposition(used)?;
+    let most = (1_u32 << (highest + 1)) - 1;
+    Some(if highest + 1 == account.depth_levels.len() { u32::MAX } else { most })
+}
+
+/// I/Os that all jobs on all targets may have outstanding together.
+pub(crate) fn allowed(of: &Measurement) -> Option<u32> {
+    let depth = job_depth(of)?;
+    let is_as_asked = of.workload.iodepth == Some(depth);
+    if let Some(asked) = of.conditions.depth_asked.filter(|_| is_as_asked) {
+        return Some(asked);
+    }
+    let targets = u32::try_from(of.targets.len().max(1)).ok()?;
+    let jobs = of.workload.numjobs.unwrap_or(1).saturating_mul(targets);
+    Some(depth.saturating_mul(of.conditions.threads.unwrap_or(jobs)))
+}
+
+/// I/Os outstanding on the average: rate x measured mean latency (Little's
+/// law) over all directions; where no latency is known, what was allowed.
+pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
+    let of_direction = |result: &iodyno_model::DirectionResult| {
+        let bytes = of.workload.bs.filter(|bs| *bs > 0);
+        let iops = result.iops.map(|iops| iops.value);
+        let iops = iops.or_else(|| Some(result.bandwidth?.value / bytes? as f64))?;
+        Some(iops * result.mean_latency()?.1.value / 1e9)
+    };
+    let measured: Option<f64> = of.total.iter().map(of_direction).sum();
+    measured
+        .filter(|count| count.is_finite() && *count > 0.0)
+        .or_else(|| allowed(of).map(f64::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Account, Estimate};
+
+    use super::*;
+    use crate::testing::Bench;
+
+    fn of(engine: &str, iodepth: u32, jobs: u32) -> Measurement {
+        let mut of = Bench::new(1).measured().record().measurements.remove(1);
+        of.workload.ioengine = Some(engine.into());
+        (of.workload.iodepth, of.workload.numjobs) = (Some(iodepth), Some(jobs));
+        (of.conditions.depth_asked, of.conditions.threads) = (None, None);
+        of
+    }
+
+    #[test]
+    fn synchronous_engines_have_one_for_each_job() {
+        assert_eq!(allowed(&of("psync", 32, 4)), Some(4));
+        assert_eq!(allowed(&of("io_uring", 32, 4)), Some(128));
+        let mut buffered = of("libaio", 32, 4);
+        buffered.workload.direct = Some(false);
+        assert_eq!(allowed(&buffered), Some(4));
+    }
+
+    #[test]
+    fn the_measured_latency_counts_before_what_was_asked_for() {
+        let mut of = of("io_uring", 32, 1);
+        of.total[0].iops = Some(Estimate::bare(10_000.0));
+        of.total[0].latency_mean = Some(Estimate::bare(100_000.0));
+        assert!((outstanding(&of).unwrap() - 1.0).abs() < 1e-9);
+        of.total[0].latency_mean = None;
+        assert_eq!(outstanding(&of), Some(32.0));
+    }
+
+    #[test]
+    fn fios_depth_levels_bound_what_was_used() {
+        let mut of = of("io_uring", 32, 1);
+        let levels = |levels| Some(Account { depth_levels: levels, ..Account::default() });
+        of.account = levels([1000, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(job_depth(&of), Some(1));
+        of.account = levels([1, 2, 4, 8, 900, 0, 0]);
+        assert_eq!(job_depth(&of), Some(31));
+        of.account = levels([0; 7]);
+        assert_eq!(job_depth(&of), Some(32));
+    }
+}

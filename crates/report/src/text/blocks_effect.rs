@@ -1,0 +1,37 @@
+//! What it did to a rate that the blocks held nothing, in a sentence each.
+
+use iodyno_judge::BlocksEffect;
+use iodyno_judge::limiter::figure;
+use iodyno_model::{Metric, format_duration_ns};
+
+use super::Style;
+use super::outlook::sentence;
+
+/// A sentence for each workload that was measured on both kinds of blocks.
+pub fn blocks_effect_text(effects: &[BlocksEffect], style: &Style) -> String {
+    effects.iter().map(|effect| sentence(&conclusion(effect), style)).collect()
+}
+
+fn conclusion(effect: &BlocksEffect) -> String {
+    let value = |value: f64| match effect.metric {
+        Metric::LatencyMean => format_duration_ns(value),
+        metric => figure(metric, value),
+    };
+    let ratio = effect.ratio();
+    let is_faster = match effect.metric {
+        Metric::LatencyMean => ratio < 0.9,
+        _ => ratio > 1.1,
+    };
+    let meaning = if is_faster {
+        "reads of what holds nothing need no flash, so such a figure is not the drive's"
+    } else {
+        "what the blocks hold makes no difference here"
+    };
+    format!(
+        "{} on {}: {} from trimmed blocks, {} from written ones (x{ratio:.2}): {meaning}.",
+        effect.workload,
+        effect.targets.join(" "),
+        value(effect.empty.value),
+        value(effect.written.value)
+    )
+}
