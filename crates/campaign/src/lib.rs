@@ -22,6 +22,7 @@ mod plan;
 mod play;
 mod played;
 mod preparation;
+mod result;
 mod resume;
 mod rounds;
 mod scaling;

@@ -1,11 +1,11 @@
 //! Measurements that ended before they were precise.
 
-use iodyno_model::{EndReason, Measurement, Metric, RuleReport, Severity, format_width};
+use iodyno_model::{DirectionResult, EndReason, LatencyKind, Measurement, Metric, RuleReport, Severity, format_width};
 
 use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 use crate::facts::metric;
-use crate::tail::tail;
+use crate::tail::tail_of;
 
 /// Level of the 99 % percentile's interval.
 const LEVEL: f64 = 0.95;
@@ -86,10 +86,12 @@ fn said(width: f64) -> String {
 /// Half the width of the 99 % percentile's interval as a share of it, in the
 /// direction in which it is widest; too few I/Os for one are infinitely wide.
 fn p99_width(of: &Measurement) -> Option<f64> {
-    let bins = of.total.iter().map(|result| &result.latency).filter(|bins| bins.count() > 0);
-    let width =
-        |bins| tail(bins, 0.99, LEVEL).map_or(f64::INFINITY, |p99| p99.relative_half_width());
-    bins.map(width).max_by(f64::total_cmp)
+    let width = |result: &DirectionResult| {
+        tail_of(result, LatencyKind::Total, 99.0, LEVEL)
+            .map_or(f64::INFINITY, |p99| p99.relative_half_width())
+    };
+    let stamped = of.total.iter().filter(|result| result.latency.count() > 0);
+    stamped.map(width).max_by(f64::total_cmp)
 }
 
 /// Half the rate's interval's width, reached and asked for.

@@ -309,6 +309,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             bandwidth: Some(estimate(iops * bs as f64)),
             latency_mean: Some(estimate(80_000.0)),
             steady: Some(true),
+            slow: Some(false),
+            clustering: Vec::new(),
             ..DirectionResult::unknown(Direction::Read)
         }
     };

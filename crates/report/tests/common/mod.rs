@@ -45,6 +45,8 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
         latency_mean: latency.mean_ns().map(|mean| within(mean, 0.003)),
         latency,
         steady: Some(true),
+        slow: Some(false),
+        clustering: Vec::new(),
         ..DirectionResult::unknown(Direction::Read)
     }
 }
