@@ -46,7 +46,8 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
         latency,
         steady: Some(true),
         slow: Some(false),
-        clustering: Vec::new(),
+        // As if I/Os were independent.
+        clustering: PERCENTILES.map(|percent| Clustering { percent, effect: Some(1.0) }).to_vec(),
         ..DirectionResult::unknown(Direction::Read)
     }
 }
