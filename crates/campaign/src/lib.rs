@@ -23,6 +23,7 @@ mod play;
 mod played;
 mod preparation;
 mod read_blocks;
+mod result;
 mod resume;
 mod rounds;
 mod scaling;

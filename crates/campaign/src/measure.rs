@@ -2,10 +2,13 @@
 
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, Measurement,
-    Part, RateSeries, SplitLatency, Window,
+    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Measurement, Part,
+    RateSeries, SplitLatency, Window,
 };
-use iodyno_stats::{MeanInterval, mean_interval, window_interval};
+use iodyno_stats::mean_interval;
+
+use crate::result::result;
+use crate::tail::windows;
 
 /// One job of a phase: what it was to do, what was recorded, what it reported.
 #[derive(Clone, Copy)]
@@ -101,15 +104,19 @@ impl Taken<'_> {
                 if used || self.kind == Members::Targets {
                     let whole = report.whole.of(direction);
                     let split = report.split.of(direction).as_ref();
-                    part.results.push(result(direction, one, record, whole, split, self.level));
+                    let windows = windows(&[record], cut_ns);
+                    let over_time = (record, windows.as_slice());
+                    part.results.push(result(direction, one, over_time, whole, split, self.level));
                 }
             }
             let sum = total_of(&counted);
             from_ns = sum.start_ns;
             duration_ns = duration_ns.max(sum.duration_ns);
-            let over_time = together(records().map(|job| job.directions.of(direction)));
+            let all: Vec<_> = records().map(|job| job.directions.of(direction)).collect();
+            let (together, windows) = (together(all.iter().copied()), windows(&all, cut_ns));
+            let over_time = (&together, windows.as_slice());
             let split = split_of(&self.members, direction);
-            total.push(result(direction, &sum, &over_time, whole, split.as_ref(), self.level));
+            total.push(result(direction, &sum, over_time, whole, split.as_ref(), self.level));
         }
         if self.kind == Members::Targets && parts.len() < 2 {
             parts.clear();
@@ -258,7 +265,7 @@ fn together<'r>(all: impl Iterator<Item = &'r DirectionRecord> + Clone) -> Direc
     sum
 }
 
-fn rates(windows: &[Window]) -> Vec<f64> {
+pub(crate) fn rates(windows: &[Window]) -> Vec<f64> {
     windows.iter().filter_map(Window::iops).collect()
 }
 
@@ -327,61 +334,6 @@ fn account_of(members: &[Member<'_>]) -> Account {
         sum.steadystate_attained = sum.steadystate_attained.or(one.steadystate_attained);
     }
     sum
-}
-
-fn result(
-    direction: Direction,
-    counted: &Counted,
-    over_time: &DirectionRecord,
-    whole: &Whole,
-    split: Option<&SplitLatency>,
-    level: f64,
-) -> DirectionResult {
-    let series = &over_time.series;
-    let measured: Vec<Window> = series
-        .windows()
-        .iter()
-        .filter(|window| window.start_ns >= counted.start_ns)
-        .copied()
-        .collect();
-    let ios = counted.ios;
-    let seconds = counted.duration_ns as f64 / 1e9;
-    let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-    let rate_interval = window_interval(&rates(&measured), level);
-    let iops = around(per_second(ios as f64), rate_interval.as_ref());
-    let bytes_per_io = if ios > 0 { counted.bytes as f64 / ios as f64 } else { 0.0 };
-    let latencies: Vec<f64> = measured.iter().filter_map(Window::latency_mean_ns).collect();
-    let latency_interval = window_interval(&latencies, level);
-    DirectionResult {
-        direction,
-        ios: Some(ios),
-        bytes: Some(counted.bytes),
-        whole_ios: Some(whole.ios),
-        whole_bytes: Some(whole.bytes),
-        errors: Some(whole.errors),
-        short_ios: Some(whole.short_ios),
-        iops: Some(iops),
-        bandwidth: Some(iops.scaled(bytes_per_io)),
-        latency_mean: counted.latency.mean_ns().map(|mean| around(mean, latency_interval.as_ref())),
-        latency: counted.latency.clone(),
-        stated: None,
-        split: split.cloned(),
-        series: series.clone(),
-        latency_series: over_time.latencies.clone(),
-        steady: rate_interval.map(|interval| interval.steady),
-    }
-}
-
-/// The exact mean of the counted I/Os, with the interval that the windows' means gave.
-fn around(mean: f64, interval: Option<&MeanInterval>) -> Estimate {
-    match interval {
-        Some(found) if found.mean > 0.0 && found.low.is_finite() && found.high.is_finite() => {
-            let low = mean - (found.mean - found.low);
-            let high = mean + (found.high - found.mean);
-            Estimate::confident(mean, low.max(0.0), high, found.level)
-        }
-        _ => Estimate::bare(mean),
-    }
 }
 
 /// What went wrong, by job; of many the first ones, which say what the others do.

@@ -271,7 +271,8 @@ impl Campaign<'_, '_> {
                 p99_relative_half_width: p99,
                 least_times,
                 steady,
-                min_seconds: seconds(self.budget.stop.min_ns),
+                // So much is counted, behind what never is.
+                min_seconds: seconds(self.budget.stop.min_ns + ramp_ns(self.budget.stop.max_ns)),
                 max_seconds: seconds(self.budget.stop.max_ns),
             },
         }

@@ -178,6 +178,25 @@ fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
 }
 
 #[test]
+fn the_first_look_has_windows_enough_to_end_a_measurement() {
+    let stage = Stage::new();
+    let (path, target) = stage.target("drive");
+    let targets = [target];
+    let end_ns = |seed| {
+        let mut generator = SimulatedGenerator::new(seed);
+        let drive = SimulatedDrive { noise: Noise::White(0.005), ..SimulatedDrive::default() };
+        generator.set_drive(path.to_str().unwrap(), drive);
+        let of = stage.run(&one_step(), &mut generator, &targets).measurements.remove(0);
+        of.warmup_ns + of.duration_ns.unwrap()
+    };
+    let ends_ns: Vec<u64> = (0..8).map(end_ns).collect();
+    // `min_time` counts from where the ramp ends.
+    assert!(ends_ns.iter().all(|ns| *ns >= 5_500_000_000), "{ends_ns:?}");
+    let at_once = ends_ns.iter().filter(|ns| **ns < 6_000_000_000).count();
+    assert!(at_once >= 2, "{ends_ns:?}");
+}
+
+#[test]
 fn check_finds_the_depth_that_suffices() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");

@@ -50,5 +50,5 @@ pub use file_error::{ClaimError, FileError};
 pub use place::{device_of, drive_under, names, shared_drives};
 pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;
-pub use tail::tail;
+pub use tail::{clustering, clustering_of, tail, tail_of};
 pub use window::{ByWindow, by_window};

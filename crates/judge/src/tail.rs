@@ -1,16 +1,19 @@
 //! Percentiles of binned latencies with their intervals.
 
-use iodyno_model::Histogram;
-use iodyno_stats::QuantileInterval;
-use iodyno_stats::quantile_interval::ranks;
+use iodyno_model::{Clustering, DirectionResult, Histogram, LatencyKind};
+use iodyno_stats::quantile_interval::{is_shown, ranks_of_clustered};
+use iodyno_stats::{QuantileInterval, design_effect};
 
-/// The quantile `q` of `bins`, ns, with its interval from order statistics at `level`
-/// (`iodyno_stats::quantile_interval`): lower end of the bin that holds the lower rank, upper end
-/// of the one that holds the upper rank, within the extremes.
+/// Level at which the windows are asked how far latencies cluster.
+const LEVEL: f64 = 0.95;
+
+/// The quantile `q` of `bins`, ns, with its interval from order statistics at `level`, of latencies
+/// of which `effect` say as much as an independent one (`iodyno_stats::quantile_interval`): lower end of the
+/// bin that holds the lower rank, upper end of the one that holds the upper rank, within the extremes.
 ///
 /// `None` where there are too few latencies for an interval.
-pub fn tail(bins: &Histogram, q: f64, level: f64) -> Option<QuantileInterval> {
-    let (low, high) = ranks(bins.count(), q, level)?;
+pub fn tail(bins: &Histogram, effect: f64, q: f64, level: f64) -> Option<QuantileInterval> {
+    let (low, high) = ranks_of_clustered(bins.count(), effect, q, level)?;
     let low_ns = Histogram::bounds(Histogram::index(bins.value_at_rank(low)?)).0;
     Some(QuantileInterval {
         value: bins.quantile_ns(q)? as f64,
@@ -19,18 +22,142 @@ pub fn tail(bins: &Histogram, q: f64, level: f64) -> Option<QuantileInterval> {
     })
 }
 
+/// As [`tail`], of the latencies of `kind` in `result`, whose clusters are as it says, or else as
+/// its latencies over time show.
+///
+/// `None` also where neither is known.
+pub fn tail_of(
+    result: &DirectionResult,
+    kind: LatencyKind,
+    percent: f64,
+    level: f64,
+) -> Option<QuantileInterval> {
+    let effect = clustering_of(result, kind, percent)?.effect?;
+    tail(result.bins(kind)?, effect, percent / 100.0, level)
+}
+
+/// How far the latencies of `kind` in `result` come in clusters at a percentile; `None`: nobody
+/// kept them by windows of time.
+pub fn clustering_of(
+    result: &DirectionResult,
+    kind: LatencyKind,
+    percent: f64,
+) -> Option<Clustering> {
+    let known = result.clustering.iter().find(|one| (one.percent - percent).abs() < 1e-9);
+    let series = &result.latency_series;
+    match known {
+        Some(known) if kind == LatencyKind::Total => Some(*known),
+        _ if series.kind == kind && !series.windows().is_empty() => {
+            let windows: Vec<Vec<&Histogram>> =
+                series.windows().iter().map(|window| vec![&window.latency]).collect();
+            clustering(result.bins(kind)?, &windows, &[percent]).pop()
+        }
+        _ => None,
+    }
+}
+
+/// How far latencies come in clusters at each of `percents` that `bins` has enough latencies for,
+/// from `windows` of equal length, one behind the other, each of some histograms.
+pub fn clustering(
+    bins: &Histogram,
+    windows: &[Vec<&Histogram>],
+    percents: &[f64],
+) -> Vec<Clustering> {
+    let counted =
+        |window: &Vec<&Histogram>| window.iter().map(|one| one.count() as f64).sum::<f64>();
+    let counts: Vec<f64> = windows.iter().map(counted).collect();
+    let effect = |percent: f64| {
+        let share = percent / 100.0;
+        let bin = Histogram::index(bins.quantile_ns(share)?);
+        // The bin of the quantile counts as beyond it where that comes nearer to the share.
+        let beyond = |from: usize| bins.count_from(from) as f64 / bins.count() as f64;
+        let off = |from: usize| (beyond(from) - (1.0 - share)).abs();
+        let is_split = |from: &usize| beyond(*from) > 0.0 && beyond(*from) < 1.0;
+        let nearest = [bin, bin + 1].into_iter().filter(is_split);
+        let Some(from) = nearest.min_by(|a, b| off(*a).total_cmp(&off(*b))) else {
+            // All are in one bin, and every rank is.
+            return Some(1.0);
+        };
+        let slow = |window: &Vec<&Histogram>| {
+            window.iter().map(|one| one.count_from(from) as f64).sum::<f64>()
+        };
+        design_effect(&windows.iter().map(slow).collect::<Vec<f64>>(), &counts, LEVEL)
+    };
+    let shown = percents.iter().filter(|percent| is_shown(bins.count(), **percent / 100.0));
+    shown.map(|percent| Clustering { percent: *percent, effect: effect(*percent) }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 100 windows of 1000 latencies each, 20 in the mean being slow: evenly, or 200 in each tenth.
+    fn windows(in_clusters: bool) -> Vec<Histogram> {
+        let slow = |n: u64| match in_clusters {
+            true if n % 10 == 3 => 200,
+            true => 0,
+            false => 15 + (n * 7) % 11,
+        };
+        let window = |n: u64| {
+            let mut bins = Histogram::default();
+            (0..1000 - slow(n)).for_each(|i| bins.record(80_000 + i * 10));
+            (0..slow(n)).for_each(|i| bins.record(1_000_000 + (i * 7919 % 200) * 10_000));
+            bins
+        };
+        (0..100).map(window).collect()
+    }
+
+    fn merged(windows: &[Histogram]) -> Histogram {
+        let mut all = Histogram::default();
+        windows.iter().for_each(|one| all.merge(one));
+        all
+    }
 
     #[test]
     fn the_interval_holds_the_value_and_few_latencies_have_none() {
         let mut bins = Histogram::default();
         (0..100_u64).for_each(|i| bins.record(50_000 + i));
-        assert_eq!(tail(&bins, 0.99, 0.95), None);
+        assert_eq!(tail(&bins, 1.0, 0.99, 0.95), None);
         (0..100_000_u64).for_each(|i| bins.record(50_000 + i * 7));
-        let found = tail(&bins, 0.99, 0.95).unwrap();
+        let found = tail(&bins, 1.0, 0.99, 0.95).unwrap();
         assert!(found.low <= found.value && found.value <= found.high, "{found:?}");
         assert!(found.relative_half_width() < 0.02, "{found:?}");
+        assert_eq!(tail(&bins, 1e6, 0.99, 0.95), None);
+    }
+
+    #[test]
+    fn clusters_widen_the_percentile_that_they_make() {
+        let found = |in_clusters| {
+            let windows = windows(in_clusters);
+            let groups: Vec<Vec<&Histogram>> = windows.iter().map(|one| vec![one]).collect();
+            let bins = merged(&windows);
+            let [half, p99] = clustering(&bins, &groups, &[50.0, 99.0])[..] else { panic!() };
+            let effect = p99.effect.unwrap();
+            (half.effect.unwrap(), effect, tail(&bins, effect, 0.99, 0.95).unwrap())
+        };
+        let ((_, even, narrow), (_, clustered, wide)) = (found(false), found(true));
+        assert!(even < 2.0 && clustered > 20.0, "{even} {clustered}");
+        assert!(wide.relative_half_width() > 2.0 * narrow.relative_half_width(), "{wide:?}");
+        assert!(narrow.low <= narrow.value && narrow.value <= narrow.high);
+    }
+
+    #[test]
+    fn without_windows_nothing_is_known_and_with_them_something() {
+        let windows = windows(false);
+        let mut result = DirectionResult::unknown(iodyno_model::Direction::Read);
+        result.latency = merged(&windows);
+        assert_eq!(tail_of(&result, LatencyKind::Total, 99.0, 0.95), None);
+        for (n, one) in (0..).zip(&windows) {
+            result.latency_series.push(n * 1_000_000_000, 1_000_000_000, one);
+        }
+        let found = tail_of(&result, LatencyKind::Total, 99.0, 0.95).unwrap();
+        assert!(found.low <= found.value && found.value <= found.high);
+        // What a measurement found of itself counts first.
+        result.clustering = vec![Clustering { percent: 99.0, effect: None }];
+        assert_eq!(tail_of(&result, LatencyKind::Total, 99.0, 0.95), None);
+        // One bin holds all.
+        let mut same = Histogram::default();
+        (0..5000).for_each(|_| same.record(1000));
+        assert_eq!(clustering(&same, &[vec![&same]], &[99.0])[0].effect, Some(1.0));
     }
 }

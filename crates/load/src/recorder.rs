@@ -105,9 +105,6 @@ impl Recorder {
                 if job.ramping {
                     continue;
                 }
-                if whole {
-                    record.slice_ns = u64::MAX;
-                }
                 record.add_slice(interval.start_ns, interval.start_ns + job.active_ns, one);
             }
         }
@@ -155,13 +152,9 @@ impl DirectionRecord {
     /// What was completed in the slices that start at `warmup_ns` or later;
     /// where none does, the last slice.
     pub fn counted_from(&self, warmup_ns: u64) -> Counted {
-        let first = self
-            .slices
-            .iter()
-            .position(|slice| slice.start_ns >= warmup_ns)
-            .unwrap_or(self.slices.len().saturating_sub(1));
+        let slices = self.from(warmup_ns);
         let mut counted = Counted::default();
-        for (n, slice) in self.slices[first..].iter().enumerate() {
+        for (n, slice) in slices.iter().enumerate() {
             if n == 0 {
                 counted.start_ns = slice.start_ns;
             }
@@ -171,6 +164,16 @@ impl DirectionRecord {
             counted.latency.merge(&slice.latency);
         }
         counted
+    }
+
+    /// The latencies of these slices one by one, each with its start, ns.
+    pub fn latencies_from(&self, warmup_ns: u64) -> impl Iterator<Item = (u64, &Histogram)> {
+        self.from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
+    }
+
+    fn from(&self, warmup_ns: u64) -> &[Slice] {
+        let first = self.slices.iter().position(|slice| slice.start_ns >= warmup_ns);
+        &self.slices[first.unwrap_or(self.slices.len().saturating_sub(1))..]
     }
 }
 
@@ -230,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn all_from_the_ramp_to_the_drain_is_counted_as_one() {
+    fn all_from_the_ramp_to_the_drain_is_counted() {
         let mut recorder = Recorder::counting(Counting::Whole);
         (0..20).for_each(|n| recorder.record(&interval(n), None));
         recorder.record(&Interval { draining: true, ..interval(20) }, None);
         let record = &recorder.jobs[0].directions.read;
-        assert_eq!(record.slices.len(), 1);
+        assert_eq!(record.latencies_from(0).count(), 18);
         let counted = record.counted_from(0);
         assert_eq!((counted.start_ns, counted.duration_ns), (300_000_000, 1_800_000_000));
         assert_eq!(counted.latency.count(), (3..21).map(|i| i % 7 + 1).sum::<u64>());

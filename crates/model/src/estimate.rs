@@ -66,10 +66,16 @@ impl Estimate {
         self.bounds().map_or(self.value, |(_, high)| high)
     }
 
-    /// Half the width of the interval over the value, where both mean something.
+    /// Half the width of the confidence interval over the value, where both mean something. How
+    /// a figure was rounded is no interval: it says nothing of how much the next one will differ.
     pub fn relative_half_width(&self) -> Option<f64> {
-        let (low, high) = self.bounds()?;
+        let Spread::Confidence { low, high, .. } = self.spread else { return None };
         (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
+    }
+
+    /// Whether there is an interval that says so little that it is not shown: half of it is more than the value.
+    pub fn is_hardly_known(&self) -> bool {
+        self.relative_half_width().is_some_and(|width| width.is_nan() || width > 1.0)
     }
 
     /// Both together. Their intervals add up, which is wide for errors that are

@@ -123,6 +123,11 @@ impl Histogram {
         self.count
     }
 
+    /// How many values lie in the bin `index` or above it.
+    pub fn count_from(&self, index: usize) -> u64 {
+        self.counts.get(index..).unwrap_or_default().iter().sum()
+    }
+
     /// Exact mean, ns.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns / self.count as f64)

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
+/// Percentiles that are kept and published, in percent.
+pub const PERCENTILES: [f64; 15] =
+    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999];
+
 /// From where to where a latency runs.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

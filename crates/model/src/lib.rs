@@ -65,12 +65,13 @@ pub use host::{
 };
 pub use interrupt::Interrupt;
 pub use iommu::Iommu;
-pub use latency::{LatencyKind, LatencyRange, LatencySummary, StatedLatencies};
+pub use latency::{LatencyKind, LatencyRange, LatencySummary, PERCENTILES, StatedLatencies};
 pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
 pub use measurement::{
-    Account, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part, SplitLatency,
+    Account, Clustering, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
+    SplitLatency,
 };
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
@@ -83,7 +84,7 @@ pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
-    Bytes, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s, format_width,
-    parse_duration_ns,
+    Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
+    format_width, parse_duration_ns,
 };
 pub use workload::{Direction, Workload};

@@ -115,6 +115,23 @@ pub struct DirectionResult {
     /// The rate neither grew nor fell over the measured window, as far as that
     /// can be told; `None` where it cannot.
     pub steady: Option<bool>,
+    /// The rate fluctuates as slowly as the measured window is long, or may: its intervals are of
+    /// that window only. `None` where it cannot be told.
+    #[serde(default)]
+    pub slow: Option<bool>,
+    /// How far total latencies come in clusters, by percentile, in ascending order; empty where
+    /// that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clustering: Vec<Clustering>,
+}
+
+/// How many I/Os say as much of a percentile as an independent one would.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Clustering {
+    /// The percentile, in percent.
+    pub percent: f64,
+    /// That many: 1 or more (statistics call it the design effect); `None`: the windows are too few to say.
+    pub effect: Option<f64>,
 }
 
 /// Latency in two parts (fio's slat and clat).
@@ -233,6 +250,8 @@ impl DirectionResult {
             series: RateSeries::default(),
             latency_series: LatencySeries::default(),
             steady: None,
+            slow: None,
+            clustering: Vec::new(),
         }
     }
 

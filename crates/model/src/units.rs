@@ -87,13 +87,16 @@ pub fn format_count(value: f64) -> String {
     }
 }
 
+/// In place of an interval that is wider than its value.
+pub const WIDTH_NOT_KNOWN: &str = "± not known";
+
 /// Half the width of an interval as a share of its value: `± 1.4 %`, `± 17 %`;
-/// beyond 100 % the figure would say nothing.
+/// beyond 100 % the figure would say nothing, and it is [`WIDTH_NOT_KNOWN`].
 pub fn format_width(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 10.0 => format!("± {percent:.1} %"),
         percent if percent <= 100.0 => format!("± {percent:.0} %"),
-        _ => "± more than 100 %".into(),
+        _ => WIDTH_NOT_KNOWN.into(),
     }
 }
 
@@ -184,6 +187,6 @@ mod tests {
         let said =
             [0.001, 0.0149, 0.17, 1.0, 1.01, 3.59, f64::INFINITY, f64::NAN].map(format_width);
         assert_eq!(said[..4], ["± 0.1 %", "± 1.5 %", "± 17 %", "± 100 %"]);
-        assert!(said[4..].iter().all(|said| said == "± more than 100 %"), "{said:?}");
+        assert!(said[4..].iter().all(|said| said == WIDTH_NOT_KNOWN), "{said:?}");
     }
 }

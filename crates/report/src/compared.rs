@@ -69,6 +69,7 @@ impl Entry<'_> {
 pub(crate) fn words(difference: &Difference) -> String {
     let reality = match difference.reality {
         Reality::Real => "real",
+        Reality::NotInTurns => "probably real, not measured in turns",
         Reality::NotShown => "no more than repetitions differ",
         Reality::WithinRounding => "within rounding",
         Reality::SpreadUnknown => "run-to-run spread unknown",

@@ -1,6 +1,7 @@
 //! Which percentiles of a histogram may be shown, and their intervals.
 
-use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind};
+use iodyno_judge::{clustering_of, tail_of};
+use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 
 /// Level of the intervals.
 pub(crate) const LEVEL: f64 = 0.95;
@@ -8,10 +9,6 @@ pub(crate) const LEVEL: f64 = 0.95;
 /// I/Os that must lie beyond a percentile for it to be shown: with fewer, one
 /// straggler more or less moves it.
 const BEYOND: f64 = 30.0;
-
-/// Percentiles that the document gives, in percent.
-pub(crate) const ALL: [f64; 15] =
-    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999];
 
 /// A percentile with its order-statistic interval, within the bins' resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,9 +19,19 @@ pub(crate) struct Percentile {
     pub(crate) value_ns: u64,
     /// Lower and upper end of the interval at [`LEVEL`], ns.
     pub(crate) bounds_ns: Option<(u64, u64)>,
+    /// It was measured here, and how well it is known cannot be told: slow I/Os came in too few
+    /// clusters, or the measurement was too short.
+    pub(crate) is_open: bool,
 }
 
 impl Percentile {
+    /// Whether the interval says so little that it is not shown: half of it is more than the value, or
+    /// there is none though there should be.
+    pub(crate) fn is_hardly_known(&self) -> bool {
+        let half = |(low, high): (u64, u64)| (high - low) / 2;
+        self.is_open || self.bounds_ns.is_some_and(|bounds| half(bounds) > self.value_ns)
+    }
+
     /// Whether the interval is wider than the bin that holds the value.
     pub(crate) fn is_spread(&self) -> bool {
         let bin = Histogram::index(self.value_ns);
@@ -34,25 +41,35 @@ impl Percentile {
     }
 }
 
-/// Those of `percents` with at least 30 I/Os beyond them on either side.
+/// Those of `percents` with at least 30 I/Os beyond them on either side. Bins alone do not say how
+/// well a percentile is known: slow I/Os come in clusters.
 pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percentile> {
     let n = histogram.count();
-    percents
-        .iter()
-        .filter_map(|&percent| {
-            let q = percent / 100.0;
-            // A hair of tolerance: 30 000 x 0.001 is 30 to a person, not to a float.
-            let tail = n as f64 * q.min(1.0 - q) + 1e-6;
-            if tail < BEYOND {
-                return None;
-            }
-            Some(Percentile {
-                percent,
-                value_ns: histogram.quantile_ns(q)?,
-                bounds_ns: bounds(histogram, q),
-            })
-        })
-        .collect()
+    let shown = |percent: &f64| {
+        let q = percent / 100.0;
+        // A hair of tolerance: 30 000 x 0.001 is 30 to a person, not to a float.
+        let tail = n as f64 * q.min(1.0 - q) + 1e-6;
+        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= BEYOND)?;
+        Some(Percentile { percent: *percent, value_ns, bounds_ns: None, is_open: false })
+    };
+    percents.iter().filter_map(shown).collect()
+}
+
+/// The same of the latencies of `kind` in `result`, with their intervals where windows of
+/// time say how far slow ones come in clusters.
+pub(crate) fn percentiles_of_kind(
+    result: &DirectionResult,
+    kind: LatencyKind,
+    percents: &[f64],
+) -> Vec<Percentile> {
+    let Some(bins) = result.bins(kind) else { return Vec::new() };
+    let mut shown = percentiles(bins, percents);
+    for one in &mut shown {
+        let found = tail_of(result, kind, one.percent, LEVEL);
+        one.bounds_ns = found.map(|found| (found.low as u64, found.high as u64));
+        one.is_open = found.is_none() && clustering_of(result, kind, one.percent).is_some();
+    }
+    shown
 }
 
 /// Those of `percents` that are known of a result, and of which latencies they
@@ -61,8 +78,8 @@ pub(crate) fn percentiles_of(
     result: &DirectionResult,
     percents: &[f64],
 ) -> (LatencyKind, Vec<Percentile>) {
-    if let Some((kind, bins)) = result.known_bins() {
-        return (kind, percentiles(bins, percents));
+    if let Some((kind, _)) = result.known_bins() {
+        return (kind, percentiles_of_kind(result, kind, percents));
     }
     let stated =
         |kind| percents.iter().filter_map(|percent| stated(result, kind, *percent)).collect();
@@ -77,11 +94,11 @@ pub(crate) fn percentiles_of(
 fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<Percentile> {
     let value: Estimate = result.percentile_of(kind, percent)?;
     let whole = |ns: f64| ns.round() as u64;
-    Some(Percentile {
-        percent,
-        value_ns: whole(value.value),
-        bounds_ns: value.bounds().map(|(low, high)| (whole(low), whole(high))),
-    })
+    let bounds_ns = match value.spread {
+        Spread::Confidence { low, high, .. } => Some((whole(low), whole(high))),
+        Spread::Rounding { .. } | Spread::Unknown => None,
+    };
+    Some(Percentile { percent, value_ns: whole(value.value), bounds_ns, is_open: false })
 }
 
 /// The percentile of a result's latencies, ns, and what they are.
@@ -90,22 +107,17 @@ pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKi
     shown.first().map(|shown| (kind, shown.value_ns as f64))
 }
 
-/// The values between which the quantile lies at [`LEVEL`].
-fn bounds(histogram: &Histogram, q: f64) -> Option<(u64, u64)> {
-    let found = iodyno_judge::tail(histogram, q, LEVEL)?;
-    Some((found.low as u64, found.high as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iodyno_model::{Clustering, Direction, PERCENTILES};
 
     #[test]
     fn a_percentile_needs_thirty_beyond_it() {
         let of = |n: u64| {
             let mut histogram = Histogram::default();
             (0..n).for_each(|i| histogram.record(1000 + i));
-            percentiles(&histogram, &ALL).iter().map(|p| p.percent).collect::<Vec<_>>()
+            percentiles(&histogram, &PERCENTILES).iter().map(|p| p.percent).collect::<Vec<_>>()
         };
         assert_eq!(of(59), Vec::<f64>::new());
         assert_eq!(of(60), [50.0]);
@@ -115,12 +127,32 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_value() {
-        let mut histogram = Histogram::default();
-        (0..100_000u64).for_each(|i| histogram.record(50_000 + i * 7));
-        for p in percentiles(&histogram, &ALL) {
+    fn an_interval_holds_the_value_and_clusters_may_leave_none() {
+        let mut result = DirectionResult::unknown(Direction::Read);
+        (0..100_000u64).for_each(|i| result.latency.record(50_000 + i * i / 10));
+        let of = |result: &DirectionResult| percentiles_of(result, &PERCENTILES).1;
+        // Nobody kept windows: nothing is known of the interval, and nothing should be.
+        assert!(of(&result).iter().all(|p| p.bounds_ns.is_none() && !p.is_hardly_known()));
+        let known = |effect| {
+            let one = |percent: &f64| Clustering { percent: *percent, effect };
+            PERCENTILES.iter().map(one).collect()
+        };
+        result.clustering = known(Some(1.0));
+        for p in of(&result) {
             let (low, high) = p.bounds_ns.expect("enough I/Os for an interval");
             assert!(low <= p.value_ns && p.value_ns <= high, "{p:?}");
         }
+        let wide = |effect| of_percent(&of(&result_with(&result, known(effect))), 99.0);
+        let width = |p: Percentile| p.bounds_ns.map(|(low, high)| high - low);
+        assert!(width(wide(Some(100.0))) > width(of_percent(&of(&result), 99.0)));
+        assert!(wide(None).is_hardly_known() && wide(Some(1e4)).is_hardly_known());
+    }
+
+    fn result_with(result: &DirectionResult, clustering: Vec<Clustering>) -> DirectionResult {
+        DirectionResult { clustering, ..result.clone() }
+    }
+
+    fn of_percent(shown: &[Percentile], percent: f64) -> Percentile {
+        *shown.iter().find(|one| one.percent == percent).expect("it is shown")
     }
 }

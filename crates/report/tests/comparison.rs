@@ -14,13 +14,17 @@ fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
 }
 
+/// The runs in their order in time: in turns.
+const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
+
 /// The run of the tests, `factor` times as fast, with another id.
 fn run(id: &str, factor: f64) -> RunRecord {
+    let turn = TURNS.iter().position(|of| *of == id).unwrap_or(TURNS.len());
     let mut record = common::record();
     record.run.id = id.into();
     record.run.name = id.into();
     for (n, of) in record.measurements.iter_mut().enumerate() {
-        of.started_ns = of.started_ns.map(|ns| ns + id.len() as i64 * 1_000_000_000 + n as i64);
+        of.started_ns = of.started_ns.map(|ns| ns + (2 + turn as i64) * 1_000_000_000 + n as i64);
         for result in &mut of.total {
             result.iops = result.iops.map(|one| one.scaled(factor));
             result.bandwidth = result.bandwidth.map(|one| one.scaled(factor));
@@ -172,4 +176,21 @@ fn the_document_holds_to_its_schema() {
     assert_eq!(kernel.unwrap()["values"][1][0], "6.12.9");
     assert_eq!(document["not_known"][0]["what"][0], "CPU governor");
     assert!(document["limits"].as_array().unwrap().iter().any(|one| one["outcome"] == "kept"));
+}
+
+#[test]
+fn what_was_not_measured_in_turns_is_probable_at_best() {
+    let runs = |factors: [f64; 3], of: [&str; 3]| [0, 1, 2].map(|nth| run(of[nth], factors[nth]));
+    let before = runs([1.0, 1.004, 0.997], ["b1", "a1", "b2"]);
+    let after = runs([1.05, 1.046, 1.051], ["a2", "b3", "a3"]);
+    let comparison =
+        compared(&[("before", before.iter().collect()), ("after", after.iter().collect())]);
+    let limits: [Limit; 1] = ["iops > 2%".parse().expect("a limit")];
+    let rulings = rulings(&comparison, &limits, None);
+    let status = comparison.exit_status(&rulings) as u8;
+    let text = comparison_text(&comparison, &rulings, status, &style(80));
+    assert!(text.contains("+4.9 ± 0.8 %  probably"), "{text}");
+    assert!(text.contains("Real: probably."), "{text}");
+    assert!(text.contains("UNJUDGED  iops > +2%, after: probably, but"), "{text}");
+    assert_eq!(status, 4);
 }

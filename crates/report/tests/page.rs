@@ -212,7 +212,7 @@ fn several_runs_stand_in_a_table_and_in_sections() {
         "results/fio.txt:12: the line ends early",
         "href=\"#run-2\"",
         "id=\"run-2\"",
-        "Intervals are what the rounding of printed figures leaves open.",
+        "As it was printed: nothing is known of its spread.",
         "No NVMe drive on this machine",
         "2 of 13 measurements (blocks-not-written)",
     ] {

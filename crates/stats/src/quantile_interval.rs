@@ -1,6 +1,12 @@
 //! A quantile's confidence interval from order statistics: no assumption on the distribution.
+//!
+//! Order statistics suppose independent observations. Slow I/Os come in clusters, and a cluster
+//! of ten says as much as one: so the number of observations is divided by a design effect,
+//! which is estimated from how many lie beyond the quantile in each window of time ([`design_effect`]).
 
-use statrs::distribution::{Binomial, DiscreteCDF};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
+
+use crate::ratio::ratio_interval;
 
 /// Fewest observations beyond a percentile that is shown.
 pub const LEAST_BEYOND: u64 = 30;
@@ -51,7 +57,7 @@ pub fn is_shown(n: u64, q: f64) -> bool {
 /// most `(1 - level) / 2` outside on its side (Conover, "Practical nonparametric statistics", 3rd
 /// edition, section 3.2). On a histogram, the ends of the interval are the lower bound of the bin
 /// that holds the lower rank and the upper bound of the bin that holds the upper one. The
-/// observations are taken as independent; latencies of neighbouring I/Os are not quite.
+/// observations are taken as independent; [`ranks_of_clustered`] does not.
 ///
 /// `None` where n observations cannot bracket the quantile at this level, and for q or level
 /// outside of 0 to 1 (exclusive).
@@ -67,6 +73,40 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
     // P(x_(u) < quantile) = P(count >= u) = 1 - P(count <= u - 1) <= tail, for the least such u.
     let upper = first(0, n, |count| below.sf(count) <= tail) + 1;
     (lower >= 1 && upper <= n).then_some((lower, upper))
+}
+
+/// How many observations say as much of a quantile as an independent one does: 1 or more; of
+/// slow I/Os that come in clusters of ten about 10 for the quantiles that these make.
+///
+/// For each window of time, `beyond` says how many of its `counts` observations lie beyond
+/// the sample quantile. The share beyond is a ratio of sums, whose interval
+/// allows for windows that are correlated ([`ratio_interval`]); squared and over that of as many
+/// independent observations it is the design effect, with the few windows that it
+/// stands on allowed for (Korn, Graubard, "Confidence intervals for proportions with small expected
+/// number of positive counts", Survey Methodology 24, 1998; batched indicators for quantiles:
+/// Nakayama, "Confidence intervals for quantiles using sectioning", ACM TOMACS 24, 2014).
+///
+/// `None` where nothing or all lies beyond, and where the windows are too few for an interval.
+#[must_use]
+pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
+    let share = ratio_interval(beyond, counts, level)?;
+    let n: f64 = counts.iter().sum();
+    let independent = share.mean * (1.0 - share.mean) / n;
+    let z = Normal::standard().inverse_cdf(f64::midpoint(1.0, level));
+    let effect = (share.half_width() / z).powi(2) / independent;
+    (independent > 0.0 && effect.is_finite()).then(|| effect.max(1.0))
+}
+
+/// As [`ranks`], of `n` observations of which `effect` say as much as an independent one
+/// ([`design_effect`]; 1 or more): the ranks of so many fewer, spread over all of them (Woodruff,
+/// "Confidence intervals for medians and other position measures", JASA 47, 1952).
+#[must_use]
+pub fn ranks_of_clustered(n: u64, effect: f64, q: f64, level: f64) -> Option<(u64, u64)> {
+    let independent = (n as f64 / effect.max(1.0)).floor();
+    let (lower, upper) = ranks(independent as u64, q, level)?;
+    let spread = n as f64 / independent;
+    let lower = ((lower - 1) as f64 * spread).floor() as u64 + 1;
+    Some((lower, ((upper as f64 * spread).ceil() as u64).min(n)))
 }
 
 /// The least number from `low` to `high` that `is` holds for; `high` where none below does.
@@ -128,6 +168,31 @@ mod tests {
         let half = 1.959_964 * (n as f64 * q * (1.0 - q)).sqrt();
         assert!((lower as f64 - (n as f64 * q - half)).abs() < 3.0, "{lower}");
         assert!((upper as f64 - (n as f64 * q + half)).abs() < 3.0, "{upper}");
+    }
+
+    #[test]
+    fn clusters_count_as_one_each() {
+        // 100 windows of 1000; what is slow comes in tens, evenly scattered.
+        let counts = vec![1000.0; 100];
+        let clusters = |t| (crate::scattered(t) * 3.0).floor();
+        let single: Vec<f64> = (0..100).map(|t| 10.0 + clusters(t)).collect();
+        let tens: Vec<f64> = (0..100).map(|t| 10.0 * clusters(t)).collect();
+        let effect = |beyond: &[f64]| design_effect(beyond, &counts, 0.95).expect("it varies");
+        assert_eq!(effect(&single), 1.0);
+        assert!((5.0..15.0).contains(&effect(&tens)), "{}", effect(&tens));
+        assert_eq!(design_effect(&[0.0; 100], &counts, 0.95), None);
+        assert_eq!(design_effect(&counts, &counts, 0.95), None);
+        assert_eq!(design_effect(&[1.0; 3], &[9.0; 3], 0.95), None);
+    }
+
+    #[test]
+    fn ranks_of_clusters_are_further_apart() {
+        assert_eq!(ranks_of_clustered(1000, 1.0, 0.5, 0.95), ranks(1000, 0.5, 0.95));
+        let (lower, upper) = ranks_of_clustered(1000, 10.0, 0.5, 0.95).expect("enough");
+        // As of the tables for 100, 40 and 61, times 10.
+        assert_eq!((lower, upper), (391, 610));
+        assert_eq!(ranks_of_clustered(1000, 10.0, 0.99, 0.95), None);
+        assert_eq!(ranks_of_clustered(10, 100.0, 0.5, 0.95), None);
     }
 
     proptest! {

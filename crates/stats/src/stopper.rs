@@ -71,7 +71,7 @@ pub enum Decision {
 pub enum StopReason {
     /// The fixed time is over.
     TimeReached,
-    /// The series is steady and long enough, and the interval of the mean as narrow as asked; so is that of the 99 %
+    /// The series is steady, not slow and long enough, and the interval of the mean as narrow as asked; so is that of the 99 %
     /// percentile where it was asked for, and the window of rounds is steady where that was.
     PrecisionReached,
     /// It was steady for as long as asked.
@@ -154,6 +154,7 @@ impl Stopper {
                     interval.is_some_and(|interval| {
                         let left = series.len() - interval.warmup_len;
                         interval.steady
+                            && !interval.slow
                             && left as f64 >= least_times * interval.tau
                             && interval.relative_half_width() <= relative_half_width
                     })

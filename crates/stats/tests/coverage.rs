@@ -1,6 +1,7 @@
 //! The whole procedure (stopper at 100 ms samples, warm-up cut, interval) against noise whose
 //! truth is known: 95 % intervals hold it in 93.5 to 96.5 % of 2000 seeds.
 
+#[allow(dead_code)]
 mod noise;
 
 use iodyno_stats::{Decision, LONG, MeanInterval, Rule, Stopper, mean_interval};

@@ -1,7 +1,7 @@
 //! What measurements of a study say beyond themselves.
 
 use iodyno_job::parse_seconds;
-use iodyno_judge::tail;
+use iodyno_judge::tail_of;
 use iodyno_model::{EndReason, Estimate, Knee, Measurement, Outlook, Peak, Prediction, Under};
 
 use super::surface::{KneeOf, Known, Surface, is_outstanding};
@@ -23,7 +23,7 @@ impl Known {
             measurement.total.iter().map(|result| result.iops).collect();
         let iops = rates?.into_iter().reduce(Estimate::plus)?;
         let p99 = |result: &iodyno_model::DirectionResult| {
-            let found = tail(result.known_bins()?.1, Q, LEVEL)?;
+            let found = tail_of(result, result.known_bins()?.0, Q * 100.0, LEVEL)?;
             Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
         };
         let slowest = measurement.total.iter().filter_map(p99);

@@ -30,8 +30,11 @@ pub struct Difference {
 /// Whether a difference is real.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reality {
-    /// It is more than repetitions differ by chance.
+    /// It is more than repetitions differ by chance, which were made in turns.
     Real,
+    /// It is more than repetitions differ by chance, but one side was measured behind the other,
+    /// or nobody knows: what changed meanwhile may be all of it.
+    NotInTurns,
     /// It is not more than repetitions may differ by chance.
     NotShown,
     /// It is not more than the figures were rounded by.
@@ -146,11 +149,13 @@ impl Difference {
         (self.ratio.value - 1.0) * 100.0
     }
 
-    /// Takes the corrected p-value, which decides.
-    pub(super) fn adjust(&mut self, adjusted: f64) {
+    /// Takes the corrected p-value, which decides; `in_turns`: repetitions of both sides lie among
+    /// each other in time. Runs that follow each other are more alike than those an hour apart, so a
+    /// test that supposes them independent calls drift a difference.
+    pub(super) fn adjust(&mut self, adjusted: f64, in_turns: bool) {
         self.adjusted = Some(adjusted);
         if adjusted < 1.0 - LEVEL && self.reality == Reality::NotShown {
-            self.reality = Reality::Real;
+            self.reality = if in_turns { Reality::Real } else { Reality::NotInTurns };
         }
     }
 }

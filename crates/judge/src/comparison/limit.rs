@@ -105,9 +105,10 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Of repetitions, the difference has to be real, and its interval beyond
-    /// the limit. Without, the figures have to be beyond it by `noise`
-    /// (percent), however they were rounded.
+    /// Of repetitions in turns, the difference has to be real, and its interval beyond
+    /// the limit. Without repetitions the figures have to be beyond it by `noise`
+    /// (percent), however they were rounded; so has the interval of repetitions that were
+    /// not made in turns, of which nobody knows how far they drift.
     fn judge(&self, difference: &Difference, noise: Option<f64>) -> Outcome {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let beyond = |ratio: &Estimate, more: f64| match self.below {
@@ -121,6 +122,15 @@ impl Limit {
         };
         let broken = match (difference.reality, noise) {
             (Reality::Real, _) => beyond(&difference.ratio, 0.0),
+            (Reality::NotInTurns, Some(noise)) => beyond(&difference.ratio, noise),
+            (Reality::NotInTurns, None) if beyond(&difference.ratio, 0.0) => {
+                return Outcome::CannotTell(
+                    "probably, but the sides were not measured in turns: what changed meanwhile \
+                     may be all of it; measure A B A B A B, or say how far runs drift (--noise)"
+                        .to_owned(),
+                );
+            }
+            (Reality::NotInTurns, None) => false,
             (Reality::NotShown | Reality::WithinRounding, _) => false,
             (Reality::SpreadUnknown, Some(noise)) => beyond(&difference.ratio, noise),
             (Reality::SpreadUnknown, None) => {

@@ -364,20 +364,36 @@ fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
     }
 }
 
-/// Of each quantity, all rows and sides are asked at once: Holm's correction.
+/// p-values as close as this are one: of IOPS and bandwidth with blocks of one size.
+const SAME_P: f64 = 1e-6;
+
+/// All quantities, rows and sides are asked at once: Holm's correction. What two quantities of a
+/// row and side say alike is asked once.
 fn adjust(rows: &mut [Row]) {
-    for quantity in Quantity::ALL {
-        let mut asked: Vec<&mut Difference> = rows
-            .iter_mut()
-            .flat_map(|row| &mut row.figures)
-            .filter(|figure| figure.quantity == quantity)
-            .flat_map(|figure| figure.differences.iter_mut().flatten())
-            .filter(|difference| difference.p_value.is_some())
-            .collect();
-        let p_values: Vec<f64> = asked.iter().filter_map(|one| one.p_value).collect();
-        for (difference, adjusted) in asked.iter_mut().zip(holm(&p_values)) {
-            difference.adjust(adjusted);
+    let mut p_values: Vec<f64> = Vec::new();
+    let mut asked: Vec<(&mut Difference, usize, bool)> = Vec::new();
+    for row in rows {
+        let before = p_values.len();
+        let mut sides: Vec<usize> = Vec::new();
+        for figure in &mut row.figures {
+            for (side, difference) in figure.differences.iter_mut().enumerate() {
+                let Some(difference) = difference else { continue };
+                let Some(p) = difference.p_value else { continue };
+                let of_side = sides.iter().zip(before..).filter(|(of, _)| **of == side);
+                let same = |index: &usize| (p_values[*index] - p).abs() <= SAME_P * p;
+                let index = of_side.map(|(_, index)| index).find(same).unwrap_or(p_values.len());
+                if index == p_values.len() {
+                    p_values.push(p);
+                    sides.push(side);
+                }
+                let order = row.cells[side].as_ref().map(|cell| cell.order);
+                asked.push((difference, index, order == Some(Order::Interleaved)));
+            }
         }
+    }
+    let adjusted = holm(&p_values);
+    for (difference, index, in_turns) in asked {
+        difference.adjust(adjusted[index], in_turns);
     }
 }
 

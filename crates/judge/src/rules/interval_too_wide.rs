@@ -1,11 +1,14 @@
 //! Measurements that ended before they were precise.
 
-use iodyno_model::{EndReason, Measurement, Metric, RuleReport, Severity, format_width};
+use iodyno_model::{
+    DirectionResult, EndReason, LatencyKind, Measurement, Metric, RuleReport, Severity,
+    WIDTH_NOT_KNOWN, format_width,
+};
 
 use super::{Reservation, Rule, qualify};
 use crate::facts::Facts;
 use crate::facts::metric;
-use crate::tail::tail;
+use crate::tail::tail_of;
 
 /// Level of the 99 % percentile's interval.
 const LEVEL: f64 = 0.95;
@@ -80,19 +83,25 @@ fn widths(of: &Measurement) -> Option<Vec<Wide>> {
 
 /// A width in words.
 fn said(width: f64) -> String {
-    if width.is_finite() { format_width(width) } else { "± unknown (too few I/Os)".into() }
+    match width.is_finite() {
+        true => format_width(width),
+        false => format!("{WIDTH_NOT_KNOWN} (too few windows or I/Os)"),
+    }
 }
 
 /// Half the width of the 99 % percentile's interval as a share of it, in the
 /// direction in which it is widest; too few I/Os for one are infinitely wide.
 fn p99_width(of: &Measurement) -> Option<f64> {
-    let bins = of.total.iter().map(|result| &result.latency).filter(|bins| bins.count() > 0);
-    let width =
-        |bins| tail(bins, 0.99, LEVEL).map_or(f64::INFINITY, |p99| p99.relative_half_width());
-    bins.map(width).max_by(f64::total_cmp)
+    let width = |result: &DirectionResult| {
+        tail_of(result, LatencyKind::Total, 99.0, LEVEL)
+            .map_or(f64::INFINITY, |p99| p99.relative_half_width())
+    };
+    let stamped = of.total.iter().filter(|result| result.latency.count() > 0);
+    stamped.map(width).max_by(f64::total_cmp)
 }
 
-/// Half the rate's interval's width, reached and asked for.
+/// Half the rate's interval's width, reached and asked for; too few windows for an interval are
+/// infinitely wide.
 fn rate_width(of: &Measurement) -> Option<(f64, f64)> {
     let asked = of.conditions.precision_asked?;
     let result = of.total.first()?;
@@ -101,14 +110,14 @@ fn rate_width(of: &Measurement) -> Option<(f64, f64)> {
         Metric::Bandwidth => result.bandwidth,
         Metric::Iops | Metric::LatencyMean => result.iops,
     };
-    Some((estimate?.relative_half_width()?, asked))
+    Some((estimate?.relative_half_width().unwrap_or(f64::INFINITY), asked))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
-    use iodyno_model::{Estimate, Histogram};
+    use iodyno_model::{Clustering, Estimate, Histogram};
 
     #[test]
     fn a_wide_interval_qualifies() {
@@ -134,8 +143,20 @@ mod tests {
         assert!(why.starts_with("99 % percentile ±"), "{why}");
         let enough = few.measurement(1, |of| {
             (0..500_000).for_each(|n| of.total[0].latency.record(50_000 + n % 500));
+            of.total[0].clustering = vec![Clustering { percent: 99.0, effect: Some(2.0) }];
         });
         assert_eq!(reserves(&IntervalTooWide, &enough.record(), 1), None);
+        // Slow I/Os in clusters so large that a handful of them is all there is.
+        let clustered = enough.measurement(1, |of| of.total[0].clustering[0].effect = Some(1e5));
+        let why = reserves(&IntervalTooWide, &clustered.record(), 1).unwrap().why;
+        assert!(why.contains("not known"), "{why}");
+        let short = bench.clone().measurement(1, |of| {
+            of.end = EndReason::MaxTime;
+            of.total[0].iops = of.total[0].iops.map(|iops| Estimate::bare(iops.value));
+            of.total[0].bandwidth = of.total[0].bandwidth.map(|bw| Estimate::bare(bw.value));
+        });
+        let why = reserves(&IntervalTooWide, &short.record(), 1).unwrap().why;
+        assert!(why.contains("its interval is ± not known"), "{why}");
         let blind = (0..3).fold(bench, |bench, n| {
             bench.measurement(n, |of| {
                 of.end = EndReason::MaxTime;

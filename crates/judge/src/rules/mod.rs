@@ -55,6 +55,7 @@ mod punted;
 mod qualifies;
 mod rate_cliff;
 mod shared_limit;
+mod slow_fluctuations;
 mod steady_state_not_reached;
 mod steadystate_slope;
 mod stripe_cache;
@@ -179,6 +180,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(other_io::RULE, "other-io"),
     listed!(counters_differ::CountersDiffer, "counters-differ"),
     listed!(not_steady::NotSteady, "not-steady"),
+    listed!(slow_fluctuations::SlowFluctuations, "slow-fluctuations"),
     listed!(steady_state_not_reached::SteadyStateNotReached, "steady-state-not-reached"),
     listed!(rate_cliff::RULE, "rate-cliff"),
     listed!(tail_not_drives::RULE, "tail-not-drives"),

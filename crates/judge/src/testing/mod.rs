@@ -312,6 +312,8 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             // Little's law.
             latency_mean: Some(estimate(f64::from(depth) * 1e9 / (iops / count as f64))),
             steady: Some(true),
+            slow: Some(false),
+            clustering: Vec::new(),
             ..DirectionResult::unknown(Direction::Read)
         }
     };

@@ -165,8 +165,11 @@ pub struct Difference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reality {
-    /// Repetitions differ less by chance.
+    /// Repetitions differ less by chance, and were made in turns.
     Yes,
+    /// Repetitions differ less by chance, but were not made in turns, as far as is known: what
+    /// changed meanwhile may be all of it.
+    NotInTurns,
     /// Repetitions may differ as much by chance.
     No,
     /// It is no more than the figures were rounded by.
@@ -355,6 +358,7 @@ impl From<&judged::Difference> for Difference {
             percent: finite(of.percent()),
             real: match of.reality {
                 judged::Reality::Real => Reality::Yes,
+                judged::Reality::NotInTurns => Reality::NotInTurns,
                 judged::Reality::NotShown => Reality::No,
                 judged::Reality::WithinRounding => Reality::WithinRounding,
                 judged::Reality::SpreadUnknown => Reality::SpreadUnknown,

@@ -11,7 +11,7 @@ use super::account::Account;
 use super::conditions::{Conditions, CpuUse};
 use super::estimate::{Estimate, finite, rfc3339};
 use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
-use crate::percentiles::{ALL, LEVEL, percentiles};
+use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
 
 /// One workload on its targets within one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,6 +132,10 @@ pub struct DirectionResult {
     pub latency: Latencies,
     /// The rate neither grew nor fell; null: it cannot be told.
     pub steady: Option<bool>,
+    /// The rate fluctuates as slowly as the measured window is long, or may: its intervals are of
+    /// that window only; null: it cannot be told.
+    #[serde(default)]
+    pub slow: Option<bool>,
 }
 
 /// Latencies by kind.
@@ -285,6 +289,7 @@ impl From<&model::DirectionResult> for DirectionResult {
                 total: latency(LatencyKind::Total),
             },
             steady: result.steady,
+            slow: result.slow,
         }
     }
 }
@@ -294,7 +299,9 @@ impl Latency {
     fn of(result: &model::DirectionResult, kind: LatencyKind) -> Option<Self> {
         let mean = result.mean_of(kind);
         if let Some(bins) = result.bins(kind) {
-            return Self::new(bins, mean.as_ref().filter(|_| kind == LatencyKind::Total));
+            let shown = percentiles_of_kind(result, kind, &model::PERCENTILES);
+            let mean = mean.as_ref().filter(|_| kind == LatencyKind::Total);
+            return Self::of_bins(bins, mean, &shown);
         }
         let stated = result.stated.as_ref().map(|stated| stated.of(kind));
         let Some(stated) = stated.filter(|stated| !stated.is_empty()) else {
@@ -331,11 +338,18 @@ impl Latency {
         histogram: &model::Histogram,
         mean: Option<&model::Estimate>,
     ) -> Option<Self> {
+        Self::of_bins(histogram, mean, &percentiles(histogram, &model::PERCENTILES))
+    }
+
+    fn of_bins(
+        histogram: &model::Histogram,
+        mean: Option<&model::Estimate>,
+        shown: &[Percentile],
+    ) -> Option<Self> {
         let mean = mean.and_then(Estimate::new);
         if histogram.count() == 0 && mean.is_none() {
             return None;
         }
-        let shown = percentiles(histogram, &ALL);
         Some(Self {
             min_ns: histogram.min_ns(),
             mean_ns: histogram

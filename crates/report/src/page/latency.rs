@@ -3,7 +3,7 @@
 use iodyno_model::{DirectionResult, Estimate, LatencyKind, Metric, format_count};
 
 use super::table::{Cell, Table};
-use crate::percentiles::percentiles;
+use crate::percentiles::percentiles_of_kind;
 use crate::text::figure::{estimated, percentile_value};
 
 /// Percentiles that have a column, as far as they are known.
@@ -52,8 +52,8 @@ fn row(result: &DirectionResult, kind: LatencyKind) -> Option<Vec<Cell>> {
 /// The percentile with its interval: of the bins, where there are I/Os enough
 /// beyond it, else as a report states it.
 pub(super) fn percentile(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Cell {
-    if let Some(bins) = result.bins(kind) {
-        let known = percentiles(bins, &[percent]);
+    if result.bins(kind).is_some() {
+        let known = percentiles_of_kind(result, kind, &[percent]);
         return Cell::text(known.first().map(percentile_value).unwrap_or_default());
     }
     duration(result.percentile_of(kind, percent))

@@ -94,7 +94,7 @@ impl Cell {
             }
             Spread::Confidence { .. } => ("", "Intervals are confidence intervals."),
             Spread::Rounding { .. } => {
-                ("rounded", "Intervals are what the rounding of printed figures leaves open.")
+                ("rounded", "As it was printed: nothing is known of its spread.")
             }
             Spread::Unknown => ("", ""),
         };

@@ -1,8 +1,10 @@
 //! Figures as people read them: as many digits as the interval supports.
 
+use std::cmp::Ordering;
+
 use iodyno_model::{
-    DirectionResult, Estimate, LatencyKind, Metric, Spread, format_count, format_duration_ns,
-    format_mb_per_s,
+    DirectionResult, Estimate, LatencyKind, Metric, Spread, WIDTH_NOT_KNOWN, format_count,
+    format_duration_ns, format_mb_per_s,
 };
 
 use crate::percentiles::{Percentile, percentiles_of};
@@ -57,20 +59,6 @@ pub(crate) fn estimated(metric: Metric, estimate: &Estimate) -> String {
     with_interval(estimate, Unit::of(metric, estimate.value))
 }
 
-/// A figure as somebody printed it, in one unit: how it was rounded is no spread.
-pub(super) fn printed(metric: Metric, estimate: &Estimate) -> String {
-    let unit = Unit::of(metric, estimate.value);
-    let value = estimate.value / unit.divisor;
-    let step = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / unit.divisor);
-    let decimals = match step > 0.0 && step.is_finite() {
-        // A hair of tolerance: what was printed as 0.1 is no more than that.
-        true => (-step.log10() - 1e-6).ceil() as i32,
-        false => decimals_for(value, 3),
-    };
-    let decimals = decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
-    format!("{}{} {}", rounded(value, decimals), unit.suffix, unit.unit)
-}
-
 /// An estimate without its interval, in as many digits as that supports.
 pub(super) fn bare(metric: Metric, estimate: &Estimate) -> String {
     without_interval(estimate, Unit::of(metric, estimate.value))
@@ -116,7 +104,7 @@ pub(super) fn stated(metric: Metric, value: f64) -> String {
 }
 
 /// A percentile: `99 % 95.2 us (94.9–95.6)`, without the interval where it is
-/// no wider than the histogram's bins or the digits shown.
+/// no wider than the histogram's bins or the digits shown, and where it is not ours.
 pub(super) fn percentile(percentile: &Percentile) -> String {
     format!("{} % {}", percentile.percent, percentile_value(percentile))
 }
@@ -128,6 +116,9 @@ pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let decimals = decimals_for(value / unit.divisor, 3);
     let digits = |ns: f64| rounded(ns / unit.divisor, decimals);
     let shown = digits(value);
+    if percentile.is_hardly_known() {
+        return format!("{shown} {} {WIDTH_NOT_KNOWN}", unit.unit);
+    }
     let bounds = percentile.bounds_ns.filter(|_| percentile.is_spread());
     let range = bounds.map(|(low, high)| (digits(low as f64), digits(high as f64)));
     match range {
@@ -168,20 +159,26 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// How a figure was rounded is no interval, and one that is wider than the value is not known.
 fn with_interval(estimate: &Estimate, unit: Unit) -> String {
+    let text = without_interval(estimate, unit);
+    let Spread::Confidence { low, high, .. } = estimate.spread else { return text };
+    if estimate.is_hardly_known() {
+        return format!("{text} {WIDTH_NOT_KNOWN}");
+    }
+    if high.partial_cmp(&low) != Some(Ordering::Greater) {
+        return text;
+    }
     let Unit { divisor, suffix, unit: name } = unit;
     let decimals = decimals_of(estimate, divisor);
     let value = rounded(estimate.value / divisor, decimals);
-    let Some((low, high)) = estimate.bounds().filter(|(low, high)| high > low) else {
-        return format!("{value}{suffix} {name}");
-    };
     let (below, above) = (estimate.value - low, high - estimate.value);
     if (above - below).abs() <= 0.25 * (high - low) {
         let half = rounded_up(below.max(above) / divisor, decimals);
         format!("{value}{suffix} ± {half}{suffix} {name}")
     } else {
         let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
-        format!("{value}{suffix} {name} ({low}{suffix}–{high}{suffix})")
+        format!("{text} ({low}{suffix}–{high}{suffix})")
     }
 }
 
@@ -192,12 +189,18 @@ fn without_interval(estimate: &Estimate, unit: Unit) -> String {
 
 /// Decimals (negative: zeros before the point) that an estimate supports in
 /// the unit `divisor`: half of the interval keeps one digit, two where it
-/// starts with 1; three significant digits where nothing is known.
+/// starts with 1; what was printed, those that it was printed with; three
+/// significant digits where nothing is known.
 fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
     let value = estimate.value / divisor;
     let half = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0 / divisor);
-    if half <= 0.0 || !half.is_finite() {
+    if half <= 0.0 || !half.is_finite() || estimate.is_hardly_known() {
         return decimals_for(value, 3);
+    }
+    if let Spread::Rounding { .. } = estimate.spread {
+        // A hair of tolerance: what was printed as 0.1 is no more than that.
+        let decimals = (-(2.0 * half).log10() - 1e-6).ceil() as i32;
+        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
     }
     let exponent = half.log10().floor();
     let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
@@ -250,7 +253,12 @@ mod tests {
         assert_eq!(show(6853.4, 68.0), "6850 ± 70 MB/s (6540 MiB/s)");
         assert_eq!(show(6853.4, 1234.0), "6900 ± 1300 MB/s (6500 MiB/s)");
         assert_eq!(show(6853.456, 0.000_1), "6853.5 ± 0.1 MB/s (6536.0 MiB/s)");
-        assert_eq!(show(1.0, 3.0), "1.0 ± 3.0 MB/s (0.95 MiB/s)");
+        assert_eq!(show(1.0, 0.8), "1.0 ± 0.8 MB/s (0.95 MiB/s)");
+        assert_eq!(show(1.0, 3.0), "1.00 MB/s ± not known (0.954 MiB/s)");
+        assert_eq!(
+            measured(Metric::Iops, &Estimate::confident(2900.0, 0.0, 1_122_100.0, 0.95)),
+            "2900 IOPS ± not known"
+        );
         assert_eq!(
             measured(Metric::Bandwidth, &Estimate::bare(6_853_456_000.0)),
             "6850 MB/s (6540 MiB/s)"
@@ -276,11 +284,14 @@ mod tests {
     fn what_was_printed_keeps_the_digits_that_it_was_printed_with() {
         let show = |value, half: f64| {
             let spread = Spread::Rounding { low: value - half, high: value + half };
-            printed(Metric::LatencyMean, &Estimate { value, spread })
+            estimated(Metric::LatencyMean, &Estimate { value, spread })
         };
         assert_eq!(show(149_500.0, 50.0), "149.5 us");
         assert_eq!(show(149_500.0, 1000.0), "150 us");
         assert_eq!(show(2_000_000.0, 500_000.0), "2.0 ms");
+        let iops = Spread::Rounding { low: 8646.9, high: 8647.7 };
+        let iops = Estimate { value: 8647.3, spread: iops };
+        assert_eq!(measured(Metric::Iops, &iops), "8647.3 IOPS");
     }
 
     #[test]
@@ -304,9 +315,13 @@ mod tests {
             percent: 99.9,
             value_ns: 131_071,
             bounds_ns: Some((low, high)),
+            is_open: false,
         };
         assert_eq!(percentile(&at(129_024, 134_143)), "99.9 % 131 us (129–134)");
         assert_eq!(percentile(&at(130_900, 131_100)), "99.9 % 131 us");
+        assert_eq!(percentile(&at(90_000, 900_000)), "99.9 % 131 us ± not known");
+        let open = Percentile { bounds_ns: None, is_open: true, ..at(0, 0) };
+        assert_eq!(percentile(&open), "99.9 % 131 us ± not known");
     }
 
     #[test]

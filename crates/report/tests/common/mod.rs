@@ -45,6 +45,9 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
         latency_mean: latency.mean_ns().map(|mean| within(mean, 0.003)),
         latency,
         steady: Some(true),
+        slow: Some(false),
+        // As if I/Os were independent.
+        clustering: PERCENTILES.map(|percent| Clustering { percent, effect: Some(1.0) }).to_vec(),
         ..DirectionResult::unknown(Direction::Read)
     }
 }

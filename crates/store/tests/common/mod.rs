@@ -61,6 +61,8 @@ pub(crate) fn measurement(name: &str, iops: f64) -> Measurement {
             latency_mean: Some(Estimate::bare(90_000.0)),
             latency,
             steady: Some(true),
+            slow: Some(false),
+            clustering: Vec::new(),
             ..DirectionResult::unknown(Direction::Read)
         }],
         end: EndReason::Precision,

@@ -101,3 +101,17 @@ proptest! {
         prop_assert_eq!(one.to_string().parse::<Limit>().unwrap(), one);
     }
 }
+
+#[test]
+fn what_was_not_measured_in_turns_breaks_a_limit_only_beyond_the_noise() {
+    let (a, b) = ([1000.0, 1001.0, 999.0], [930.0, 931.0, 929.0]);
+    let comparison = repeated_at(&a, &b, |nth, side, _| nth + 3 * side);
+    assert_eq!(iops(&comparison).reality, Reality::NotInTurns);
+    let found = outcome(&comparison, "iops < -5%", None);
+    assert!(matches!(&found, Outcome::CannotTell(why) if why.contains("in turns")), "{found:?}");
+    let unjudged = rulings(&comparison, &[limit("iops < -5%")], None);
+    assert_eq!(comparison.exit_status(&unjudged) as u8, 4);
+    assert_eq!(outcome(&comparison, "iops < -5%", Some(1.0)), Outcome::Broken);
+    assert_eq!(outcome(&comparison, "iops < -5%", Some(3.0)), Outcome::NotShown);
+    assert_eq!(outcome(&comparison, "iops < -10%", None), Outcome::Kept);
+}

@@ -82,10 +82,23 @@ fn compared_sides(sides: &[Vec<&RunRecord>]) -> Comparison {
     compare(&sides, &ClaimBook::default())
 }
 
-/// Two sides of repetitions with these IOPS.
+/// Two sides of repetitions with these IOPS, made in turns.
 fn repeated(a: &[f64], b: &[f64]) -> Comparison {
-    let runs = |iops: &[f64]| iops.iter().map(|iops| run([job(*iops)])).collect::<Vec<_>>();
-    let (a, b) = (runs(a), runs(b));
+    repeated_at(a, b, |nth, side, of| 60 * nth / of + side)
+}
+
+/// Two sides of repetitions with these IOPS; `started` says when the nth of a side of so many was.
+fn repeated_at(a: &[f64], b: &[f64], started: impl Fn(i64, i64, i64) -> i64) -> Comparison {
+    let runs = |iops: &[f64], side: i64| {
+        let run = |(nth, one): (i64, &f64)| {
+            run([with(job(*one), |of| {
+                let hour = started(nth, side, iops.len() as i64);
+                of.started_ns = Some(hour * 3_600_000_000_000);
+            })])
+        };
+        (0..).zip(iops).map(run).collect::<Vec<_>>()
+    };
+    let (a, b) = (runs(a, 0), runs(b, 1));
     compared_sides(&[a.iter().collect(), b.iter().collect()])
 }
 

@@ -112,6 +112,7 @@ fn result(direction: Direction, of: &DirectionResult) -> model::DirectionResult 
         latency_mean: stated.total.mean_ns,
         stated: (stated != StatedLatencies::default()).then(|| Box::new(stated)),
         steady: of.steady,
+        slow: of.slow,
         ..model::DirectionResult::unknown(direction)
     }
 }

@@ -107,8 +107,15 @@ fn words_for_real(comparison: &Comparison) -> Vec<String> {
     if any(&|one| one.p_value.is_some()) {
         words.push(
             "Real: yes or no. Whether repetitions differ as much by chance: Welch's test on \
-             logarithms at 5 %, with Holm's correction for the number of rows. Intervals are \
-             95 % ones of the repetitions."
+             logarithms at 5 %, with Holm's correction for the number of rows and quantities. \
+             Intervals are 95 % ones of the repetitions."
+                .to_owned(),
+        );
+    }
+    if any(&|one| one.reality == Reality::NotInTurns) {
+        words.push(
+            "Real: probably. It is more than repetitions differ by chance, but they were not \
+             measured in turns, or when is not known: what changed meanwhile may be all of it."
                 .to_owned(),
         );
     }

@@ -4,7 +4,7 @@ use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, R
 use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity, format_count};
 
 use super::{Style, hanging, workload_title};
-use crate::text::figure::{bare, difference, estimated, printed};
+use crate::text::figure::{bare, difference, estimated};
 use crate::text::grid::{GridCell, GridColumn, grid, least_width};
 use crate::text::ink::Ink;
 
@@ -173,9 +173,8 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
         };
         return GridCell { text: text.into(), ink };
     };
-    let mut text = match estimate.spread {
-        Spread::Rounding { .. } => printed(metric(figure.quantity), estimate),
-        _ if detail == Detail::Values => bare(metric(figure.quantity), estimate),
+    let mut text = match detail {
+        Detail::Values => bare(metric(figure.quantity), estimate),
         _ => estimated(metric(figure.quantity), estimate),
     };
     // The line says so in front.
@@ -200,6 +199,7 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
         Some(of) => {
             let word = match of.reality {
                 Reality::Real => "yes",
+                Reality::NotInTurns => "probably",
                 Reality::NotShown => "no",
                 Reality::WithinRounding => "rounding",
                 Reality::SpreadUnknown => "unknown",
@@ -210,6 +210,7 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
     let ink = match difference.map(|of| (of.reality, of.ratio.value > 1.0)) {
         Some((Reality::Real, more)) if more == quantity.more_is_better() => Ink::Good,
         Some((Reality::Real, _)) => Ink::Bad,
+        Some((Reality::NotInTurns, _)) => Ink::Doubt,
         Some((Reality::SpreadUnknown, _)) => Ink::Open,
         _ => Ink::Plain,
     };

@@ -1,0 +1,162 @@
+//! Rates that fluctuate more slowly than they were measured for.
+
+use iodyno_model::{
+    DirectionResult, Estimate, Measurement, Metric, RuleReport, Severity, format_duration_ns,
+};
+use iodyno_stats::two_sample::disjoint;
+
+use super::{Affected, Reservation, Rule, Tally};
+use crate::facts::Facts;
+use crate::figures;
+
+pub(super) struct SlowFluctuations;
+
+/// What shows that the next measurement may lie outside of the interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Slow {
+    /// The windows of the measurement itself.
+    Window,
+    /// The same was measured once more, and came to this.
+    Again(Estimate),
+    /// While all were measured at once, which can only cost, it came to this, which is more.
+    AllAtOnce(Estimate),
+}
+
+impl Rule for SlowFluctuations {
+    fn id(&self) -> &'static str {
+        "slow-fluctuations"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "rates that fluctuate more slowly than they were measured for"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut affected = Affected::default();
+        for (_, of) in facts.finished() {
+            let Some(result) = of.total.first() else { continue };
+            let (Some(_), Some(iops)) = (result.slow, result.iops) else {
+                tally.unknown(of.title(), "it is too short to tell how slowly it fluctuates");
+                continue;
+            };
+            tally.looked();
+            if let Some(slow) = slow(facts, of) {
+                let figure = figures::estimate(Metric::Iops, &iops);
+                let figure = format!("{figure}; {}", words(slow, of));
+                affected.add(of.title(), figure, facts.subjects(of));
+            }
+        }
+        affected.tell(
+            &mut tally,
+            self,
+            "the rate fluctuates slowly: the interval is of the measured time only",
+            "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
+            "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
+        );
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
+    }
+}
+
+/// What shows it; `None` also where it is told already, that the rate changed.
+fn slow(facts: &Facts<'_>, of: &Measurement) -> Option<Slow> {
+    let result = of.total.first()?;
+    if result.steady == Some(false) {
+        return None;
+    }
+    elsewhere(facts, of, result).or_else(|| (result.slow == Some(true)).then_some(Slow::Window))
+}
+
+/// The same point of the same run, further apart than both intervals allow.
+fn elsewhere(facts: &Facts<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
+    let own = result.iops?;
+    let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
+    let others = facts.finished().filter(|(_, other)| {
+        // Rounds are there because the drive changes.
+        other.phase != of.phase
+            && (other.round, of.round) == (None, None)
+            && (&other.name, &other.workload) == (&of.name, &of.workload)
+    });
+    others.map(|(_, other)| other).find_map(|other| {
+        if other.targets == of.targets {
+            let theirs = of_direction(&other.total, result)?;
+            return disjoint(bounds, theirs.bounds()?).then_some(Slow::Again(theirs));
+        }
+        let [target] = of.targets.as_slice() else { return None };
+        let part = other.parts.iter().find(|part| part.target == *target)?;
+        let theirs = of_direction(&part.results, result)?;
+        (theirs.low() > bounds.1).then_some(Slow::AllAtOnce(theirs))
+    })
+}
+
+/// The rate of the same direction, where its interval is known.
+fn of_direction(results: &[DirectionResult], like: &DirectionResult) -> Option<Estimate> {
+    let found = results.iter().find(|one| one.direction == like.direction)?.iops?;
+    found.relative_half_width().map(|_| found)
+}
+
+fn words(slow: Slow, of: &Measurement) -> String {
+    let time = of.duration_ns.map_or_else(
+        || "the measured time".to_owned(),
+        |ns| format!("these {}", format_duration_ns(ns as f64)),
+    );
+    let only = format!("the interval is of {time} only");
+    let rate = |rate: Estimate| figures::estimate(Metric::Iops, &rate);
+    match slow {
+        Slow::Window => only,
+        Slow::Again(theirs) => format!("measured again, it was {}; {only}", rate(theirs)),
+        Slow::AllAtOnce(theirs) => {
+            format!("with all at once, it was {}; {only}", rate(theirs))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn a_slow_wave_qualifies_and_a_change_is_told_elsewhere() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&SlowFluctuations, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&SlowFluctuations, &bench.record(), 1), None);
+        assert_eq!(look(&SlowFluctuations, &Bench::new(1).record()), Outcome::NotApplicable);
+        let slow = bench.clone().measurement(1, |of| of.total[0].slow = Some(true));
+        look(&SlowFluctuations, &slow.record()).only(Severity::Info);
+        let why = reserves(&SlowFluctuations, &slow.record(), 1).unwrap().why;
+        assert!(why.starts_with("slow fluctuations: the interval is of these "), "{why}");
+        let changed = slow.measurement(1, |of| of.total[0].steady = Some(false));
+        assert_eq!(reserves(&SlowFluctuations, &changed.record(), 1), None);
+        let blind =
+            (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].slow = None));
+        assert_eq!(look(&SlowFluctuations, &blind.record()), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn the_same_measured_again_tells_what_a_window_cannot() {
+        let mut record = Bench::new(1).measured().record();
+        let mut again = record.measurements[1].clone();
+        again.phase = 77;
+        record.measurements.push(again);
+        let last = record.measurements.len() - 1;
+        assert_eq!(reserves(&SlowFluctuations, &record, 1), None);
+        let result = &mut record.measurements[last].total[0];
+        result.iops = result.iops.map(|iops| iops.scaled(0.9));
+        for measurement in [1, last] {
+            let why = reserves(&SlowFluctuations, &record, measurement).unwrap().why;
+            assert!(why.contains("measured again, it was "), "{why}");
+        }
+        record.measurements[last].round = Some(2);
+        assert_eq!(reserves(&SlowFluctuations, &record, 1), None);
+    }
+}
