@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use iodyno_files::FileError;
+
 /// An NVMe admin command that only reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdminRead {
@@ -137,4 +139,7 @@ pub enum SourceError {
         /// What the operating system said.
         error: io::Error,
     },
+    /// A file of the capture must not be written where it should be.
+    #[error(transparent)]
+    File(#[from] FileError),
 }

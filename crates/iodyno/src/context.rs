@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::CampaignError;
+use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_store::Store;
@@ -105,14 +106,15 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 
 /// Writes a file that the user named.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    std::fs::write(path, bytes).map_err(|error| {
-        let why = match folder.filter(|folder| !folder.exists()) {
-            Some(folder) => format!("there is no folder {}", folder.display()),
-            None => error.to_string(),
-        };
-        Usage(format!("{}: {why}", path.display())).into()
-    })
+    iodyno_files::write(path, NamedBy::User, bytes).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// Refuses, before anything is done for it, a file that [`write`] would refuse.
+pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
+    match iodyno_files::look(path, NamedBy::User) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Usage(error.to_string()).into()),
+    }
 }
 
 /// The exit status of an error: 3 where a measurement failed, else 2.

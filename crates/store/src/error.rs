@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use iodyno_files::FileError;
 use thiserror::Error;
 
 /// Why the store cannot be used.
@@ -13,6 +14,17 @@ pub enum StoreError {
     )]
     Missing {
         /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// What is at its place is no file: nothing was opened.
+    #[error("the store {0}")]
+    File(FileError),
+    /// A word that SQLite would take for something else than a file.
+    #[error(
+        "--store {path}: the store is a file, since what was measured has to outlive the command; name one (./{path} if it is called that)"
+    )]
+    NotAName {
+        /// As it was typed.
         path: PathBuf,
     },
     /// Its folder cannot be made, or the file not opened.

@@ -89,10 +89,15 @@ fn measure(
         words => words.to_vec(),
     };
     let job = job(&words)?;
+    if let Some((option, command)) = job.commands().next().filter(|_| !arguments.allow_exec) {
+        let what =
+            format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
+        return Err(Usage(what).into());
+    }
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
-        Generator::Native => Box::new(NativeGenerator::new()),
+        Generator::Native => Box::new(NativeGenerator::new().with_commands(arguments.allow_exec)),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
     let plan = Plan::of_question(job, words.join(" "), arguments.time);

@@ -7,7 +7,7 @@ use iodyno_report::export::{write_csv, write_parquet};
 
 use crate::arguments::{Export, ExportFormat};
 use crate::commands::judged_anew;
-use crate::context::{Context, Usage, write};
+use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -16,6 +16,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         let text = "Parquet is not for terminals: name a file with -o FILE";
         return Err(Usage(text.into()).into());
     }
+    arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let claims = context.claims(&arguments.datasheet)?;
     let mut runs = Vec::new();
     for word in &arguments.runs {

@@ -133,16 +133,11 @@ impl<'a> Compiler<'a> {
             let (place, job) = (section.place.clone(), section.name.clone());
             self.fail(ScriptError::Writes { place, job });
         }
-        let threads = &job.threads;
-        for (option, command) in
-            [("exec_prerun", &threads.exec_prerun), ("exec_postrun", &threads.exec_postrun)]
-        {
-            if let (Some(command), false) = (command, self.how.exec) {
-                let (place, command) = (place_of(option, entries, section), command.clone());
-                self.fail(ScriptError::Command { place, option, command });
-            }
+        for (option, command) in job.commands().filter(|_| !self.how.exec) {
+            let (place, command) = (place_of(option, entries, section), command.to_owned());
+            self.fail(ScriptError::Command { place, option, command });
         }
-        if let Some(name) = threads.wait_for.clone() {
+        if let Some(name) = job.threads.wait_for.clone() {
             let place = place_of("wait_for", entries, section);
             match self.names.iter().filter(|known| **known == name).count() {
                 _ if name == section.name => {

@@ -17,13 +17,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use iodyno_files::{self as removal, open_folder, remove_in};
 use iodyno_host::Live;
 use iodyno_model::Host;
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::guard::{Guard, names_file};
-use crate::removal::{self, open_folder, remove_in};
 use crate::target::PathTarget;
 use crate::{
     Access, FileIdentity, Permission, ReadClearance, Removed, Target, TargetError, WriteClearance,

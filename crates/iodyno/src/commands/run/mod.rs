@@ -5,6 +5,8 @@ mod output;
 mod status;
 pub(crate) mod words;
 
+use std::path::Path;
+
 use anyhow::Result;
 use iodyno_campaign::{Event, Options, Plan, Watcher};
 use iodyno_fio::FioGenerator;
@@ -18,7 +20,7 @@ use iodyno_native::NativeGenerator;
 
 use crate::arguments::{Run, RunGenerator};
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -41,13 +43,18 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if invocation.parse_only {
         return Ok(0);
     }
+    if let Some(path) = &invocation.output {
+        refuse_unwritable(Path::new(path))?;
+    }
+    let logs = LogFiles::new(&script);
+    logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
+    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
+    let mut generator = generator(arguments, &sections)?;
     if let (Some(path), Some(_)) = (&invocation.output, invocation.status_interval_ns) {
         // Reports come one behind the other.
         output::write(path, "")?;
     }
-    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
-    let mut generator = generator(arguments, &sections)?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
     let options = Options::of_jobs(run_name, arguments.carrying.permission());
     let live = match invocation.eta {
@@ -57,7 +64,8 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     };
     let mut watcher = RunWatcher {
         display: Display::new(live, context.quiet),
-        logs: LogFiles::new(&script),
+        // fio writes its own.
+        logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(&script, invocation, generator.source()),
         failure: None,
     };
@@ -66,7 +74,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     let plan = Plan::of_script(name, script.clone(), text);
     let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut watcher);
     watcher.display.finish();
-    watcher.logs.finish()?;
+    watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
     let record = outcome?;
     if let Some(failure) = watcher.failure {
         return Err(failure);
@@ -125,7 +133,9 @@ fn script(
 
 fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
-        None | Some(RunGenerator::Native) => Box::new(NativeGenerator::new()),
+        None | Some(RunGenerator::Native) => {
+            Box::new(NativeGenerator::new().with_commands(arguments.allow_exec))
+        }
         Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
@@ -156,7 +166,7 @@ fn sections_text(sections: &[Section]) -> String {
 /// Displays, and writes logs.
 struct RunWatcher<'a> {
     display: Display,
-    logs: LogFiles,
+    logs: Option<LogFiles>,
     status: Option<Status<'a>>,
     failure: Option<anyhow::Error>,
 }
@@ -164,7 +174,8 @@ struct RunWatcher<'a> {
 impl Watcher for RunWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if let Event::Interval { jobs, interval } = event
-            && let Err(error) = self.logs.record(jobs, interval)
+            && let Some(logs) = &mut self.logs
+            && let Err(error) = logs.record(jobs, interval)
         {
             self.failure.get_or_insert(error.into());
         }
