@@ -185,7 +185,7 @@ fn folder_of(path: &Path) -> Result<OwnedFd, FileError> {
 }
 
 /// What it is where it is no regular file.
-fn kind_of(stat: &Stat) -> Option<Kind> {
+pub(crate) fn kind_of(stat: &Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => None,
         FileType::Directory => Some(Kind::Directory),

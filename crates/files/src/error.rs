@@ -38,6 +38,22 @@ pub enum FileError {
         /// What it is.
         kind: Kind,
     },
+    /// What is there is not read: it has no end, or waits for a keyboard.
+    #[error("{path} is {kind}, and no file that could be read")]
+    NotReadable {
+        /// Its name.
+        path: PathBuf,
+        /// What it is.
+        kind: Kind,
+    },
+    /// More than anybody writes.
+    #[error("{path} is longer than {most_bytes} bytes, which no such file is")]
+    TooLong {
+        /// Its name.
+        path: PathBuf,
+        /// What is read at most, bytes.
+        most_bytes: u64,
+    },
     /// The directory for it is missing.
     #[error("{path}: there is no folder {folder}; make it first, or name another file")]
     NoFolder {
@@ -51,6 +67,14 @@ pub enum FileError {
     Exists {
         /// Its name.
         path: PathBuf,
+    },
+    /// The system does not let it be read.
+    #[error("{path} cannot be read: {error}")]
+    Unreadable {
+        /// Its name.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
     },
     /// The system refused.
     #[error("cannot write {path}: {error}")]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
 use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
@@ -19,6 +19,9 @@ pub(crate) struct Context {
     store: PathBuf,
     sysroot: Option<PathBuf>,
 }
+
+/// No job file, plan or data sheet is longer, bytes.
+pub(crate) const MOST_TEXT_BYTES: u64 = 16 << 20;
 
 /// Something that the user has to change: exit status 2.
 #[derive(Debug)]
@@ -72,8 +75,7 @@ impl Context {
         let mut files = user_datasheets();
         files.extend_from_slice(named);
         for file in files {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| Usage(format!("data sheet {}: {error}", file.display())))?;
+            let text = read(&file).context("data sheet")?;
             book.add_toml(&text, &file.display().to_string())?;
         }
         Ok(book)
@@ -98,10 +100,12 @@ fn user_datasheets() -> Vec<PathBuf> {
     files
 }
 
-/// Reads a file that the user named.
+/// Reads a plan, a data sheet or expectations, which the user named.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Usage(format!("{} cannot be read: {error}", path.display())).into())
+    let bytes =
+        iodyno_files::read(path, MOST_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Usage(format!("{} cannot be read: it is not UTF-8", path.display())).into())
 }
 
 /// Writes a file that the user named.

@@ -19,12 +19,13 @@ const PROBLEMS: usize = 20;
 /// Width that text gets where there is no terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// Writes `text` to standard output.
+/// Writes `text` to standard output, and nothing in it that a terminal would act
+/// upon but our own colours.
 pub(crate) fn print(text: &str) -> Result<()> {
-    write(text.as_bytes())
+    write(text::harmless(text).as_bytes())
 }
 
-/// Writes bytes to standard output.
+/// Writes bytes to standard output as they are: our own, or for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")

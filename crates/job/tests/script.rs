@@ -15,7 +15,6 @@ use std::process::Command;
 use iodyno_job::script::{Compile, Script, ScriptError, ScriptErrors, compile};
 use iodyno_job::syntax::{
     CommandLine, Entry, Environment, OptionTable, Place, Section, parse_command_line, parse_file,
-    read_path,
 };
 use serde_json::Value;
 
@@ -152,7 +151,8 @@ fn job_files_run_as_fio_runs_them() {
         let file = path.to_str().unwrap();
         let script = {
             let line = command_line(&[file]);
-            let sections = line.load(&OptionTable, &environment(&read_path)).unwrap();
+            let sections =
+                line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
             compile(&sections, &Compile::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
         };
         let folder = folder(name);
@@ -329,7 +329,7 @@ fn clones_are_numbered_as_fio_numbers_them() {
 fn the_command_line_counts_in_the_order_written() {
     let words = ["--filename=x", "--directory=d1", "--name=a", "--name=b", "--filename=y:z"];
     let line = command_line(&[&words[..], &["--directory=d2", "--nrfiles=2"]].concat());
-    let sections = line.load(&OptionTable, &environment(&read_path)).unwrap();
+    let sections = line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
     let script =
         compile(&sections, &Compile { global: &line.global, ..Compile::default() }).unwrap();
     assert_eq!(paths(&script), [vec!["x"], vec!["x", "d1/y"]]);

@@ -73,6 +73,12 @@ pub enum StoreError {
         /// Where it is.
         path: PathBuf,
     },
+    /// It failed before; what is done to the machine could not be undone after a kill.
+    #[error("the store {path} takes nothing any more, so nothing on this machine is changed")]
+    Aside {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// A run of this name exists.
     #[error(
         "there is a run named `{0}` already: choose another --name, or `iodyno runs rm '{0}'` first"
@@ -117,6 +123,12 @@ pub enum StoreError {
         what: &'static str,
         /// Why.
         reason: String,
+    },
+    /// Another process holds it.
+    #[error("the store {path} is locked by another process; end it, or wait")]
+    Locked {
+        /// Where it is.
+        path: PathBuf,
     },
     /// SQLite says something else.
     #[error("the store {path}: {error}")]

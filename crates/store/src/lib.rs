@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[allow(clippy::disallowed_methods, reason = "it reads the store that is open")]
+mod aside;
 mod drive_states;
 mod error;
 mod journal;

@@ -20,7 +20,9 @@ const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
+    /// Why the file takes nothing any more; `connection` is then in memory.
+    pub(crate) aside: Option<StoreError>,
 }
 
 /// Where the store is unless the user says otherwise: /var/lib/iodyno for
@@ -116,7 +118,7 @@ impl Store {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
-        let store = Self { connection, path: path.into() };
+        let store = Self { connection, path: path.into(), aside: None };
         // Another iodyno may be writing.
         let waits = store.connection.busy_timeout(Duration::from_secs(5));
         waits.map_err(|error| store.explain(error))?;
@@ -176,6 +178,9 @@ impl Store {
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
             Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Locked { path }
+            }
             Some(ErrorCode::DatabaseCorrupt) => self.damaged("pages", error),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::Open { path, reason: error.to_string() }

@@ -12,7 +12,7 @@ use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
 use iodyno_native::NativeGenerator;
 use iodyno_report::document::explain_document;
-use iodyno_report::text::explain_text;
+use iodyno_report::text::{explain_text, json_text};
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
@@ -164,7 +164,7 @@ fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result
     let status = status(&records, &explained);
     if context.json {
         let document = explain_document(&explained, status);
-        terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        terminal::print(&json_text(&document)?)?;
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });

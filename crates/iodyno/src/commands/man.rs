@@ -13,7 +13,7 @@ use crate::terminal;
 pub(crate) fn run(arguments: &ManPages) -> Result<u8> {
     let pages = pages(command())?;
     match &arguments.directory {
-        None => terminal::print(&pages[0].1)?,
+        None => terminal::write(pages[0].1.as_bytes())?,
         Some(directory) => write(&pages, directory)
             .with_context(|| format!("manual pages for {}", directory.display()))?,
     }

@@ -9,18 +9,19 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{Event, Options, Plan, Watcher};
+use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
     CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
-    read_path, show_command,
+    show_command,
 };
 use iodyno_load::LoadGenerator;
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::{Run, RunGenerator};
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage, refuse_unwritable};
+use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -98,11 +99,32 @@ fn environment() -> Environment<'static> {
     let memory_bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
     Environment {
         variable: &process_variable,
-        read: &read_path,
+        read: &read_job_file,
         page_size_bytes: rustix::param::page_size() as u64,
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
         memory_mib: memory_bytes >> 20,
     }
+}
+
+/// The bytes of a job file; `-` is standard input.
+fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
+    let read = match path {
+        "-" => {
+            let stdin = std::io::stdin().lock();
+            iodyno_files::read_stream(stdin, Path::new("standard input"), MOST_TEXT_BYTES)
+        }
+        path => iodyno_files::read(Path::new(path), MOST_TEXT_BYTES),
+    };
+    read.map_err(|error| match error {
+        FileError::Unreadable { error, .. } => error,
+        FileError::NotReadable {
+            kind: kind @ (Kind::BlockDevice | Kind::CharacterDevice), ..
+        } => {
+            let what = format!("it is {kind}; to work on it: --name=job --filename={path}");
+            std::io::Error::other(what)
+        }
+        error => std::io::Error::other(error),
+    })
 }
 
 fn script(
