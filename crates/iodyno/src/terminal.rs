@@ -60,7 +60,7 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
         return;
     }
     for problem in problems.iter().take(PROBLEMS) {
-        note(&problem.to_string());
+        note(&text::clean(&problem.to_string()));
     }
     if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
@@ -96,7 +96,8 @@ fn broken(line: &str, width: usize) -> String {
 
 /// Says what went wrong: the chain of causes on one line, and what to do.
 pub(crate) fn complain(error: &anyhow::Error) {
-    note(&format!("iodyno: {}", told(error)));
+    // A line that a file's text broken off makes does not look like one of ours.
+    note(&format!("iodyno: {}", told(error).replace('\n', "\n  ")));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,

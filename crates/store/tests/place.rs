@@ -95,7 +95,7 @@ fn a_link_to_a_store_is_that_store() {
     let (path, link) = (folder.path().join("store.sqlite"), folder.path().join("link"));
     drop(Store::open(&path).unwrap());
     symlink(&path, &link).unwrap();
-    opened(&link).map(Result::unwrap);
+    assert!(opened(&link).iter().all(Result::is_ok));
     assert!(!folder.path().join("link-journal").exists());
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use iodyno_fio::read::Problem;
 use iodyno_model::{Assessment, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
-use iodyno_report::text::{Style, results_table, run_heading, verdict_text};
+use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{Import, Table};
@@ -224,7 +224,7 @@ fn counted(record: &RunRecord) -> String {
     let sources = record.measurements.iter().map(|one| one.source.as_str());
     let sources: BTreeSet<&str> = sources.filter(|source| !source.is_empty()).collect();
     if !sources.is_empty() {
-        out.push_str(&format!(" by {}", Vec::from_iter(sources).join(" and ")));
+        out.push_str(&format!(" by {}", clean(&Vec::from_iter(sources).join(" and "))));
     }
     let failed = record.measurements.iter().filter(|one| one.failure().is_some()).count();
     if failed > 0 {
