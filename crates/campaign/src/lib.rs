@@ -3,6 +3,8 @@
 //! A campaign names no load generator: it is handed one. It prints nothing:
 //! it tells a watcher.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod adapting;
 mod adaptive;
 mod bench;

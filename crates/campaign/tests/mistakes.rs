@@ -25,6 +25,11 @@ fn each_mistake_has_its_place() {
             said("name = \"x\"\nformat = \"iodyno.plan/9\""),
             "2, column 10: format `iodyno.plan/9` is not known; this iodyno reads iodyno.plan/1",
         ),
+        (
+            of("repeat = 10000000"),
+            "3, column 10: 10000000 points, and a study has 4096 at most: fewer values, rounds or \
+             repetitions",
+        ),
         (of("repeat = 0"), "3, column 10: repeat: at least 1 was expected"),
         (
             of("p99_bound = \"5x\""),

@@ -4,6 +4,8 @@
 //! an ECharts option ([`option`]): a page draws it live, [`svg`] is the same
 //! library's rendering inside the binary, [`png`] a picture of that.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod draw;
 mod figure;
 mod kinds;

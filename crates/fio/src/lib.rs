@@ -4,6 +4,8 @@
 //! what parses fio's output takes ours; [`read`] turns fio's output into
 //! measurements; [`FioGenerator`] runs jobs through fio itself.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod generator;
 pub mod out;
 pub mod read;

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::Path;
 
+use iodyno_files::NamedBy;
 use iodyno_model::BackingFile;
 use serde::{Deserialize, Serialize};
 
@@ -175,7 +176,7 @@ impl Captured {
 
     /// Writes it as one file.
     pub(crate) fn save_file(&self, path: &Path) -> Result<(), SourceError> {
-        write(path, &self.to_json(|_| true, path)?)
+        write(path, NamedBy::User, &self.to_json(|_| true, path)?)
     }
 
     /// Writes it as a folder that must not exist yet.
@@ -192,7 +193,7 @@ impl Captured {
             match entry {
                 Entry::Text(_) | Entry::Bytes { .. } => {
                     let bytes = entry.bytes().map_err(|error| failed(&file, error))?;
-                    write(&file, &bytes)?;
+                    write(&file, NamedBy::Iodyno, &bytes)?;
                 }
                 Entry::Link(to) => std::os::unix::fs::symlink(relative(path, to), &file)
                     .map_err(|error| failed(&file, error))?,
@@ -200,7 +201,7 @@ impl Captured {
             }
         }
         let list = folder.join(ENTRIES);
-        write(&list, &self.to_json(|entry| !in_folder(entry), &list)?)
+        write(&list, NamedBy::Iodyno, &self.to_json(|entry| !in_folder(entry), &list)?)
     }
 
     /// One line for each entry that `wanted` picks, so that captures can be compared.
@@ -333,8 +334,8 @@ fn parse(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Entry>, SourceErr
     serde_json::from_slice(bytes).map_err(|error| SourceError::Parse { path: path.into(), error })
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), SourceError> {
-    std::fs::write(path, bytes).map_err(|error| SourceError::Write { path: path.into(), error })
+fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), SourceError> {
+    Ok(iodyno_files::write(path, by, bytes)?)
 }
 
 #[cfg(test)]

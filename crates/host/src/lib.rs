@@ -6,6 +6,8 @@
 //! driver or a file supplied is trimmed and freed of control characters.
 //! What cannot be read becomes a [`iodyno_model::Fact`] that says why.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod asking;
 mod block;
 mod capture;

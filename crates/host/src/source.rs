@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use iodyno_files::FileError;
 use iodyno_model::BackingFile;
 
 /// An NVMe admin command that only reads.
@@ -143,4 +144,7 @@ pub enum SourceError {
         /// What the operating system said.
         error: io::Error,
     },
+    /// A file of the capture must not be written where it should be.
+    #[error(transparent)]
+    File(#[from] FileError),
 }

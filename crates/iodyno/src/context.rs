@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
+use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_store::Store;
@@ -22,6 +23,9 @@ pub(crate) struct Context {
     store: PathBuf,
     sysroot: Option<PathBuf>,
 }
+
+/// No job file, plan or data sheet is longer, bytes.
+pub(crate) const MOST_TEXT_BYTES: u64 = 16 << 20;
 
 /// Something that the user has to change: exit status 2.
 #[derive(Debug)]
@@ -77,8 +81,7 @@ impl Context {
         let mut files = user_datasheets();
         files.extend_from_slice(named);
         for file in files {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|error| Usage(format!("data sheet {}: {error}", file.display())))?;
+            let text = read(&file).context("data sheet")?;
             book.add_toml(&text, &file.display().to_string())?;
         }
         Ok(book)
@@ -103,22 +106,25 @@ fn user_datasheets() -> Vec<PathBuf> {
     files
 }
 
-/// Reads a file that the user named.
+/// Reads a plan, a data sheet or expectations, which the user named.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Usage(format!("{} cannot be read: {error}", path.display())).into())
+    let bytes =
+        iodyno_files::read(path, MOST_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Usage(format!("{} cannot be read: it is not UTF-8", path.display())).into())
 }
 
 /// Writes a file that the user named.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    std::fs::write(path, bytes).map_err(|error| {
-        let why = match folder.filter(|folder| !folder.exists()) {
-            Some(folder) => format!("there is no folder {}", folder.display()),
-            None => error.to_string(),
-        };
-        Usage(format!("{}: {why}", path.display())).into()
-    })
+    iodyno_files::write(path, NamedBy::User, bytes).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// Refuses, before anything is done for it, a file that [`write`] would refuse.
+pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
+    match iodyno_files::look(path, NamedBy::User) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Usage(error.to_string()).into()),
+    }
 }
 
 /// The exit status of an error: 3 where a measurement failed, else 2.

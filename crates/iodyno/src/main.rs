@@ -1,5 +1,7 @@
 //! iodyno: a dynamometer for NVMe storage.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod arguments;
 mod commands;
 mod context;

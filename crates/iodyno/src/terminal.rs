@@ -19,12 +19,13 @@ const PROBLEMS: usize = 20;
 /// Width that text gets where there is no terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// Writes `text` to standard output.
+/// Writes `text` to standard output, and nothing in it that a terminal would act
+/// upon but our own colours.
 pub(crate) fn print(text: &str) -> Result<()> {
-    write(text.as_bytes())
+    write(text::harmless(text).as_bytes())
 }
 
-/// Writes bytes to standard output.
+/// Writes bytes to standard output as they are: our own, or for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
@@ -59,7 +60,7 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
         return;
     }
     for problem in problems.iter().take(PROBLEMS) {
-        note(&problem.to_string());
+        note(&text::clean(&problem.to_string()));
     }
     if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
@@ -95,7 +96,8 @@ fn broken(line: &str, width: usize) -> String {
 
 /// Says what went wrong: the chain of causes on one line, and what to do.
 pub(crate) fn complain(error: &anyhow::Error) {
-    note(&format!("iodyno: {}", told(error)));
+    // A line that a file's text broken off makes does not look like one of ours.
+    note(&format!("iodyno: {}", told(error).replace('\n', "\n  ")));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,

@@ -91,6 +91,48 @@ fn a_job_whose_name_would_move_the_cursor() {
 }
 
 #[test]
+fn what_has_no_end_is_no_job_file_and_no_plan() {
+    let world = World::new();
+    for device in ["/dev/zero", "/dev/null", "/dev/full", "/dev/tty", "/dev/ptmx"] {
+        for command in [&["run"][..], &["sweep", "--target", "data"], &["check", "--expect"]] {
+            refused(&world, &[command, &[device]].concat(), &[device]);
+        }
+        refused(&world, &["import", device], &[device]);
+        refused(&world, &["check", device], &[device]);
+        let target = format!("--filename={device}");
+        let output = world.run(&["run", "--name=j", "--rw=read", "--size=4k", &target]);
+        assert!(matches!(output.status.code(), Some(2 | 3)), "{}", text(&output.stderr));
+    }
+    refused(&world, &["run", "/dev/zero"], &["--filename=/dev/zero"]);
+    let endless = std::fs::File::open("/dev/zero").unwrap();
+    let output = world.command().args(["run", "-"]).stdin(endless).output().unwrap();
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("longer than 16777216 bytes"));
+    let long = world.sparse("long.fio", 1 << 40);
+    refused(&world, &["run", long.to_str().unwrap()], &["longer than"]);
+    refused(&world, &["sweep", long.to_str().unwrap(), "--target", "data"], &["longer than"]);
+}
+
+#[test]
+fn a_grid_that_nobody_would_live_to_see_is_refused_with_its_number() {
+    let world = World::new();
+    let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--dry-run"];
+    refused(
+        &world,
+        &[&sweep[..], &["--repeat", "10000000"]].concat(),
+        &["10000000 points", "4096 at most"],
+    );
+    let values: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
+    let axis = |option: &str| format!("{option}={}", values.join(","));
+    let axes = ["iodepth", "randseed", "size", "numjobs", "thinktime", "rate_iops", "loops"];
+    let axes: Vec<String> = axes.iter().map(|option| axis(option)).collect();
+    let words = axes.iter().flat_map(|axis| ["--grid", axis.as_str()]);
+    let words: Vec<&str> = sweep.into_iter().chain(words).collect();
+    refused(&world, &words, &["18446744073709551615 points", "4096 at most"]);
+    refused(&world, &[&words[..], &["--for", "1h"]].concat(), &["4096 at most"]);
+}
+
+#[test]
 fn memory_is_not_storage() {
     let world = World::new();
     refused(&world, &["check", "/dev/shm"], &["/dev/shm", "memory"]);

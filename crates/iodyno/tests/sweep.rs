@@ -154,6 +154,31 @@ fn a_killed_sweep_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_run_that_lacks_nothing_is_finished() {
+    let world = World::new();
+    let sweep = [&GRID[..], &["--name", "whole", "--set", "runtime=1"]].concat();
+    let output = run(&world, &[&sweep[..], &["--max-time", "200ms"]].concat());
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
+    let exported = run(&world, &["runs", "export", "whole"]);
+    let mut document: Value = serde_json::from_slice(&exported.stdout).unwrap();
+    // Stopped behind its last point.
+    document["state"] = "interrupted".into();
+    write(&world, "stopped.json", &document.to_string());
+    let other = world.path("other.sqlite");
+    let other = ["--store", other.to_str().unwrap()];
+    let there = |words: &[&str]| run(&world, &[&other[..], words].concat());
+    there(&["import", "stopped.json"]);
+    let state = || -> Value {
+        let shown = there(&["show", "whole", "--json"]);
+        serde_json::from_slice::<Value>(&shown.stdout).unwrap()["state"].clone()
+    };
+    assert_eq!(state(), "interrupted");
+    let output = there(&["resume", "whole", "--allow-write", "data"]);
+    assert!(text(&output.stderr).contains("nothing is left of"), "{}", text(&output.stderr));
+    assert_eq!(state(), "done");
+}
+
+#[test]
 fn a_sweep_goes_on_where_it_began_whatever_was_measured_since() {
     let world = World::new();
     kill_after(&world, 1, "killed");

@@ -1,6 +1,8 @@
 //! fio's options: one static table drives job files, the command line, plans
 //! and the option reference; and what I/O a job makes, in which order.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod job;
 mod nearest;
 mod operation;

@@ -15,7 +15,6 @@ use std::process::Command;
 use iodyno_job::script::{Compile, Script, ScriptError, ScriptErrors, compile};
 use iodyno_job::syntax::{
     CommandLine, Entry, Environment, OptionTable, Place, Section, parse_command_line, parse_file,
-    read_path,
 };
 use serde_json::Value;
 
@@ -152,7 +151,8 @@ fn job_files_run_as_fio_runs_them() {
         let file = path.to_str().unwrap();
         let script = {
             let line = command_line(&[file]);
-            let sections = line.load(&OptionTable, &environment(&read_path)).unwrap();
+            let sections =
+                line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
             compile(&sections, &Compile::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
         };
         let folder = folder(name);
@@ -329,7 +329,7 @@ fn clones_are_numbered_as_fio_numbers_them() {
 fn the_command_line_counts_in_the_order_written() {
     let words = ["--filename=x", "--directory=d1", "--name=a", "--name=b", "--filename=y:z"];
     let line = command_line(&[&words[..], &["--directory=d2", "--nrfiles=2"]].concat());
-    let sections = line.load(&OptionTable, &environment(&read_path)).unwrap();
+    let sections = line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
     let script =
         compile(&sections, &Compile { global: &line.global, ..Compile::default() }).unwrap();
     assert_eq!(paths(&script), [vec!["x"], vec!["x", "d1/y"]]);
@@ -426,4 +426,46 @@ fn too_many_jobs_and_files_are_refused() {
     assert!(error.starts_with("x.fio line 3: job `b` makes more than 4096 jobs"), "{error}");
     let error = refused("[a]\nnrfiles=1000\nnumjobs=2000\n", &Compile::default()).to_string();
     assert!(error.contains("files over all jobs"), "{error}");
+}
+
+/// CPU time of this thread so far, ns.
+fn cpu_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_ascii_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_time_for_options_grows_with_their_number() {
+    let spent = |line: &dyn Fn(usize) -> String, lines: usize| {
+        let own: String = (0..lines).map(line).collect();
+        let text = format!("[a]\nrw=randread\nsize=1m\ndirectory=d\n{own}");
+        let from = cpu_ns();
+        let _ = compile(&sections(&text), &Compile::default());
+        cpu_ns() - from
+    };
+    let kinds: [(&str, &dyn Fn(usize) -> String); 6] = [
+        ("bs", &|_| "bs=4k\n".into()),
+        ("filename", &|_| "filename=x\n".into()),
+        ("absolute", &|n| format!("filename=/x{n}\n")),
+        ("directory", &|n| format!("directory=d{n}\nfilename=f{n}\n")),
+        ("ioscheduler", &|_| "ioscheduler=none\n".into()),
+        ("unknown", &|n| format!("unknown{n}=1\n")),
+    ];
+    for (kind, line) in kinds {
+        // What is quadratic takes 16 times as long for 4 times as many.
+        let ratio = (0..3)
+            .map(|_| spent(line, 8_000) as f64 / spent(line, 2_000).max(1) as f64)
+            .fold(f64::INFINITY, f64::min);
+        assert!(ratio < 9.0, "{kind}: {ratio:.1} times as long for 4 times as many");
+    }
+}
+
+#[test]
+fn inherited_options_do_not_multiply_without_end() {
+    let global = "bs=4k\n".repeat(10_000);
+    let jobs: String = (0..4000).map(|n| format!("[j{n}]\n")).collect();
+    let text = format!("[global]\n{global}{jobs}");
+    let read = |path: &str| panic!("{path} is not to be read");
+    let error = parse_file(text.as_bytes(), "x.fio", &environment(&read)).unwrap_err();
+    assert!(error.to_string().contains("more than 1048576 options"), "{error}");
 }

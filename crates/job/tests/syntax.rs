@@ -8,7 +8,7 @@ use std::io;
 
 use iodyno_job::syntax::{
     CommandLine, Entry, Environment, Eta, Known, OutputFormat, Place, Section, SyntaxError, Takes,
-    parse_command_line, parse_file, read_path, show_command, swallowed_option, write_file,
+    parse_command_line, parse_file, show_command, swallowed_option, write_file,
 };
 use proptest::prelude::*;
 
@@ -173,13 +173,6 @@ fn includes_end() {
             error.to_string().starts_with("d/x.fio line 2: cannot read the job file `gone.fio`")
         );
     });
-}
-
-#[test]
-fn a_real_file_is_read_by_its_path() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/jobs/inheritance.fio.txt");
-    assert!(read_path(path).unwrap().starts_with(b"; Several"));
-    assert!(read_path("/nonexistent/x.fio").is_err());
 }
 
 #[test]

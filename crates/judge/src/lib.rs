@@ -8,6 +8,8 @@
 //! [`rules`], and joins what they say to validity, verdicts and findings. A
 //! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod against_claim;
 mod asked;
 mod assess;

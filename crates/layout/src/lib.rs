@@ -1,6 +1,8 @@
 //! Layouts: what is built on drives, as notation (`md0:512k+xfs`) and as the
 //! commands that build it and take it down. Pure: nothing is run here.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod build;
 mod command;
 mod geometry;

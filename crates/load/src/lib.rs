@@ -3,6 +3,8 @@
 //! A generator is watched, not asked: it reports intervals with their real
 //! times, and the observer answers continue or stop.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod generator;
 mod interval;
 mod probe;

@@ -5,6 +5,8 @@
 //! cares. Serde on these types is the store's format and is never printed:
 //! what others read is `iodyno-report`'s public document.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod assessment;
 mod built;
 mod claim;

@@ -5,9 +5,10 @@
 //! `echo 3 > /proc/sys/vm/drop_caches` without one would do nothing and say so
 //! to nobody.
 
-use std::fs::File;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use iodyno_files::NamedBy;
 use iodyno_job::Job;
 
 /// What a shell would act upon outside of quotes.
@@ -37,9 +38,11 @@ fn run(option: &str, command: Option<&str>, output: &str) -> Result<(), String> 
     let said = |what: String| format!("{option}={command}: {what}");
     let words = words(command).map_err(said)?;
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let unwritable = |error| said(format!("cannot write {output}, where its output goes: {error}"));
-    let file = File::create(output).map_err(unwritable)?;
-    let errors = file.try_clone().map_err(unwritable)?;
+    let unwritable =
+        |error: &dyn std::fmt::Display| said(format!("its output goes to {output}: {error}"));
+    let file = iodyno_files::create(Path::new(output), NamedBy::Iodyno)
+        .map_err(|error| unwritable(&error))?;
+    let errors = file.try_clone().map_err(|error| unwritable(&error))?;
     let status = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

@@ -24,13 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The native load generator. It keeps nothing between phases.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
-    _private: (),
+    runs_commands: bool,
 }
 
 impl NativeGenerator {
     /// A generator.
     pub const fn new() -> Self {
-        Self { _private: () }
+        Self { runs_commands: false }
+    }
+
+    /// The same, which runs `exec_prerun` and `exec_postrun` if they are `allowed`;
+    /// else it refuses jobs that have them.
+    #[must_use]
+    pub const fn with_commands(self, allowed: bool) -> Self {
+        Self { runs_commands: allowed }
     }
 }
 
@@ -53,6 +60,11 @@ impl LoadGenerator for NativeGenerator {
         let bytes = memory_bytes();
         if let Some(first) = jobs.first() {
             let unfit = |what| LoadError::Unfit { target: first.target(), what };
+            let mut commands = jobs.iter().flat_map(|job| job.job.commands());
+            if let Some((option, command)) = commands.next().filter(|_| !self.runs_commands) {
+                let what = format!("{option}={command}: it is not allowed to run commands");
+                return Err(unfit(what));
+            }
             fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
         let entropy = RandomState::new().build_hasher().finish();

@@ -10,6 +10,8 @@
 //! alike. So it holds the cost of submission; fio's `clat` does not, which
 //! makes it nearly zero for I/O that completes during submission.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod attend;
 mod bounds;
 mod buffers;

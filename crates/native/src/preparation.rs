@@ -1,8 +1,7 @@
 //! What is seen to before an I/O is submitted: contents of writes, headers,
 //! and the books of what was written.
 
-use std::io;
-
+use iodyno_files::{FileError, NamedBy};
 use iodyno_job::Request;
 
 use crate::buffers::Buffers;
@@ -100,7 +99,12 @@ impl Verifying {
     /// # Errors
     /// Where they cannot be written.
     #[cold]
-    pub(crate) fn dump(&self, block: &[u8], file: u16, offset: u64) -> io::Result<Vec<String>> {
+    pub(crate) fn dump(
+        &self,
+        block: &[u8],
+        file: u16,
+        offset: u64,
+    ) -> Result<Vec<String>, FileError> {
         let names = self.dumps.as_ref().and_then(|names| names.get(usize::from(file)));
         let Some(name) = names else { return Ok(Vec::new()) };
         let ledger = self.ledgers.get(usize::from(file));
@@ -111,7 +115,7 @@ impl Verifying {
         let mut written = Vec::new();
         for (path, contents) in [received, expected] {
             if let Some(contents) = contents {
-                std::fs::write(&path, contents)?;
+                iodyno_files::write(path.as_ref(), NamedBy::Iodyno, &contents)?;
                 written.push(path);
             }
         }

@@ -4,6 +4,8 @@
 //! Everything here is a pure function of a run and what it was judged to mean;
 //! the binary prints.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod compared;
 pub mod document;
 mod explained;

@@ -309,6 +309,29 @@ fn csv_of(runs: &[(RunRecord, Assessment)]) -> Vec<HashMap<String, String>> {
 }
 
 #[test]
+fn no_cell_of_csv_is_a_formula() {
+    for (name, cell) in [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1+1", " =1+1"),
+        ("\r=1+1", " =1+1"),
+        ("-5", "-5"),
+        ("a=b", "a=b"),
+    ] {
+        let mut one = runs().swap_remove(0);
+        one.0.run.name = name.into();
+        let rows = csv_of(&[one]);
+        assert_eq!(rows[0]["run_name"], cell);
+        let figures = rows.iter().flat_map(|row| row.iter());
+        assert!(
+            figures.filter(|(key, _)| key.ends_with("_percent")).all(|(_, c)| !c.starts_with('\''))
+        );
+    }
+}
+
+#[test]
 fn csv_has_a_row_for_each_direction() {
     let all = runs();
     let rows = csv_of(&all);

@@ -1,6 +1,8 @@
 //! Numbers and slices in, numbers out: what a series of rates or a sample of latencies says, and
 //! how surely. Knows nothing of storage; no clock, no randomness, no input or output.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod ar1;
 pub mod autocorrelation;
 pub mod batch_means;

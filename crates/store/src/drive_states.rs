@@ -16,22 +16,25 @@ impl Store {
     pub fn add_drive_state(&mut self, state: &DriveState) -> Result<(), StoreError> {
         let body = self.body("a drive's state", state)?;
         let written = state.host_written_bytes.and_then(|bytes| i64::try_from(bytes).ok());
-        self.execute(
-            "INSERT INTO drive_state
+        let id = new_id();
+        self.writing(|store| {
+            store.execute(
+                "INSERT INTO drive_state
              (id, serial, nsid, run_id, at_ns, state, host_bytes_written, format, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                new_id(),
-                state.serial,
-                state.nsid,
-                state.run_id,
-                state.at_ns,
-                state.state.name(),
-                written,
-                FORMAT,
-                body
-            ],
-        )
+                params![
+                    id,
+                    state.serial,
+                    state.nsid,
+                    state.run_id,
+                    state.at_ns,
+                    state.state.name(),
+                    written,
+                    FORMAT,
+                    body
+                ],
+            )
+        })
     }
 
     /// The newest state of a namespace; `None`: it was never prepared.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use iodyno_files::FileError;
 use thiserror::Error;
 
 /// Why the store cannot be used.
@@ -13,6 +14,17 @@ pub enum StoreError {
     )]
     Missing {
         /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// What is at its place is no file: nothing was opened.
+    #[error("the store {0}")]
+    File(FileError),
+    /// A word that SQLite would take for something else than a file.
+    #[error(
+        "--store {path}: the store is a file, since what was measured has to outlive the command; name one (./{path} if it is called that)"
+    )]
+    NotAName {
+        /// As it was typed.
         path: PathBuf,
     },
     /// Its folder cannot be made, or the file not opened.
@@ -58,6 +70,12 @@ pub enum StoreError {
     /// The disk under it is full.
     #[error("there is no room for the store {path}")]
     Full {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// It failed before; what is done to the machine could not be undone after a kill.
+    #[error("the store {path} takes nothing any more, so nothing on this machine is changed")]
+    Aside {
         /// Where it is.
         path: PathBuf,
     },
@@ -122,6 +140,12 @@ pub enum StoreError {
         what: &'static str,
         /// Why.
         reason: String,
+    },
+    /// Another process holds it.
+    #[error("the store {path} is locked by another process; end it, or wait")]
+    Locked {
+        /// Where it is.
+        path: PathBuf,
     },
     /// SQLite says something else.
     #[error("the store {path}: {error}")]

@@ -61,6 +61,7 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn journal_add(&mut self, run_id: &str, entry: &JournalEntry) -> Result<i64, StoreError> {
+        self.refuse_aside()?;
         let body = serde_json::to_string(entry).map_err(|e| self.damaged("an entry", e))?;
         self.connection
             .query_row(
@@ -78,13 +79,12 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn journal_done(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
-        self.connection
-            .execute(
+        self.writing(|store| {
+            store.execute(
                 "UPDATE journal SET done = TRUE WHERE run_id = ?1 AND ordinal = ?2",
                 params![run_id, ordinal],
             )
-            .map(|_| ())
-            .map_err(|error| self.explain(error))
+        })
     }
 
     /// Changes that are not undone, the last one first: of one run, or of all

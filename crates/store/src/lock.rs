@@ -8,10 +8,12 @@
 //! (NFS since Linux 2.6.12).
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use iodyno_files::{FileIdentity, NamedBy};
 
 /// What a row says of a run whose process holds its lock …
 pub(crate) const LOCKED: &str = "lock";
@@ -61,8 +63,7 @@ impl Locks {
         std::fs::create_dir_all(folder)?;
         let path = self.file(run_id)?;
         loop {
-            let mut options = OpenOptions::new();
-            let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
+            let file = iodyno_files::append(&path, NamedBy::Iodyno).map_err(io::Error::other)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -77,6 +78,7 @@ impl Locks {
             let is_there = path.metadata().is_ok_and(|there| is_same(&there, &file));
             if is_there {
                 // For people; nothing reads it.
+                let _ = file.set_len(0);
                 let _ = (&file).write_all(description().as_bytes());
                 self.held.insert(run_id.into(), Some(file));
                 return Ok(true);
@@ -86,11 +88,13 @@ impl Locks {
 
     /// Lets go of the lock of a run, if it is ours, and removes its file.
     pub(crate) fn release(&mut self, run_id: &str) {
-        if let Some(Some(_held)) = self.held.remove(run_id)
+        if let Some(Some(held)) = self.held.remove(run_id)
             && let Ok(path) = self.file(run_id)
+            && let Ok(own) = held.metadata()
         {
             // One that stays is an unlocked one.
-            let _ = std::fs::remove_file(path);
+            let own = FileIdentity { device: own.dev(), inode: own.ino() };
+            let _ = iodyno_files::remove(&path, |there| FileIdentity::of(there) == own);
         }
     }
 

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::StoreError;
 use crate::lock::Locks;
 use crate::migrations;
+use crate::place::Place;
 
 /// Pages that are copied at a time.
 const COPIED_PAGES: i32 = 1024;
@@ -26,7 +27,9 @@ const OTHERS_WRITE: u32 = 0o002;
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) locks: Locks,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
+    /// Why the file takes nothing any more; `connection` is then in memory.
+    pub(crate) aside: Option<StoreError>,
 }
 
 /// Where the store is unless the user says otherwise: /var/lib/iodyno for
@@ -51,16 +54,7 @@ impl Store {
     /// # Errors
     /// It cannot be opened or written, is no store, or is of a later version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let mut builder = std::fs::DirBuilder::new();
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.recursive(true).create(folder).map_err(|error| StoreError::Open {
-                path: path.into(),
-                reason: format!("{}: {error}", folder.display()),
-            })?;
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut store = Self::connect(path, flags)?;
+        let mut store = Self::at(&Place::made(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         store.refuse_foreign()?;
         store.prepare().map_err(|error| store.explain(error))?;
         Ok(store)
@@ -71,10 +65,7 @@ impl Store {
     /// # Errors
     /// There is none, it cannot be read, is no store, or is of a later version.
     pub fn open_existing_readonly(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing { path: path.into() });
-        }
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let store = Self::existing_readonly(path)?;
         let needs_writing = match store.refuse_foreign() {
             Ok(()) => store.version()? < migrations::VERSION,
             // A power cut or a kill in the midst of a commit.
@@ -95,10 +86,7 @@ impl Store {
     /// # Errors
     /// As of [`Self::open_existing_readonly`].
     pub fn copy_of(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing { path: path.into() });
-        }
-        let file = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let file = Self::existing_readonly(path)?;
         file.refuse_foreign()?;
         let mut copy = Self::connect(Path::new(MEMORY), OpenFlags::default())?;
         let copied = Backup::new(&file.connection, &mut copy.connection)
@@ -120,15 +108,26 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
-        if path.is_dir() {
-            return Err(StoreError::Open { path: path.into(), reason: "it is a folder".into() });
+    fn existing_readonly(path: &Path) -> Result<Self, StoreError> {
+        match Place::existing(path)? {
+            Some(place) => Self::at(&place, OpenFlags::SQLITE_OPEN_READ_ONLY),
+            None => Err(StoreError::Missing { path: path.into() }),
         }
+    }
+
+    fn at(place: &Place, flags: OpenFlags) -> Result<Self, StoreError> {
+        let store = Self::connect(&place.path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
+        // Nothing is read or written before the first statement.
+        place.is_the_same()?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
-        let store = Self { connection, locks, path: path.into() };
+        let store = Self { connection, locks, path: path.into(), aside: None };
         // Another iodyno may be writing.
         let waits = store.connection.busy_timeout(Duration::from_secs(5));
         waits.map_err(|error| store.explain(error))?;
@@ -171,17 +170,26 @@ impl Store {
 
     /// Another program's database is left alone, a later version's too.
     fn refuse_foreign(&self) -> Result<(), StoreError> {
-        let objects: i64 = self
+        // `schema_version` is a name that others use, too.
+        let ours = "name IN ('run', 'snapshot', 'measurement', 'result', 'journal')";
+        let (objects, ours): (i64, i64) = self
             .connection
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .query_row(
+                &format!("SELECT count(*), count(*) FILTER (WHERE {ours}) FROM sqlite_schema"),
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
             .map_err(|error| self.explain(error))?;
+        if objects > 0 && ours < 5 {
+            return Err(StoreError::NotAStore { path: self.path.clone() });
+        }
         let found = self.version()?;
         if found > migrations::VERSION {
             let path = self.path.clone();
             return Err(StoreError::Newer { path, found, known: migrations::VERSION });
         }
-        if found == 0 && objects > 0 {
-            return Err(StoreError::NotAStore { path: self.path.clone() });
+        if objects == 0 && self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) {
+            return Err(StoreError::Missing { path: self.path.clone() });
         }
         Ok(())
     }
@@ -202,6 +210,9 @@ impl Store {
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
             Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Locked { path }
+            }
             Some(ErrorCode::DatabaseCorrupt) => self.damaged("pages", error),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 StoreError::Open { path, reason: error.to_string() }

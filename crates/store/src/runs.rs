@@ -72,8 +72,28 @@ impl Store {
     /// # Errors
     /// As of [`Self::create_run`], or a run of this id is there already.
     pub fn add_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+        self.in_one(|store| store.add_parts(record))
+    }
+
+    /// Puts a record in the place of the run of its id, which has less of it, or
+    /// leaves that as it is.
+    ///
+    /// # Errors
+    /// As of [`Self::add_record`] and [`Self::remove`].
+    pub fn replace_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+        self.in_one(|store| {
+            store.remove(&record.run.id)?;
+            store.add_parts(record)
+        })
+    }
+
+    /// Does all that `work` does, or nothing of it.
+    fn in_one(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE", params![])?;
-        let added = self.add_parts(record).and_then(|()| self.execute("COMMIT", params![]));
+        let added = work(self).and_then(|()| self.execute("COMMIT", params![]));
         if added.is_err() && !self.connection.is_autocommit() {
             // What went wrong before is what the caller has to know.
             let _ = self.execute("ROLLBACK", params![]);
@@ -99,10 +119,12 @@ impl Store {
     /// The store cannot be written.
     pub fn update_run(&mut self, run: &Run) -> Result<(), StoreError> {
         let body = self.body("a run", run)?;
-        self.execute(
-            "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
-            params![run.id, run.name, state_name(run.state), body],
-        )?;
+        self.writing(|store| {
+            store.execute(
+                "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
+                params![run.id, run.name, state_name(run.state), body],
+            )
+        })?;
         if run.state != RunState::Running {
             self.locks.release(&run.id);
         }
@@ -202,6 +224,15 @@ impl Store {
     /// The store cannot be written.
     pub fn add_snapshot(&mut self, run_id: &str, host: &Host) -> Result<usize, StoreError> {
         let body = self.body("a snapshot", host)?;
+        self.writing(|store| store.insert_snapshot(run_id, host, &body))
+    }
+
+    fn insert_snapshot(
+        &mut self,
+        run_id: &str,
+        host: &Host,
+        body: &str,
+    ) -> Result<usize, StoreError> {
         self.connection
             .query_row(
                 "INSERT INTO snapshot (run_id, ordinal, taken_ns, format, body)
@@ -224,8 +255,10 @@ impl Store {
         measurement: &Measurement,
     ) -> Result<(), StoreError> {
         let body = self.body("a measurement", measurement)?;
-        let added = self.insert_measurement(run_id, measurement, &body);
-        added.map_err(|error| self.explain(error))
+        self.writing(|store| {
+            let added = store.insert_measurement(run_id, measurement, &body);
+            added.map_err(|error| store.explain(error))
+        })
     }
 
     fn insert_measurement(
@@ -282,11 +315,13 @@ impl Store {
         assessment: &Assessment,
     ) -> Result<(), StoreError> {
         let body = self.body("an assessment", assessment)?;
-        self.execute(
-            "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
-            params![run_id, assessment.ruleset, FORMAT, body],
-        )
+        self.writing(|store| {
+            store.execute(
+                "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
+                params![run_id, assessment.ruleset, FORMAT, body],
+            )
+        })
     }
 
     /// A run's assessment, if it has one.

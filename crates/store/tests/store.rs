@@ -203,15 +203,30 @@ fn what_is_no_store_is_refused_and_left_alone() {
     }
     assert_eq!(std::fs::read(&path).unwrap(), garbage);
 
-    let path = folder.path().join("recipes.sqlite");
-    Connection::open(&path).unwrap().execute_batch("CREATE TABLE recipe (name TEXT)").unwrap();
-    let before = std::fs::read(&path).unwrap();
-    for opened in both(&path) {
-        assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+    for (name, tables) in [
+        ("recipes", "CREATE TABLE recipe (name TEXT)"),
+        // A name and a number that others use, too.
+        (
+            "versions",
+            "CREATE TABLE schema_version (version INT); INSERT INTO schema_version VALUES (2)",
+        ),
+    ] {
+        let path = folder.path().join(name);
+        Connection::open(&path).unwrap().execute_batch(tables).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        for opened in both(&path) {
+            assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
-    assert_eq!(std::fs::read(&path).unwrap(), before);
 
-    assert!(matches!(Store::open(folder.path()), Err(StoreError::Open { .. })));
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    let opened = Store::open_existing_readonly(&empty);
+    assert!(matches!(opened, Err(StoreError::Missing { .. })), "{opened:?}");
+    assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0, "who reads makes nothing");
+
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::File(_))));
     let missing = Store::open_existing_readonly(&folder.path().join("none"));
     assert!(matches!(missing, Err(StoreError::Missing { .. })));
 }

@@ -16,19 +16,25 @@
 //! [`clear_for_purge`] clears all that a destructive command of a drive
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+#[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod access;
 mod backing;
 mod chunk;
+#[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod clearance;
 mod contents;
 mod error;
 mod extents;
 mod file_system;
+#[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod guard;
 #[cfg(test)]
 mod guard_tests;
 mod identity;
 mod in_use;
+#[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod job_files;
 mod lend;
 #[cfg(test)]
@@ -43,8 +49,8 @@ mod overlap_tests;
 mod permission;
 mod purge;
 mod random;
-mod removal;
 mod resolve;
+#[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod scratch;
 mod sharing;
 mod signatures;
@@ -65,11 +71,11 @@ pub use contents::Lost;
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
+pub use iodyno_files::{FileIdentity, Removed};
 pub use job_files::{FilePlan, Fill, LaidOut, Surveyed, is_laid_out, survey};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
-pub use removal::{FileIdentity, Removed};
 pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};
 pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
 pub use stamp::{is_stamped, stamp, unstamp};

@@ -17,13 +17,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use iodyno_files::{self as removal, FileIdentity, Removed};
 use iodyno_host::{Asked, asking_open};
 use rustix::fs::{Advice, Dev, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::chunk::Chunk;
 use crate::random::unguessable;
-use crate::removal::{self, FileIdentity, Removed};
 use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 
 /// A scratch file has at least this size, bytes.

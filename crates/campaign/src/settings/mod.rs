@@ -2,6 +2,7 @@
 //! measured, and what they were before restored after it.
 
 mod applied;
+#[allow(clippy::disallowed_methods, reason = "files of sysfs, and none but those of a list")]
 mod sysfs;
 #[cfg(test)]
 mod tests;

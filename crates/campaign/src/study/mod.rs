@@ -18,6 +18,7 @@ mod scale;
 mod sections;
 mod surface;
 
+use points::POINTS_MAX;
 pub use points::Point;
 
 use crate::plan::{FORMAT, PlanError, Stop, StopForm, check_format};
@@ -191,6 +192,14 @@ impl Study {
     pub(crate) fn look(&self) -> Result<(), Wrong> {
         check_format(&self.format)?;
         self.stop.resolve()?;
+        let count = self.point_count();
+        if count > POINTS_MAX {
+            let what = format!(
+                "{count} points, and a study has {POINTS_MAX} at most: fewer values, rounds or repetitions"
+            );
+            let key = if self.repeat > 1 { "repeat" } else { "grid" };
+            return Err(Wrong::at(&[key], what));
+        }
         self.check_options()?;
         self.check_rounds()?;
         self.check_scaling()?;

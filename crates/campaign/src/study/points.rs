@@ -11,6 +11,9 @@ use crate::plan::Ends;
 /// Options in the order in which people name them.
 const FIRST: [&str; 6] = ["rw", "readwrite", "bs", "blocksize", "iodepth", "numjobs"];
 
+/// No study has more points: as many as a script has jobs.
+pub(super) const POINTS_MAX: u64 = 4096;
+
 /// One point of a study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point {
@@ -76,6 +79,26 @@ impl Study {
     fn prepares_only(&self) -> bool {
         let says_nothing = self.job.is_empty() && self.grid.is_empty() && self.steps.is_empty();
         says_nothing && self.preparation.is_some()
+    }
+
+    /// How many points it has: counted, not made.
+    pub(super) fn point_count(&self) -> u64 {
+        let product = |of: u64, by: u64| of.saturating_mul(by);
+        let cells = |step: &StudyStep| {
+            step.grid.values().map(|values| values.len() as u64).fold(1, product)
+        };
+        let sum = |after: bool| {
+            let parts = self.parts();
+            let of = parts.iter().filter(|step| step.after == after || self.rounds.is_none());
+            of.map(cells).fold(0, u64::saturating_add)
+        };
+        let targets = (self.targets.len() as u64).max(1);
+        let once = match &self.rounds {
+            Some(rounds) => product(sum(false), rounds.most.into()).saturating_add(sum(true)),
+            None => product(sum(false), self.repeat.into()),
+        };
+        // Together they are one, unless there are more and more of them.
+        if self.targets_together && self.scaling.is_none() { once } else { product(once, targets) }
     }
 
     /// All points in their order; `seed` is of the random one.

@@ -68,6 +68,8 @@ impl JobFile {
             let mut section =
                 format!("[{}]\nfilename={}\n", section_name(&job.name), paths.join(":"));
             section.push_str("lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n");
+            // fio would leave files in the working directory when it is interrupted.
+            section.push_str("verify_state_save=0\n");
             let usual = Job::default();
             for spec in options().filter(|spec| is_passed_on(spec)) {
                 let value = spec.print(job);
@@ -100,7 +102,7 @@ fn is_passed_on(spec: &OptionSpec) -> bool {
 
 /// Nothing may lead fio to a target that was not cleared, or to a program.
 fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
-    const ELSEWHERE: [&str; 11] = [
+    const ELSEWHERE: [&str; 12] = [
         "directory",
         "exec_postrun",
         "exec_prerun",
@@ -108,6 +110,7 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "filename_format",
         "merge_blktrace_file",
         "opendir",
+        "profile",
         "read_iolog",
         "readwrite",
         "replay_redirect",

@@ -9,6 +9,7 @@
 
 mod child;
 mod job_file;
+mod outputs;
 mod progress;
 mod run;
 

@@ -11,6 +11,7 @@ use rustix::fs::MemfdFlags;
 use crate::generator::FioGenerator;
 use crate::generator::child::{AFTER_KILL, Ended, Fio, News};
 use crate::generator::job_file::{JobFile, engine};
+use crate::generator::outputs;
 use crate::generator::progress::{Progress, Ramp, of_direction};
 use crate::read::{Document, documents};
 
@@ -39,7 +40,12 @@ pub(super) fn run(
         }
         let size_bytes = cleared.files.first().map_or(0, |file| file.read().size_bytes());
         let foreign = generator.foreign.get(&cleared.job.name).map_or(&[][..], Vec::as_slice);
+        let sections = file.owners.len();
         file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
+        for section in sections..file.owners.len() {
+            outputs::refuse(&cleared.job, section + 1, foreign)
+                .map_err(|error| unfit(error.to_string()))?;
+        }
     }
     let target = jobs.first().map_or_else(String::new, ClearedJob::target);
     let failed = |action: &str, error| LoadError::System {

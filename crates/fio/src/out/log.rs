@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use iodyno_files::{FileError, NamedBy};
 use iodyno_job::Logs;
 use iodyno_model::{Direction, Histogram};
-use thiserror::Error;
 
 /// Bins of a row of a histogram log: fio's, which end at about 17 s; what
 /// took longer counts in the last.
@@ -63,16 +63,6 @@ pub struct LogRow {
     pub issue_time_ns: u64,
 }
 
-/// A log that cannot be written.
-#[derive(Debug, Error)]
-#[error("cannot write the log {}: {error}", .path.display())]
-pub struct LogError {
-    /// Its file.
-    pub path: PathBuf,
-    /// What the kernel said.
-    pub error: io::Error,
-}
-
 /// A log that is written row by row, through a buffer: memory stays the same
 /// however long it gets.
 #[derive(Debug)]
@@ -114,12 +104,10 @@ impl LogWriter {
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn create(path: impl Into<PathBuf>, columns: LogColumns) -> Result<Self, LogError> {
+    pub fn create(path: impl Into<PathBuf>, columns: LogColumns) -> Result<Self, FileError> {
         let path = path.into();
-        match File::create(&path) {
-            Ok(file) => Ok(Self { path, file: BufWriter::with_capacity(1 << 16, file), columns }),
-            Err(error) => Err(LogError { path, error }),
-        }
+        let file = iodyno_files::create(&path, NamedBy::Iodyno)?;
+        Ok(Self { path, file: BufWriter::with_capacity(1 << 16, file), columns })
     }
 
     /// Where it is.
@@ -131,7 +119,7 @@ impl LogWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn row(&mut self, row: &LogRow) -> Result<(), LogError> {
+    pub fn row(&mut self, row: &LogRow) -> Result<(), FileError> {
         let written = write_row(&mut self.file, self.columns, row);
         self.told(written)
     }
@@ -148,7 +136,7 @@ impl LogWriter {
         bs: u64,
         latencies: &Histogram,
         coarseness: u32,
-    ) -> Result<(), LogError> {
+    ) -> Result<(), FileError> {
         let bins = fio_bins(latencies, coarseness);
         let head = (time_ms, number(direction), bs);
         let written = write_histogram(&mut self.file, head, &bins);
@@ -159,13 +147,13 @@ impl LogWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self) -> Result<(), LogError> {
+    pub fn finish(mut self) -> Result<(), FileError> {
         let flushed = self.file.flush();
         self.told(flushed)
     }
 
-    fn told(&self, result: io::Result<()>) -> Result<(), LogError> {
-        result.map_err(|error| LogError { path: self.path.clone(), error })
+    fn told(&self, result: io::Result<()>) -> Result<(), FileError> {
+        result.map_err(|error| FileError::System { path: self.path.clone(), error })
     }
 }
 

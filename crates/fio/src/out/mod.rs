@@ -17,7 +17,7 @@ mod tree;
 
 pub use head::head;
 pub use json::{json, json_plus};
-pub use log::{LogColumns, LogError, LogKind, LogRow, LogWriter};
+pub use log::{LogColumns, LogKind, LogRow, LogWriter};
 pub use normal::normal;
 pub use report::{DiskUse, Report, ReportJob, Reporting};
 pub use terse::terse;

@@ -26,6 +26,9 @@ pub(crate) struct Explain {
     /// name, `last`), files and folders with results
     #[arg(value_name = "TARGET|RUN|OPTION=VALUE", default_value = "last")]
     pub(crate) words: Vec<String>,
+    /// Run the commands of exec_prerun and exec_postrun, without a shell
+    #[arg(long)]
+    pub(crate) allow_exec: bool,
     /// Longest time of all experiments together
     #[arg(long, value_name = "TIME", default_value = "50s", value_parser = time)]
     pub(crate) time: u64,

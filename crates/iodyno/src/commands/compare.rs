@@ -11,7 +11,7 @@ use iodyno_report::fleet::are_of_several_hosts;
 use iodyno_report::junit::compared_junit;
 use iodyno_report::ocp::compared_ocp;
 use iodyno_report::openmetrics::compared_openmetrics;
-use iodyno_report::text::workload_title;
+use iodyno_report::text::{json_text, workload_title};
 
 use crate::arguments::{Compare, Format, Table};
 use crate::commands::fleet;
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         }
     } else if context.json {
         let document = iodyno_report::compare_document(&comparison, &rulings, status);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
+        json_text(&document)?
     } else {
         let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
         let mut text = match comparison.rows.is_empty() {

@@ -8,7 +8,7 @@ use crate::arguments::{Arguments, Completions};
 use crate::terminal;
 
 pub(crate) fn run(arguments: &Completions) -> Result<u8> {
-    terminal::print(&script(arguments.shell))?;
+    terminal::write(script(arguments.shell).as_bytes())?;
     Ok(0)
 }
 

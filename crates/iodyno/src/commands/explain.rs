@@ -12,7 +12,7 @@ use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
 use iodyno_native::NativeGenerator;
 use iodyno_report::document::explain_document;
-use iodyno_report::text::explain_text;
+use iodyno_report::text::{explain_text, json_text};
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
@@ -89,10 +89,15 @@ fn measure(
         words => words.to_vec(),
     };
     let job = job(&words)?;
+    if let Some((option, command)) = job.commands().next().filter(|_| !arguments.allow_exec) {
+        let what =
+            format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
+        return Err(Usage(what).into());
+    }
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
-        Generator::Native => Box::new(NativeGenerator::new()),
+        Generator::Native => Box::new(NativeGenerator::new().with_commands(arguments.allow_exec)),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
     let plan = Plan::of_question(job, words.join(" "), arguments.time);
@@ -159,7 +164,7 @@ fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result
     let status = status(&records, &explained);
     if context.json {
         let document = explain_document(&explained, status);
-        terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        terminal::print(&json_text(&document)?)?;
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });

@@ -4,10 +4,11 @@ use anyhow::Result;
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
 use iodyno_report::export::{write_csv, write_parquet};
+use iodyno_report::text::json_text;
 
 use crate::arguments::{Export, ExportFormat};
 use crate::commands::judged_anew;
-use crate::context::{Context, Usage, write};
+use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -16,6 +17,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         let text = "Parquet is not for terminals: name a file with -o FILE";
         return Err(Usage(text.into()).into());
     }
+    arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let claims = context.claims(&arguments.datasheet)?;
     let mut runs = Vec::new();
     for word in &arguments.runs {
@@ -40,9 +42,8 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
 /// The public document of one run, or an array of those of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
     let document = |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status() as u8);
-    let text = match runs {
-        [one] => serde_json::to_string_pretty(&document(one))?,
-        all => serde_json::to_string_pretty(&all.iter().map(document).collect::<Vec<_>>())?,
-    };
-    Ok(text + "\n")
+    Ok(match runs {
+        [one] => json_text(&document(one))?,
+        all => json_text(&all.iter().map(document).collect::<Vec<_>>())?,
+    })
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
-use iodyno_model::{Assessment, RunRecord, shell_word};
+use iodyno_model::{Assessment, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
-use iodyno_report::text::{Style, results_table, run_heading, verdict_text};
+use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{Import, Table};
@@ -53,6 +53,13 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     let mut stored: Vec<(RunRecord, Assessment)> = Vec::new();
     for Loaded { mut record, .. } in found {
         if let Some(there) = present(&store, &record)? {
+            if has_more(&store, &record)? {
+                store.replace_record(&record)?;
+                let assessment = judged_anew(&record, &claims);
+                store.put_assessment(&record.run.id, &assessment)?;
+                stored.push((record, assessment));
+                continue;
+            }
             note(context, &format!("run {there} is in the store already: left as it is"));
             continue;
         }
@@ -120,6 +127,15 @@ fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
     }
     whole.record.run.targets = targets.into_iter().collect();
     Ok(vec![whole])
+}
+
+/// Whether the store's run of this id was cut off, and has less: its store was
+/// full, and the rest was written beside.
+fn has_more(store: &Store, record: &RunRecord) -> Result<bool> {
+    let there = store.find(&record.run.id)?;
+    let is_cut_off = matches!(there.state, RunState::Interrupted | RunState::Failed);
+    let (has, had) = (record.measurements.len(), store.measurements(&there.id)?.len());
+    Ok(is_cut_off && (has > had || (has == had && record.run.state == RunState::Done)))
 }
 
 /// The run's name in the store, where it is there.
@@ -208,7 +224,7 @@ fn counted(record: &RunRecord) -> String {
     let sources = record.measurements.iter().map(|one| one.source.as_str());
     let sources: BTreeSet<&str> = sources.filter(|source| !source.is_empty()).collect();
     if !sources.is_empty() {
-        out.push_str(&format!(" by {}", Vec::from_iter(sources).join(" and ")));
+        out.push_str(&format!(" by {}", clean(&Vec::from_iter(sources).join(" and "))));
     }
     let failed = record.measurements.iter().filter(|one| one.failure().is_some()).count();
     if failed > 0 {

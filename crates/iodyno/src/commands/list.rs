@@ -4,9 +4,8 @@ use anyhow::Result;
 use iodyno_host::Depth;
 use iodyno_model::{Host, topology};
 use iodyno_report::document::{history_document, list_document, tree_document};
-use iodyno_report::text::{drives_table, history_text, host_text, tree_text};
+use iodyno_report::text::{drives_table, history_text, host_text, json_text, tree_text};
 use iodyno_store::StoreError;
-use serde_json::to_string_pretty;
 
 use crate::arguments::{List, Table};
 use crate::context::Context;
@@ -19,8 +18,8 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     }
     let style = terminal::style(context, &arguments.table);
     let text = match (context.json, arguments.tree) {
-        (true, true) => to_string_pretty(&tree_document(&host))? + "\n",
-        (true, false) => to_string_pretty(&list_document(&host))? + "\n",
+        (true, true) => json_text(&tree_document(&host))?,
+        (true, false) => json_text(&list_document(&host))?,
         (false, true) => tree_text(&topology(&host), !terminal::is_utf8(), &style),
         (false, false) => {
             format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
@@ -44,7 +43,7 @@ fn history(context: &Context, host: &Host, table: &Table) -> Result<u8> {
     let text = match context.json {
         true => {
             let document = history_document(&states, host);
-            to_string_pretty(&document)? + "\n"
+            json_text(&document)?
         }
         false => history_text(&states, host, &terminal::style(context, table)),
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use iodyno_files::NamedBy;
 
 use crate::arguments::{Arguments, ManPages};
 use crate::terminal;
@@ -12,7 +13,7 @@ use crate::terminal;
 pub(crate) fn run(arguments: &ManPages) -> Result<u8> {
     let pages = pages(command())?;
     match &arguments.directory {
-        None => terminal::print(&pages[0].1)?,
+        None => terminal::write(pages[0].1.as_bytes())?,
         Some(directory) => write(&pages, directory)
             .with_context(|| format!("manual pages for {}", directory.display()))?,
     }
@@ -43,9 +44,12 @@ fn pages(command: Command) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-fn write(pages: &[(String, String)], directory: &Path) -> std::io::Result<()> {
+fn write(pages: &[(String, String)], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)?;
-    pages.iter().try_for_each(|(name, roff)| std::fs::write(directory.join(name), roff))
+    for (name, roff) in pages {
+        iodyno_files::write(&directory.join(name), NamedBy::Iodyno, roff.as_bytes())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
 use crate::commands::{judged_anew, outlook_of};
-use crate::context::{Context, Usage, write};
+use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
@@ -23,6 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             return Err(Usage(format!("{name}: its name has to end in .svg or .png")).into());
         }
     };
+    refuse_unwritable(&arguments.output)?;
     let (mut loaded, mut words): (Vec<(String, RunRecord)>, _) = (Vec::new(), Vec::new());
     for word in &arguments.runs {
         for one in sources::load_each(context, word)? {

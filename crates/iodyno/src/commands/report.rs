@@ -12,12 +12,13 @@ use iodyno_report::page::{PageRun, is_page, page};
 use crate::arguments::Report;
 use crate::commands::show::prepared;
 use crate::commands::{judged_anew, outlook_of};
-use crate::context::{Context, Usage, write};
+use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{sources, terminal};
 
 /// The exit status is 0 where the page was written: it tells the verdicts itself.
 pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     let output = &arguments.output;
+    refuse_unwritable(output)?;
     if !arguments.force {
         refuse_to_overwrite(output)?;
     }
@@ -61,9 +62,6 @@ fn refuse_to_overwrite(output: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Usage(format!("{name}: {error}")).into()),
     };
-    if kind.is_dir() {
-        return Err(Usage(format!("{name} is a folder; say -o {name}/report.html")).into());
-    }
     let mut head = Vec::new();
     if kind.is_file() {
         let file = fs::File::open(output).map_err(|error| Usage(format!("{name}: {error}")))?;

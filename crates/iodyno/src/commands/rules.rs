@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iodyno_judge::{page, rules};
-use iodyno_report::text::{page_text, rules_text};
+use iodyno_report::text::{json_text, page_text, rules_text};
 
 use crate::arguments::{Rules, Table};
 use crate::context::Context;
@@ -17,7 +17,7 @@ pub(crate) fn run(context: &Context, arguments: &Rules) -> Result<u8> {
     let text = match asked.and_then(page) {
         _ if context.json => {
             let document = iodyno_report::document::rules_document(all);
-            format!("{}\n", serde_json::to_string_pretty(&document)?)
+            json_text(&document)?
         }
         Some(page) => page_text(page, &style),
         None => rules_text(all, &style),

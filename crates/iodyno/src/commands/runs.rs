@@ -41,7 +41,7 @@ fn list(context: &Context) -> Result<()> {
     };
     if context.json {
         let document = iodyno_report::document::runs_document(&runs);
-        return terminal::print(&format!("{}\n", serde_json::to_string_pretty(&document)?));
+        return terminal::print(&iodyno_report::text::json_text(&document)?);
     }
     let table = Table { wide: false, columns: None };
     terminal::print(&iodyno_report::text::runs_table(&runs, &terminal::style(context, &table)))

@@ -15,6 +15,7 @@ use iodyno_store::Store;
 use iodyno_target::Target;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::commands::beside;
 use crate::context::Context;
 
 /// This machine and the store.
@@ -71,8 +72,21 @@ impl Setup {
             watcher,
             interrupted: &self.interrupted,
         };
-        let run_id = carry_out(&mut tools, plan, &self.host, targets, options)?;
-        Ok(self.store.load(&run_id)?)
+        let outcome = carry_out(&mut tools, plan, &self.host, targets, options);
+        let run_id = match outcome {
+            Ok(run_id) => run_id,
+            Err(error) => {
+                // What was measured until then is not in the file either.
+                if self.store.aside().is_some() {
+                    let last = self.store.find("last")?;
+                    beside::keep(&self.store, &self.store.load(&last.id)?, &self.claims)?;
+                }
+                return Err(error.into());
+            }
+        };
+        let record = self.store.load(&run_id)?;
+        beside::keep(&self.store, &record, &self.claims)?;
+        Ok(record)
     }
 }
 

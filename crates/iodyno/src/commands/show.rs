@@ -13,8 +13,8 @@ use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    Style, blocks_effect_text, jobs_text, outlook_text, pts_text, results_table, rounds_text,
-    run_heading, run_text, scaling_text,
+    Style, blocks_effect_text, jobs_text, json_text, outlook_text, pts_text, results_table,
+    rounds_text, run_heading, run_text, scaling_text,
 };
 use iodyno_store::Store;
 
@@ -161,7 +161,7 @@ fn assessed(
             let mut document = run_document(record, &assessment, status as u8);
             document.outlook = outlook.as_ref().map(Outlook::from);
             document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
-            format!("{}\n", serde_json::to_string_pretty(&document)?)
+            json_text(&document)?
         }
         Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
         Shape::Format(Format::Ocp) => ocp(judged)?,

@@ -9,7 +9,7 @@ use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
     foreign_writes,
 };
-use iodyno_model::{Run, RunState};
+use iodyno_model::{Run, RunRecord, RunState};
 use iodyno_store::Store;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder};
@@ -139,13 +139,21 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         return Err(Usage(format!("--generator: {why}")).into());
     }
     let mut setup = Setup::new(context, &carrying.datasheet)?;
-    let refused = |what| Usage(format!("{what}: what is measured now would be another study"));
-    let mut told = differences(&record, &setup.host).map_err(refused)?;
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
     let is_done =
         study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
+    if (left.is_empty() || is_done) && left_out == 0 && study.preparation.is_none() {
+        // Whatever has become of the machine: nothing is measured on it.
+        let record = finished(&mut setup.store, record)?;
+        if !context.quiet {
+            terminal::note(&format!("{name}: nothing is left of {count} points"));
+        }
+        return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
+    }
+    let refused = |what| Usage(format!("{what}: what is measured now would be another study"));
+    let mut told = differences(&record, &setup.host).map_err(refused)?;
     let targets = prepared(&study, &setup)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
@@ -167,6 +175,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         ));
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
+        let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };
         return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
     }
     whole_rounds(&study, left_out)?;
@@ -185,6 +194,20 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
+}
+
+/// The record of a run that lacks nothing, as one that is done: what stopped it
+/// came behind its last point.
+fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
+    let failed = record.measurements.iter().any(|of| of.failure().is_some());
+    if record.run.state == RunState::Done || failed {
+        return Ok(record);
+    }
+    let run = store.reopen_run(&record.run.id)?;
+    let ended_ns = record.run.ended_ns.or(Some(iodyno_campaign::now_ns()));
+    let run = Run { state: RunState::Done, ended_ns, ..run };
+    store.update_run(&run)?;
+    Ok(RunRecord { run, ..record })
 }
 
 /// The newest run that a sweep or a preparation left before its end; else the
@@ -283,6 +306,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         return Err(Usage("where? --target PATH names a device or a file".into()).into());
     }
     if let Some(duration_ns) = arguments.duration {
+        study.check()?;
         study.repeat_for(duration_ns).map_err(Usage)?;
     }
     // What words and plan come to is checked, too.

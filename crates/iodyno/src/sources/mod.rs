@@ -5,10 +5,9 @@ mod figures;
 mod kind;
 mod together;
 
-use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use iodyno_fio::read::{Imported, Problem};
 use iodyno_host::{Captured, Depth};
 use iodyno_judge::ClaimBook;
@@ -25,6 +24,9 @@ pub(crate) use together::load_each;
 
 /// Standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
+
+/// No results that come through a pipe are longer, bytes.
+const MOST_STREAM_BYTES: u64 = 1 << 30;
 
 /// A run, and what of its files could not be read.
 pub(crate) struct Loaded {
@@ -113,7 +115,9 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        return of_text(&whole(std::io::stdin().lock())?, "standard input");
+        let stdin = std::io::stdin().lock();
+        let bytes = iodyno_files::read_stream(stdin, Path::new(path), MOST_STREAM_BYTES)?;
+        return of_text(&String::from_utf8_lossy(&bytes), "standard input");
     }
     let file = Path::new(path);
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
@@ -122,7 +126,9 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     }
     if !metadata.is_dir() {
         // A pipe can be read once.
-        return of_text(&whole(std::fs::File::open(file).map_err(unreadable)?)?, path);
+        let bytes = iodyno_files::read(file, MOST_STREAM_BYTES)
+            .map_err(|error| Usage(error.to_string()))?;
+        return of_text(&String::from_utf8_lossy(&bytes), path);
     }
     if file.join("entries.json").is_file() {
         return of_file(file, Kind::Capture);
@@ -191,12 +197,6 @@ pub(crate) fn holds_results(path: &Path) -> bool {
     files.any(|file| file.is_file() && holds(&file))
 }
 
-fn whole(mut from: impl Read) -> Result<String> {
-    let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes).context("cannot be read")?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
     match kind(text) {
         Kind::Documents => documents(text, name),
@@ -211,10 +211,16 @@ fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
     }
 }
 
+/// The text of a file, which has an end: documents have no greatest length.
+fn text_of(file: &Path) -> Result<String> {
+    let cannot = |error| Usage(format!("{} cannot be read: {error}", file.display()));
+    Ok(std::fs::read_to_string(file).map_err(cannot)?)
+}
+
 fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
-        Kind::Documents => documents(&crate::context::read(file)?, &name),
+        Kind::Documents => documents(&text_of(file)?, &name),
         Kind::Page => Err(of_page(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;

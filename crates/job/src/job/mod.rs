@@ -95,6 +95,15 @@ impl Job {
         self.pattern.rw.has(Direction::Write) || self.pattern.rw.has(Direction::Trim)
     }
 
+    /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.
+    /// Whoever takes a job from a user asks for a permission of its own.
+    pub fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let Threads { exec_prerun, exec_postrun, .. } = &self.threads;
+        [("exec_prerun", exec_prerun), ("exec_postrun", exec_postrun)]
+            .into_iter()
+            .filter_map(|(option, command)| Some((option, command.as_deref()?)))
+    }
+
     /// The largest block of any of its directions, bytes.
     pub fn largest_block(&self) -> u64 {
         let rw = self.pattern.rw;

@@ -1,6 +1,6 @@
 //! Sections to jobs, one after the other.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::files::{self, Named};
 use super::inheritance::{is_between_files, own_from};
@@ -25,6 +25,8 @@ pub(super) struct Compiler<'a> {
     said: HashSet<String>,
     /// Notes in order, and the sections that each is about.
     notes: Vec<(String, Vec<usize>)>,
+    /// Where each stands among them.
+    noted: HashMap<String, usize>,
     /// Names of first clones, which others can wait for.
     names: Vec<String>,
     jobs: usize,
@@ -45,6 +47,7 @@ impl<'a> Compiler<'a> {
             errors: Vec::new(),
             said: HashSet::new(),
             notes: Vec::new(),
+            noted: HashMap::new(),
             names: Vec::new(),
             jobs: 0,
             files: 0,
@@ -133,16 +136,11 @@ impl<'a> Compiler<'a> {
             let (place, job) = (section.place.clone(), section.name.clone());
             self.fail(ScriptError::Writes { place, job });
         }
-        let threads = &job.threads;
-        for (option, command) in
-            [("exec_prerun", &threads.exec_prerun), ("exec_postrun", &threads.exec_postrun)]
-        {
-            if let (Some(command), false) = (command, self.how.exec) {
-                let (place, command) = (place_of(option, entries, section), command.clone());
-                self.fail(ScriptError::Command { place, option, command });
-            }
+        for (option, command) in job.commands().filter(|_| !self.how.exec) {
+            let (place, command) = (place_of(option, entries, section), command.to_owned());
+            self.fail(ScriptError::Command { place, option, command });
         }
-        if let Some(name) = threads.wait_for.clone() {
+        if let Some(name) = job.threads.wait_for.clone() {
             let place = place_of("wait_for", entries, section);
             match self.names.iter().filter(|known| **known == name).count() {
                 _ if name == section.name => {
@@ -330,10 +328,14 @@ impl<'a> Compiler<'a> {
     }
 
     fn note(&mut self, note: String, section: usize) {
-        match self.notes.iter_mut().find(|(known, _)| *known == note) {
+        let known = self.noted.get(&note).and_then(|at| self.notes.get_mut(*at));
+        match known {
             Some((_, about)) if about.last() == Some(&section) => {}
             Some((_, about)) => about.push(section),
-            None => self.notes.push((note, vec![section])),
+            None => {
+                self.noted.insert(note.clone(), self.notes.len());
+                self.notes.push((note, vec![section]));
+            }
         }
     }
 }

@@ -31,25 +31,29 @@ pub(super) struct Named {
 pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Named {
     let mut named = Named::default();
     let in_order = section.place == Place::command_line();
+    // Of a list the first: only files without names go in turn.
+    let first = |known: &[Entry]| names(known, "directory").into_iter().next();
+    let (inherited, last) = (first(&entries[..own_from]), first(entries));
+    let mut so_far = None;
     for (number, entry) in entries.iter().enumerate() {
+        if is(entry, "directory") {
+            so_far = first(std::slice::from_ref(entry));
+        }
         if !is(entry, "filename") {
             continue;
         }
-        let known = match (in_order, number < own_from) {
-            (true, _) => &entries[..number],
-            (false, true) => &entries[..own_from],
-            (false, false) => entries,
+        let directory = match (in_order, number < own_from) {
+            (true, _) => so_far.as_ref(),
+            (false, true) => inherited.as_ref(),
+            (false, false) => last.as_ref(),
         };
-        let directories = names(known, "directory");
-        // Of a list the first: only files without names go in turn.
-        let directory = directories.first();
         let value = entry.value.as_deref().unwrap_or_default();
         let read = names(std::slice::from_ref(entry), "filename");
         if let Some(meant) = cut_at_colon(value, &read) {
             let (place, value) = (entry.place.clone(), value.to_owned());
             named.errors.push(ScriptError::CutAtColon { place, value, meant });
         }
-        named.tell_of_directory(entries, directory, &read);
+        named.tell_of_directory(last.is_some(), directory, &read);
         named.paths.extend(read.iter().map(|name| join(directory, name)));
         named.names.extend(read);
     }
@@ -78,7 +82,7 @@ pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Na
 impl Named {
     fn tell_of_directory(
         &mut self,
-        entries: &[Entry],
+        has_directory: bool,
         directory: Option<&String>,
         names_read: &[String],
     ) {
@@ -88,7 +92,7 @@ impl Named {
                 "directory={directory} is put in front of {name}, as in fio: {}",
                 join(Some(directory), name)
             ),
-            (None, None) if !names(entries, "directory").is_empty() => format!(
+            (None, None) if has_directory => format!(
                 "directory does not hold for filename={}, which stands before it, as in fio",
                 names_read.join(":")
             ),

@@ -1,6 +1,6 @@
 //! What job files may ask of the machine that they are read on.
 
-use std::io::{self, Read};
+use std::io;
 
 /// How `${NAME}`, keywords and files are looked up, so that reading job files
 /// touches nothing by itself.
@@ -21,17 +21,4 @@ pub struct Environment<'a> {
 /// or no name that a variable can have.
 pub fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-/// The bytes of the file at `path`, of standard input where it is `-`.
-///
-/// # Errors
-/// As the operating system says.
-pub fn read_path(path: &str) -> io::Result<Vec<u8>> {
-    if path != "-" {
-        return std::fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -35,6 +35,16 @@ pub enum SyntaxError {
         /// The most there may be.
         max: usize,
     },
+    /// More options than memory is worth.
+    #[error(
+        "{place}: more than {max} options, those of [global] counted for each section; split the file"
+    )]
+    TooManyEntries {
+        /// The first that is too many.
+        place: Place,
+        /// The most there may be.
+        max: usize,
+    },
     /// A line without an option's name, or with more than one word before `=`.
     #[error("{place}: `{text}` is no option; write name=value, or the name alone")]
     NotAnOption {

@@ -9,6 +9,8 @@ use super::{Entry, Environment, JobFile, Place, Section, SyntaxError, keywords};
 const DEPTH_MAX: u32 = 16;
 /// Includes in one job file at most, so that files which include each other twice end too.
 const INCLUDES_MAX: u32 = 1024;
+/// Entries of all sections together, which each have those of `[global]`, too.
+const ENTRIES_MAX: usize = 1 << 20;
 /// fio's `REAL_MAX_JOBS`.
 const SECTIONS_MAX: usize = 4096;
 
@@ -39,6 +41,8 @@ pub(super) struct Reader<'a> {
     sections: Vec<Section>,
     at: At,
     includes: u32,
+    /// So far, inherited ones counted for each section.
+    entries: usize,
     /// Names of sections that were passed over.
     pub(super) skipped: Vec<String>,
 }
@@ -63,6 +67,7 @@ impl<'a> Reader<'a> {
             sections: Vec::new(),
             at: At::Start,
             includes: 0,
+            entries: 0,
             skipped: Vec::new(),
         }
     }
@@ -129,6 +134,10 @@ impl<'a> Reader<'a> {
             return Err(SyntaxError::TooManySections { place, max: SECTIONS_MAX });
         } else {
             self.at = At::Job;
+            self.entries += self.global.len();
+            if self.entries > ENTRIES_MAX {
+                return Err(SyntaxError::TooManyEntries { place, max: ENTRIES_MAX });
+            }
             let mut entries = self.global.clone();
             entries.append(&mut self.first_job);
             self.sections.push(Section { name: name.into(), place, entries });
@@ -139,6 +148,10 @@ impl<'a> Reader<'a> {
     fn option(&mut self, text: &str, place: Place) -> Result<(), SyntaxError> {
         let text = keywords::expand(text, &place, self.environment)?;
         let (name, value) = line::split(&text, &place)?;
+        self.entries += 1;
+        if self.entries > ENTRIES_MAX {
+            return Err(SyntaxError::TooManyEntries { place, max: ENTRIES_MAX });
+        }
         let entry = Entry { name: name.into(), value: value.map(Into::into), place };
         match (self.at, self.sections.last_mut()) {
             (At::Job, Some(section)) => section.entries.push(entry),

@@ -16,7 +16,7 @@ mod section;
 mod write;
 
 pub use command_line::{CommandLine, parse_command_line};
-pub use environment::{Environment, process_variable, read_path};
+pub use environment::{Environment, process_variable};
 pub use error::SyntaxError;
 pub use file::parse_file;
 pub use invocation::{Eta, Invocation, OutputFormat};

@@ -44,7 +44,7 @@ pub fn column_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Writes the results as CSV (RFC 4180) with a line of headings. What is
-/// unknown is empty; control characters are left out.
+/// unknown is empty; control characters are left out, and nothing is a formula.
 ///
 /// # Errors
 /// `out` cannot be written.
@@ -53,13 +53,22 @@ pub fn write_csv(runs: &[Judged<'_>], out: impl Write) -> std::io::Result<()> {
     writer.write_record(column_names())?;
     for row in rows(runs) {
         let cell = |(_, get): &(&str, Get)| match get {
-            Get::Text(get) => get(&row).map(|text| clean(&text)),
+            Get::Text(get) => get(&row).map(|text| no_formula(clean(&text))),
             Get::Integer(get) => get(&row).map(|value| value.to_string()),
             Get::Number(get) => finite(get(&row)).map(|value| value.to_string()),
         };
         writer.write_record(COLUMNS.iter().map(|column| cell(column).unwrap_or_default()))?;
     }
     writer.flush()
+}
+
+/// A spreadsheet takes for a formula what begins like one; behind an apostrophe it
+/// is text (OWASP, CSV injection). A number stays one.
+fn no_formula(cell: String) -> String {
+    match cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
+        true => format!("'{cell}"),
+        false => cell,
+    }
 }
 
 fn finite(value: Option<f64>) -> Option<f64> {

@@ -1,6 +1,7 @@
 //! Untrusted strings made safe for a terminal, and lines filled to its width.
 
 use super::Style;
+use super::harmless::is_hostile;
 use super::ink::Ink;
 
 /// `text` without what could move a terminal's cursor, change its state or
@@ -10,17 +11,7 @@ pub fn clean(text: &str) -> String {
     text.chars()
         .filter_map(|c| match c {
             '\t' | '\n' | '\r' => Some(' '),
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}' => None,
-            c if c.is_control() => None,
-            c => Some(c),
+            c => (!is_hostile(c)).then_some(c),
         })
         .collect()
 }

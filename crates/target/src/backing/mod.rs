@@ -18,8 +18,8 @@ use iodyno_model::Mark;
 use rustix::fs::{FileType, Mode, OFlags, Stat, XattrFlags};
 use rustix::io::Errno;
 
-use crate::removal::remove_in;
 use crate::{FileIdentity, Removed, TargetError};
+use iodyno_files::remove_in;
 
 /// The extended attribute that proves a file to be ours: mark and inode number,
 /// so that a copy that took the attribute along is not taken for it.
@@ -171,7 +171,7 @@ pub fn remove_backing_file(path: &Path, mark: Mark) -> Result<Removed, TargetErr
     if !name.to_str().is_some_and(|name| is_file_name(name, mark)) {
         return Ok(Removed::NotOurs);
     }
-    let folder = match crate::removal::open_folder(parent) {
+    let folder = match iodyno_files::open_folder(parent) {
         Ok(folder) => folder,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Removed::AlreadyGone),
         Err(errno) => return Err(failed(errno)),

@@ -20,12 +20,12 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use iodyno_files::{self as removal, remove_in};
 use iodyno_host::{Asked, asking_open};
 use iodyno_model::Host;
 use rustix::fs::{Mode, OFlags, Stat};
 
 use crate::guard::names_file;
-use crate::removal::{self, remove_in};
 use crate::target::PathTarget;
 use crate::{
     Access, FileIdentity, OpenHow, Permission, ReadClearance, Removed, SyncMode, TargetError,

@@ -13,9 +13,9 @@ use rustix::fs::{Dev, Mode, OFlags};
 
 use super::{FilePlan, Fill, shown};
 use crate::guard::{Guard, names_file};
-use crate::removal::open_folder;
 use crate::target::PathTarget;
 use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
+use iodyno_files::open_folder;
 
 /// A file of a plan, looked at: it can be laid out, and nothing of it has changed.
 #[derive(Debug)]

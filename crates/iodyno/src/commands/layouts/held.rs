@@ -3,7 +3,7 @@
 use anyhow::Result;
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_model::RunRecord;
-use iodyno_report::text::{OF_ONE_RUN, ON_FILES, layouts_text};
+use iodyno_report::text::{OF_ONE_RUN, ON_FILES, json_text, layouts_text};
 
 use crate::arguments::{Show, Table};
 use crate::context::{Context, Usage};
@@ -32,7 +32,7 @@ pub(super) fn shown(
     let workloads = held.workloads();
     if context.json {
         let document = iodyno_report::layouts_document(&workloads);
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&document)?));
+        return Ok(json_text(&document)?);
     }
     let text = layouts_text(&workloads, held.drives(), &terminal::style(context, table));
     let mut text = format!("{text}\n{OF_ONE_RUN}\n");

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use iodyno_fio::out::{LogColumns, LogError, LogKind, LogRow, LogWriter};
+use iodyno_files::{FileError, NamedBy};
+use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::Logs;
 use iodyno_job::script::Script;
 use iodyno_load::{ClearedJob, Interval, IoRow};
@@ -24,7 +25,7 @@ struct Files {
 
 impl Files {
     /// The place of the writer to `path`, made when it is first asked for.
-    fn open(&mut self, path: PathBuf, columns: LogColumns) -> Result<usize, LogError> {
+    fn open(&mut self, path: PathBuf, columns: LogColumns) -> Result<usize, FileError> {
         if let Some(known) = self.writers.iter().position(|(known, _)| *known == path) {
             return Ok(known);
         }
@@ -94,12 +95,30 @@ impl LogFiles {
         Self { jobs: logs.collect(), files: Files::default() }
     }
 
+    /// Refuses, before anything is done, logs that could not be begun.
+    pub(super) fn refuse_unwritable(&self) -> Result<(), FileError> {
+        let kinds = [
+            LogKind::Bandwidth,
+            LogKind::Iops,
+            LogKind::Latency,
+            LogKind::Submission,
+            LogKind::Completion,
+            LogKind::Histogram,
+        ];
+        for logs in self.jobs.values() {
+            for path in kinds.into_iter().filter_map(|kind| logs.path(kind)) {
+                iodyno_files::look(&path, NamedBy::Iodyno)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes down an interval.
     pub(super) fn record(
         &mut self,
         jobs: &[ClearedJob<'_>],
         interval: &Interval,
-    ) -> Result<(), LogError> {
+    ) -> Result<(), FileError> {
         for (cleared, did) in jobs.iter().zip(&interval.jobs) {
             let Some(logs) = self.jobs.get_mut(&cleared.job.threads.number) else { continue };
             if did.active_ns == 0 && did.rows.is_empty() {
@@ -128,7 +147,7 @@ impl LogFiles {
     }
 
     /// Ends all files.
-    pub(super) fn finish(&mut self) -> Result<(), LogError> {
+    pub(super) fn finish(&mut self) -> Result<(), FileError> {
         for (_, mut logs) in std::mem::take(&mut self.jobs) {
             let now_ns = logs.window.start_ns + logs.window.active_ns;
             logs.flush_windows(&mut self.files, now_ns, true)?;
@@ -151,7 +170,13 @@ impl JobLogs {
         log.as_ref().map(|log| log.prefix.as_deref().unwrap_or(&self.name))
     }
 
-    fn write(&mut self, files: &mut Files, kind: LogKind, row: &LogRow) -> Result<(), LogError> {
+    /// Where a log goes, where there is one of this kind.
+    fn path(&self, kind: LogKind) -> Option<PathBuf> {
+        let number = self.logs.per_job.then_some(self.number);
+        Some(kind.file_name(self.kinds(kind)?, number).into())
+    }
+
+    fn write(&mut self, files: &mut Files, kind: LogKind, row: &LogRow) -> Result<(), FileError> {
         match self.writer(files, kind)? {
             Some(writer) => writer.row(row),
             None => Ok(()),
@@ -163,14 +188,12 @@ impl JobLogs {
         &mut self,
         files: &'f mut Files,
         kind: LogKind,
-    ) -> Result<Option<&'f mut LogWriter>, LogError> {
-        let Some(prefix) = self.kinds(kind) else { return Ok(None) };
+    ) -> Result<Option<&'f mut LogWriter>, FileError> {
+        let Some(path) = self.path(kind) else { return Ok(None) };
         let index = match self.writers.iter().find(|(known, _)| *known == kind) {
             Some((_, index)) => *index,
             None => {
-                let number = self.logs.per_job.then_some(self.number);
-                let path = kind.file_name(prefix, number);
-                let index = files.open(path.into(), LogColumns::of(&self.logs))?;
+                let index = files.open(path, LogColumns::of(&self.logs))?;
                 self.writers.push((kind, index));
                 index
             }
@@ -179,7 +202,7 @@ impl JobLogs {
     }
 
     /// A row for a single I/O.
-    fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), LogError> {
+    fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
         let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
         let base = LogRow {
             time_ms: self.epoch_ms + ended_ns / 1_000_000,
@@ -208,7 +231,7 @@ impl JobLogs {
         files: &mut Files,
         now_ns: u64,
         last: bool,
-    ) -> Result<(), LogError> {
+    ) -> Result<(), FileError> {
         let average_ns = self.logs.average_ms * 1_000_000;
         if average_ns > 0 && (now_ns >= self.window.start_ns + average_ns || last) {
             let window = std::mem::take(&mut self.window);
@@ -236,7 +259,7 @@ impl JobLogs {
         files: &mut Files,
         window: &Window,
         now_ns: u64,
-    ) -> Result<(), LogError> {
+    ) -> Result<(), FileError> {
         let seconds = window.active_ns as f64 / 1e9;
         for (direction, one) in window.directions.iter() {
             let Gathered { ios, bytes, latency } = one;

@@ -5,20 +5,23 @@ mod output;
 mod status;
 pub(crate) mod words;
 
+use std::path::Path;
+
 use anyhow::Result;
 use iodyno_campaign::{Event, Options, Plan, Watcher};
+use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
     CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
-    read_path, show_command,
+    show_command,
 };
 use iodyno_load::LoadGenerator;
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::{Run, RunGenerator};
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage};
+use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -41,13 +44,18 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if invocation.parse_only {
         return Ok(0);
     }
+    if let Some(path) = &invocation.output {
+        refuse_unwritable(Path::new(path))?;
+    }
+    let logs = LogFiles::new(&script);
+    logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
+    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
+    let mut generator = generator(arguments, &sections)?;
     if let (Some(path), Some(_)) = (&invocation.output, invocation.status_interval_ns) {
         // Reports come one behind the other.
         output::write(path, "")?;
     }
-    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
-    let mut generator = generator(arguments, &sections)?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
     let options = Options::of_jobs(run_name, arguments.carrying.permission());
     let live = match invocation.eta {
@@ -57,7 +65,8 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     };
     let mut watcher = RunWatcher {
         display: Display::new(live, context.quiet),
-        logs: LogFiles::new(&script),
+        // fio writes its own.
+        logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(&script, invocation, generator.source()),
         failure: None,
     };
@@ -66,7 +75,7 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     let plan = Plan::of_script(name, script.clone(), text);
     let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut watcher);
     watcher.display.finish();
-    watcher.logs.finish()?;
+    watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
     let record = outcome?;
     if let Some(failure) = watcher.failure {
         return Err(failure);
@@ -90,11 +99,32 @@ fn environment() -> Environment<'static> {
     let memory_bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
     Environment {
         variable: &process_variable,
-        read: &read_path,
+        read: &read_job_file,
         page_size_bytes: rustix::param::page_size() as u64,
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
         memory_mib: memory_bytes >> 20,
     }
+}
+
+/// The bytes of a job file; `-` is standard input.
+fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
+    let read = match path {
+        "-" => {
+            let stdin = std::io::stdin().lock();
+            iodyno_files::read_stream(stdin, Path::new("standard input"), MOST_TEXT_BYTES)
+        }
+        path => iodyno_files::read(Path::new(path), MOST_TEXT_BYTES),
+    };
+    read.map_err(|error| match error {
+        FileError::Unreadable { error, .. } => error,
+        FileError::NotReadable {
+            kind: kind @ (Kind::BlockDevice | Kind::CharacterDevice), ..
+        } => {
+            let what = format!("it is {kind}; to work on it: --name=job --filename={path}");
+            std::io::Error::other(what)
+        }
+        error => std::io::Error::other(error),
+    })
 }
 
 fn script(
@@ -125,7 +155,9 @@ fn script(
 
 fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
-        None | Some(RunGenerator::Native) => Box::new(NativeGenerator::new()),
+        None | Some(RunGenerator::Native) => {
+            Box::new(NativeGenerator::new().with_commands(arguments.allow_exec))
+        }
         Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
@@ -156,7 +188,7 @@ fn sections_text(sections: &[Section]) -> String {
 /// Displays, and writes logs.
 struct RunWatcher<'a> {
     display: Display,
-    logs: LogFiles,
+    logs: Option<LogFiles>,
     status: Option<Status<'a>>,
     failure: Option<anyhow::Error>,
 }
@@ -164,7 +196,8 @@ struct RunWatcher<'a> {
 impl Watcher for RunWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if let Event::Interval { jobs, interval } = event
-            && let Err(error) = self.logs.record(jobs, interval)
+            && let Some(logs) = &mut self.logs
+            && let Err(error) = logs.record(jobs, interval)
         {
             self.failure.get_or_insert(error.into());
         }

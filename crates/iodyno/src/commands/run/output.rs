@@ -1,9 +1,11 @@
 //! What `run` prints: our summary, or fio's shapes.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use iodyno_files::NamedBy;
 use iodyno_fio::out::{
     DiskUse, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
 };
@@ -86,13 +88,12 @@ pub(super) fn text(
 
 /// Writes `text` behind what is in a file.
 pub(super) fn append(path: &str, text: &str) -> Result<()> {
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("cannot write {path}"))
+    let mut file = iodyno_files::append(Path::new(path), NamedBy::User)?;
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {path}"))
 }
 
 pub(super) fn write(path: &str, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
+    crate::context::write(Path::new(path), text.as_bytes())
 }
 
 /// The report of `measurements` and of what the disks did between the first

@@ -17,7 +17,8 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    pub(crate) const fn of(stat: &Stat) -> Self {
+    /// That of a file that was looked at.
+    pub const fn of(stat: &Stat) -> Self {
         Self { device: stat.st_dev, inode: stat.st_ino }
     }
 }
@@ -40,7 +41,7 @@ pub enum Removed {
 ///
 /// # Errors
 /// It is ours and cannot be removed, or cannot be looked at.
-pub(crate) fn remove(path: &Path, is_ours: impl Fn(&Stat) -> bool) -> Result<Removed, Errno> {
+pub fn remove(path: &Path, is_ours: impl Fn(&Stat) -> bool) -> Result<Removed, Errno> {
     let Some((parent, file)) = path.parent().zip(path.file_name()) else {
         return Ok(Removed::NotOurs);
     };
@@ -55,7 +56,7 @@ pub(crate) fn remove(path: &Path, is_ours: impl Fn(&Stat) -> bool) -> Result<Rem
 ///
 /// # Errors
 /// As [`remove`].
-pub(crate) fn remove_in(
+pub fn remove_in(
     folder: &OwnedFd,
     file: &OsStr,
     is_ours: impl Fn(&Stat) -> bool,
@@ -76,6 +77,9 @@ pub(crate) fn remove_in(
 }
 
 /// Opens a directory, so that what is in it can be named safely.
-pub(crate) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+///
+/// # Errors
+/// It is not there or not a directory.
+pub fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }

@@ -1,0 +1,178 @@
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::*;
+
+type Door = (&'static str, fn(&Path, NamedBy) -> Result<(), FileError>);
+
+/// Every way in.
+const DOORS: [Door; 5] = [
+    ("look", |path, by| look(path, by).map(drop)),
+    ("create", |path, by| create(path, by).map(drop)),
+    ("append", |path, by| append(path, by).map(drop)),
+    ("create_new", |path, _| create_new(path).map(drop)),
+    ("write", |path, by| write(path, by, b"written by mistake")),
+];
+
+const BOTH: [NamedBy; 2] = [NamedBy::User, NamedBy::Iodyno];
+
+fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A file system on a loop device.
+struct Disk {
+    device: String,
+    image: PathBuf,
+}
+
+impl Disk {
+    fn new(folder: &Path) -> Self {
+        let image = folder.join("image");
+        fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+        let device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        tool("mkfs.ext4", &["-q", &device]);
+        tool("sync", &[]);
+        Self { device, image }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        tool("sync", &[]);
+        fs::read(&self.image).unwrap()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        tool("losetup", &["--detach", &self.device]);
+    }
+}
+
+#[track_caller]
+fn refused(path: &Path, by: NamedBy, expected: Kind) {
+    for (name, door) in DOORS.iter().filter(|(name, _)| *name != "create_new") {
+        match door(path, by) {
+            Err(FileError::NotAFile { kind, .. }) => assert_eq!(kind, expected, "{name} {path:?}"),
+            other => panic!("{name} {path:?} {by:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_file_system_on_a_device_survives_every_way_in_by_every_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    let before = disk.bytes();
+    let device = PathBuf::from(&disk.device);
+    let [link, again, node] = ["link", "again", "node"].map(|name| folder.path().join(name));
+    symlink(&device, &link).unwrap();
+    symlink("link", &again).unwrap();
+    let minor = disk.device.trim_start_matches("/dev/loop");
+    tool("mknod", &[node.to_str().unwrap(), "b", "7", minor]);
+    let held = fs::File::open(&device).unwrap();
+    let descriptor = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    for path in [device, link, again, node, descriptor] {
+        for (name, door) in DOORS {
+            for by in BOTH {
+                let outcome = door(&path, by);
+                assert!(outcome.is_err(), "{name} {path:?} {by:?}");
+            }
+        }
+        let kind = match path.symlink_metadata().unwrap().file_type().is_symlink() {
+            true => Kind::SymbolicLink,
+            false => Kind::BlockDevice,
+        };
+        refused(&path, NamedBy::User, Kind::BlockDevice);
+        refused(&path, NamedBy::Iodyno, kind);
+    }
+    drop(held);
+    assert!(disk.bytes() == before, "the file system was changed");
+}
+
+#[test]
+fn what_is_no_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (dangling, to_null, file) = (at("dangling"), at("to-null"), at("file"));
+    symlink(at("nothing"), &dangling).unwrap();
+    symlink("/dev/null", &to_null).unwrap();
+    fs::write(&file, "").unwrap();
+    fs::hard_link(&file, at("other")).unwrap();
+    tool("mkfifo", &[at("fifo").to_str().unwrap()]);
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    for by in BOTH {
+        refused(Path::new("/dev/zero"), by, Kind::CharacterDevice);
+        refused(Path::new("/dev/loop-control"), by, Kind::CharacterDevice);
+        refused(folder.path(), by, Kind::Directory);
+        refused(&dangling, by, Kind::SymbolicLink);
+        refused(&at("socket"), by, Kind::Socket);
+        refused(Path::new("/proc/sys/kernel/hostname"), by, Kind::KernelFile);
+        refused(Path::new("/sys/power/state"), by, Kind::KernelFile);
+    }
+    assert!(!at("nothing").exists(), "a link to nothing is not followed");
+    refused(&to_null, NamedBy::Iodyno, Kind::SymbolicLink);
+    refused(Path::new("/dev/null"), NamedBy::Iodyno, Kind::Stream);
+    refused(&at("fifo"), NamedBy::Iodyno, Kind::Stream);
+    refused(&file, NamedBy::Iodyno, Kind::HardLink);
+    for (name, door) in DOORS {
+        let error = door(&at("missing/file"), NamedBy::User).unwrap_err();
+        assert!(matches!(error, FileError::NoFolder { .. }), "{name}: {error}");
+        let error = door(&file.join("below"), NamedBy::User).unwrap_err();
+        assert!(matches!(error, FileError::NoFolder { .. }), "{name}: {error}");
+    }
+}
+
+#[test]
+fn the_user_may_name_streams_and_links_to_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, link, fifo] = ["file", "link", "fifo"].map(|name| folder.path().join(name));
+    fs::write(&file, "what was there before").unwrap();
+    symlink(&file, &link).unwrap();
+    write(&link, NamedBy::User, b"new").unwrap();
+    append(&link, NamedBy::User).unwrap().write_all(b", more").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new, more");
+    assert!(link.is_symlink());
+    assert!(matches!(look(&file, NamedBy::Iodyno).unwrap(), There::File(_)));
+
+    for stream in ["/dev/null", "/dev/full"] {
+        assert_eq!(look(Path::new(stream), NamedBy::User).unwrap(), There::Stream);
+        assert!(create(Path::new(stream), NamedBy::User).is_ok());
+    }
+    tool("mkfifo", &[fifo.to_str().unwrap()]);
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read_to_string(fifo).unwrap()
+    });
+    write(&fifo, NamedBy::User, b"through").unwrap();
+    assert_eq!(reader.join().unwrap(), "through");
+
+    let (mut output, input) = std::io::pipe().unwrap();
+    let pipe = PathBuf::from(format!("/dev/fd/{}", input.as_raw_fd()));
+    write(&pipe, NamedBy::User, b"piped").unwrap();
+    drop(input);
+    let mut read = String::new();
+    output.read_to_string(&mut read).unwrap();
+    assert_eq!(read, "piped");
+    assert!(fs::metadata(&fifo).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn new_files_are_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new");
+    assert_eq!(look(&path, NamedBy::Iodyno).unwrap(), There::Nothing);
+    assert!(!path.exists(), "looking makes nothing");
+    create_new(&path).unwrap().write_all(b"first").unwrap();
+    assert!(matches!(create_new(&path), Err(FileError::Exists { .. })));
+    write(&path, NamedBy::Iodyno, b"2nd").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"2nd");
+    append(&folder.path().join("log"), NamedBy::Iodyno).unwrap();
+    assert!(folder.path().join("log").exists());
+}

@@ -1,0 +1,61 @@
+//! A run that its store could not take: written beside, to be imported.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use iodyno_files::create_new;
+use iodyno_judge::ClaimBook;
+use iodyno_model::{RunRecord, shell_word};
+use iodyno_report::Judged;
+use iodyno_store::Store;
+
+use crate::commands::export::documents;
+use crate::commands::judged_anew;
+use crate::terminal;
+
+/// Writes `record` into the working directory, or else `$TMPDIR`, where `store`
+/// could not keep all of it, and says how to import it.
+///
+/// # Errors
+/// It cannot be made a document.
+pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
+    let Some(why) = store.aside() else { return Ok(()) };
+    terminal::note(&format!("iodyno: {why}"));
+    if record.measurements.is_empty() {
+        return Ok(());
+    }
+    let assessment = judged_anew(record, claims);
+    let text = documents(&[Judged { record, assessment: &assessment }])?;
+    let name = format!("iodyno-{}.json", record.run.id);
+    for folder in [PathBuf::new(), std::env::temp_dir()] {
+        let path = folder.join(&name);
+        match written(&path, text.as_bytes()) {
+            Ok(()) => {
+                let shown = path.display().to_string();
+                terminal::note(&format!("        the results are in {shown}"));
+                let word = shell_word(&shown);
+                terminal::note(&format!(
+                    "        next: iodyno import {word}, once the store takes it"
+                ));
+                return Ok(());
+            }
+            Err(error) => terminal::note(&format!("        {error}")),
+        }
+    }
+    terminal::note("        the results are in what is printed alone");
+    Ok(())
+}
+
+/// A whole file, or none.
+fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = create_new(path)?;
+    let outcome = file.write_all(bytes).and_then(|()| file.sync_all());
+    if let Err(error) = outcome {
+        let ours = rustix::fs::fstat(&file).map(|stat| iodyno_files::FileIdentity::of(&stat))?;
+        let is_ours = |stat: &rustix::fs::Stat| iodyno_files::FileIdentity::of(stat) == ours;
+        let _ = iodyno_files::remove(&std::path::absolute(path)?, is_ours);
+        return Err(anyhow::Error::new(error).context(format!("cannot write {}", path.display())));
+    }
+    Ok(())
+}

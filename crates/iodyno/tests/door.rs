@@ -1,0 +1,219 @@
+//! Whatever a file is named, and whoever names it: a file system on a device stays as it is.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use common::{Loop, World, status, text, tool};
+
+const SIZE: u64 = 8 << 20;
+
+/// A job that only reads, from a file of the world.
+const JOB: [&str; 5] =
+    ["--name=j", "--filename=data", "--rw=randread", "--size=1m", "--io_size=64k"];
+
+/// A world with a file to read, a run in its store, and a file system on a loop device.
+fn prepared(world: &World) -> Loop<'_> {
+    world.sparse("data", 1 << 20);
+    status(&run(world, "--run-name=kept --name=j --filename=data --rw=randread --size=1m"), 0);
+    let disk = Loop::new(world, "image", SIZE);
+    tool("mkfs.ext4", &["-q", "-F", &disk.device]);
+    disk
+}
+
+/// `run` with these words, in the world's folder.
+fn run(world: &World, words: &str) -> std::process::Output {
+    let words = words.split_ascii_whitespace();
+    world.command().current_dir(world.path("")).arg("run").args(words).output().unwrap()
+}
+
+/// What is on the device: the file behind it.
+fn flushed(disk: &Loop<'_>) -> Vec<u8> {
+    tool("blockdev", &["--flushbufs", &disk.device]);
+    std::fs::read(disk.world.path("image")).unwrap()
+}
+
+/// The command is refused with exit status 2 and a message of `says`, and the device is as before.
+#[track_caller]
+fn refused(disk: &Loop<'_>, words: &[&str], says: &str) {
+    let before = flushed(disk);
+    let output =
+        disk.world.command().current_dir(disk.world.path("")).args(words).output().unwrap();
+    status(&output, 2);
+    let said = text(&output.stderr);
+    assert!(said.contains(says), "{words:?}: {said}");
+    assert!(flushed(disk) == before, "{words:?} wrote to the device");
+}
+
+#[test]
+fn no_command_takes_a_device_for_a_store() {
+    let world = World::new();
+    let disk = prepared(&world);
+    let link = world.path("link.sqlite");
+    symlink(&disk.device, &link).unwrap();
+    let target = world.sparse("target", 64 << 20);
+    let target = target.to_str().unwrap();
+    let report = world.path("report.html");
+    let fio = world.path("fio.json");
+    std::fs::write(&fio, "{\"fio version\": \"fio-3.36\", \"jobs\": []}").unwrap();
+    let commands: [&[&str]; 17] = [
+        &["runs"],
+        &["runs", "rm", "last"],
+        &["runs", "prune", "--keep", "1"],
+        &["runs", "export", "last"],
+        &["show", "last"],
+        &["show"],
+        &["list", "--history"],
+        &["clean-up"],
+        &["resume"],
+        &["check", target, "--busy", "--time", "200ms"],
+        &["compare", "last", "last"],
+        &["plot", "last", "-o", "x.svg"],
+        &["report", "last", "-o", report.to_str().unwrap()],
+        &["sweep", "--target", target, "--set", "bs=4k", "--set", "rw=randread"],
+        &["explain", target, "--time", "200ms"],
+        &["explain", "last"],
+        &["run", "--name=j", "--filename=data", "--rw=randread", "--size=1m"],
+    ];
+    for words in commands {
+        for store in [disk.device.as_str(), link.to_str().unwrap()] {
+            let first = [&["--store", store], words].concat();
+            refused(&disk, &first, "is a block device");
+        }
+    }
+    let before = flushed(&disk);
+    let output = world.command().env("IODYNO_STORE", &disk.device).arg("runs").output().unwrap();
+    status(&output, 2);
+    assert!(flushed(&disk) == before);
+    refused(&disk, &["--store", ":memory:", "runs"], "the store is a file");
+    for (program, name) in [("mkfifo", "fifo")] {
+        let path = world.path(name);
+        tool(program, &[path.to_str().unwrap()]);
+        refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
+    }
+}
+
+#[test]
+fn no_output_goes_to_a_device() {
+    let world = World::new();
+    let disk = prepared(&world);
+    let device = disk.device.as_str();
+    let link = |name: &str| {
+        symlink(device, world.path(name)).unwrap();
+        name.to_owned()
+    };
+    let with_job = |more: &[&str]| [&["run"], &JOB[..], more].concat().join(" ");
+    let job = |more: &[&str], says: &str| {
+        let words = with_job(more);
+        refused(&disk, &words.split(' ').collect::<Vec<_>>(), says);
+    };
+    let is_device = "is a block device";
+    let output = format!("--output={device}");
+    job(&[&output], is_device);
+    job(&[&output, "--output-format=json"], is_device);
+    job(&[&output, "--output-format=terse", "--status-interval=100ms"], is_device);
+    job(&[&output, "--generator", "fio"], is_device);
+    job(&[&format!("--output={}", link("linked.txt"))], is_device);
+    for page in
+        [&["report", "kept", "-o", device][..], &["report", "kept", "--force", "-o", device]]
+    {
+        refused(&disk, page, is_device);
+    }
+    refused(&disk, &["plot", "kept", "-o", &link("picture.svg")], is_device);
+    refused(&disk, &["plot", "kept", "-o", &link("picture.png")], is_device);
+    for format in ["csv", "json", "parquet"] {
+        refused(&disk, &["runs", "export", "kept", "--format", format, "-o", device], is_device);
+    }
+    refused(&disk, &["capture", device], "exists already");
+}
+
+#[test]
+fn names_that_we_make_up_follow_no_link() {
+    let world = World::new();
+    let disk = prepared(&world);
+    let device = disk.device.as_str();
+    let job = |more: &str| {
+        let words = format!("run {} {more}", JOB.join(" "));
+        refused(&disk, &words.split(' ').collect::<Vec<_>>(), "is a symbolic link");
+    };
+    for (option, kinds) in [
+        ("write_bw_log", &["bw"][..]),
+        ("write_iops_log", &["iops"]),
+        ("write_lat_log", &["lat", "clat", "slat"]),
+        ("write_hist_log", &["clat_hist"]),
+    ] {
+        for kind in kinds {
+            let log = world.path(&format!("x_{kind}.1.log"));
+            symlink(device, &log).unwrap();
+            job(&format!("--{option}=x"));
+            job(&format!("--{option}=x --log_avg_msec=100 --log_hist_msec=100"));
+            job(&format!("--{option}=x --generator fio"));
+            std::fs::remove_file(log).unwrap();
+        }
+    }
+    symlink(device, world.path("j.prerun.txt")).unwrap();
+    let output = run(&world, &format!("{} --exec_prerun=true --allow-exec", JOB.join(" ")));
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("is a symbolic link"), "{}", text(&output.stderr));
+    let pages = world.directory("man");
+    symlink(device, pages.join("iodyno-check.1")).unwrap();
+    refused(&disk, &["man", pages.to_str().unwrap()], "is a symbolic link");
+}
+
+#[test]
+fn fio_writes_to_no_device_and_to_no_file_of_others() {
+    let world = World::new();
+    let disk = prepared(&world);
+    let log = |path: &str| {
+        run(&world, &format!("{} --generator fio --write_iolog={path}", JOB.join(" ")))
+    };
+    let before = flushed(&disk);
+    let theirs = world.path("theirs.txt");
+    std::fs::write(&theirs, "somebody's work\n").unwrap();
+    for path in [Path::new(&disk.device), &theirs] {
+        let output = log(path.to_str().unwrap());
+        assert!(!output.status.success(), "{path:?}");
+    }
+    assert!(flushed(&disk) == before, "fio wrote to the device");
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "somebody's work\n");
+    status(&log("new.iolog"), 0);
+    assert!(std::fs::read_to_string(world.path("new.iolog")).unwrap().starts_with("fio version"));
+    status(&log("new.iolog"), 0);
+}
+
+#[test]
+fn a_pipe_and_a_link_to_a_file_take_output_as_ever() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    let there = world.path("there.txt");
+    std::fs::write(&there, "what was there before\n".repeat(1000)).unwrap();
+    symlink("there.txt", world.path("link.txt")).unwrap();
+    let job = JOB.join(" ");
+    status(&run(&world, &format!("{job} --output=link.txt --output-format=terse")), 0);
+    let lines = std::fs::read_to_string(&there).unwrap();
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    assert!(world.path("link.txt").is_symlink());
+    let output = run(&world, &format!("{job} --output=/dev/stdout --output-format=terse"));
+    status(&output, 0);
+    assert!(text(&output.stdout).contains(";j;"), "{}", text(&output.stdout));
+    status(&run(&world, &format!("{job} --output=/dev/null --output-format=json")), 0);
+}
+
+#[test]
+fn explain_runs_commands_only_where_it_may() {
+    let world = World::new();
+    let data = world.sparse("data", 64 << 20);
+    let made = world.path("made");
+    let command = format!("exec_prerun=touch {}", made.display());
+    let words = ["explain", data.to_str().unwrap(), "--time", "300ms", &command];
+    let output = world.command().current_dir(world.path("")).args(words).output().unwrap();
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("--allow-exec"), "{}", text(&output.stderr));
+    assert!(!made.exists());
+    let words = [&words[..], &["--allow-exec"]].concat();
+    let output = world.command().current_dir(world.path("")).args(words).output().unwrap();
+    assert!(made.exists(), "{}", text(&output.stderr));
+}

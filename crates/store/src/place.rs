@@ -1,0 +1,94 @@
+//! The file of a store, looked at before SQLite opens it and again behind it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use iodyno_files::{FileError, FileIdentity, Kind, NamedBy, There, create_new, look};
+
+use crate::error::StoreError;
+
+/// What SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
+const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// A regular file that may be a store.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Without symbolic links.
+    pub(crate) path: PathBuf,
+    identity: FileIdentity,
+}
+
+impl Place {
+    /// The store at `path`; `None` where nothing is.
+    ///
+    /// # Errors
+    /// What is there, or beside it, must not be opened: a device, a FIFO, a folder.
+    pub(crate) fn existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        refuse_names_of_sqlite(path)?;
+        let identity = match look(path, NamedBy::User) {
+            Ok(There::File(identity)) => identity,
+            Ok(There::Nothing) | Err(FileError::NoFolder { .. }) => return Ok(None),
+            Ok(There::Stream) => {
+                let error = FileError::NotAFile { path: path.into(), kind: Kind::Stream };
+                return Err(StoreError::File(error));
+            }
+            Err(error) => return Err(StoreError::File(error)),
+        };
+        let path = path
+            .canonicalize()
+            .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
+        for sibling in SIBLINGS {
+            let mut name = OsString::from(&path);
+            name.push(sibling);
+            look(Path::new(&name), NamedBy::Iodyno).map_err(StoreError::File)?;
+        }
+        Ok(Some(Self { path, identity }))
+    }
+
+    /// The store at `path`, or an empty file for one, in a folder for its user alone.
+    ///
+    /// # Errors
+    /// As [`Self::existing`], or it cannot be made.
+    pub(crate) fn made(path: &Path) -> Result<Self, StoreError> {
+        if let Some(place) = Self::existing(path)? {
+            return Ok(place);
+        }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let mut builder = std::fs::DirBuilder::new();
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.recursive(true).create(folder).map_err(|error| StoreError::Open {
+                path: path.into(),
+                reason: format!("{}: {error}", folder.display()),
+            })?;
+        }
+        match create_new(path) {
+            // Another iodyno may make it at the same time.
+            Ok(_) | Err(FileError::Exists { .. }) => {}
+            Err(error) => return Err(StoreError::File(error)),
+        }
+        Self::existing(path)?.ok_or_else(|| StoreError::Missing { path: path.into() })
+    }
+
+    /// Refuses where another file has the name by now: SQLite may have opened that.
+    ///
+    /// # Errors
+    /// It is another file.
+    pub(crate) fn is_the_same(&self) -> Result<(), StoreError> {
+        match look(&self.path, NamedBy::User) {
+            Ok(There::File(identity)) if identity == self.identity => Ok(()),
+            _ => Err(StoreError::Open {
+                path: self.path.clone(),
+                reason: "another file took its place just now".into(),
+            }),
+        }
+    }
+}
+
+/// SQLite's own words, of which a user may think that they work here.
+fn refuse_names_of_sqlite(path: &Path) -> Result<(), StoreError> {
+    let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
+    match path.to_str().is_some_and(is_word) {
+        true => Err(StoreError::NotAName { path: path.into() }),
+        false => Ok(()),
+    }
+}
