@@ -66,7 +66,8 @@ pub enum CampaignError {
         /// How long it should be, bytes.
         wanted_bytes: u64,
     },
-    /// A word of --allow-write or --discard-data names nothing that is written.
+    /// A word of --allow-write, --discard-data or --assume-unused names nothing
+    /// that is written.
     #[error(
         "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
     )]

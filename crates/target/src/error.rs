@@ -6,6 +6,8 @@ use iodyno_model::{Bytes, PurgeMethod, shell_word};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::BlindSpot;
+
 /// Why a target cannot be used. The message says what and why,
 /// [`TargetError::next_step`] what to do.
 #[derive(Debug, Error)]
@@ -142,6 +144,16 @@ pub enum TargetError {
         typed: Option<String>,
         /// What is on it and nobody uses, a line each.
         lost: Vec<String>,
+    },
+    /// It is to be written, and whether anybody uses it cannot be known.
+    #[error("whether anybody uses {name} cannot be known: {}", sentences(.blind))]
+    NotKnown {
+        /// The target.
+        name: String,
+        /// The word that names it.
+        word: String,
+        /// What could not be looked at.
+        blind: Vec<BlindSpot>,
     },
     /// It is to be written, nobody uses it, and it holds what looks like data.
     #[error("{name} holds data that nobody uses{}", losing(.lost))]
@@ -313,6 +325,15 @@ impl TargetError {
                  UUID: measure a file on it, or only read it"
                     .into()
             }
+            Self::NotKnown { word, blind, .. } => {
+                let mut remedies: Vec<String> = blind.iter().map(BlindSpot::remedy).collect();
+                remedies.dedup();
+                format!(
+                    "{}; or, if you know that nobody uses it: --assume-unused {}",
+                    remedies.join("; "),
+                    shell_word(word)
+                )
+            }
             Self::HoldsData { word, .. } => {
                 format!("if it may be lost: --discard-data {}", shell_word(word))
             }
@@ -354,6 +375,10 @@ fn losing(lost: &[String]) -> String {
         [] => String::new(),
         lost => format!("; writing it destroys: {}", lost.join("; ")),
     }
+}
+
+fn sentences(blind: &[BlindSpot]) -> String {
+    blind.iter().map(BlindSpot::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.

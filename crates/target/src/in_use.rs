@@ -3,16 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use iodyno_host::{Source, open_by};
-use iodyno_model::{BlockDevice, BlockKind, Host, Use};
+use iodyno_host::{FileId, Source};
+use iodyno_model::{BlockKind, Host, Use};
 
-/// A process that only looks at a device, as udev does whenever one changes,
-/// has this long to end.
-const LOOKING: Duration = Duration::from_secs(2);
-/// So often it is looked whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+use crate::openers::{Look, ways_to};
+use crate::{exported, openers, shared};
 
 /// Everything that uses `block`, itself and all that stands on it (partitions,
 /// arrays, volumes), as pairs of the block device in use and the use, the
@@ -26,11 +22,12 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
         .collect()
 }
 
-/// Everything that stands against writing `block`, a line each: what uses it,
-/// what stands on it, what it is a part of, and processes that have any of
-/// these open. `hosts` are looked at one after another (a snapshot of now, and
-/// the one that the target was resolved with).
-pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Vec<String> {
+/// Everything that stands against writing `block`: what uses it, what stands
+/// on it, what it is a part of, what is exported of it, and processes that
+/// have any of these open; and what of that could not be looked at. `hosts`
+/// are looked at one after another (a snapshot of now, and the one that the
+/// target was resolved with).
+pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Look {
     let mut lines = Vec::new();
     for host in hosts {
         let above = uses(host, block).into_iter();
@@ -47,10 +44,21 @@ pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str)
             }
         }
     }
-    if lines.is_empty() {
-        lines = hosts.first().map(|now| still_open(source, now, block)).unwrap_or_default();
+    let Some(now) = hosts.first() else { return Look { uses: lines, ..Look::default() } };
+    let ways = ways_to(source, now, block);
+    let exported = exported::of_block(source, now, block, &ways);
+    for line in exported.uses {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
     }
-    lines
+    if !lines.is_empty() {
+        return Look { uses: lines, ..Look::default() };
+    }
+    let mut look = openers::look(source, &ways);
+    look.blind.extend(exported.blind);
+    look.blind.extend(shared::unseen_controllers(source, now, block));
+    look
 }
 
 /// What uses the devices that `block` is a part of or stands on, where the
@@ -110,38 +118,11 @@ fn overlapping<'h>(source: &dyn Source, host: &'h Host, block: &str) -> Vec<&'h 
     siblings.map(|other| other.name.as_str()).filter(|other| overlaps(other)).collect()
 }
 
-/// The processes that have `block`, what stands on it or the disk of which it
-/// is a partition open, and keep it open.
-fn still_open(source: &dyn Source, host: &Host, block: &str) -> Vec<String> {
-    let Some(device) = host.block(block) else { return Vec::new() };
-    let is_partition = device.kind == BlockKind::Partition;
-    let disk = device.stands_on.first().filter(|_| is_partition).and_then(|disk| host.block(disk));
-    let devices: Vec<&BlockDevice> =
-        std::iter::once(device).chain(host.above(block)).chain(disk).collect();
-    let start = Instant::now();
-    loop {
-        let mut lines = Vec::new();
-        for device in &devices {
-            for by in open_by(source, device.major, device.minor) {
-                lines.push(format!("{}: {}", device.name, by.label()));
-            }
-        }
-        if lines.is_empty() || start.elapsed() > LOOKING {
-            return lines;
-        }
-        std::thread::sleep(LOOK_AGAIN);
-    }
-}
-
 /// Everything that stands against writing the file with this device and inode
-/// number, a line each: it backs a loop device, is swap space, or another
-/// process has it open. `host` is an older snapshot, whose loop devices count
-/// as well.
-pub(crate) fn against_writing_file(
-    source: &dyn Source,
-    host: &Host,
-    identity: (u64, u64),
-) -> Vec<String> {
+/// number: it backs a loop device, is swap space, is exported, or another
+/// process has it open; and what of that could not be looked at. `host` is an
+/// older snapshot, whose loop devices count as well.
+pub(crate) fn against_writing_file(source: &dyn Source, host: &Host, identity: (u64, u64)) -> Look {
     let is_it =
         |path: &Path| fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == identity);
     let mut lines = Vec::new();
@@ -173,38 +154,15 @@ pub(crate) fn against_writing_file(
     if swap_files.any(|path| is_it(Path::new(&path.replace("\\040", " ")))) {
         lines.push("swap".into());
     }
-    let start = Instant::now();
-    while lines.is_empty() {
-        let open = file_open_by(&is_it);
-        if open.is_empty() {
-            break;
-        }
-        if start.elapsed() > LOOKING {
-            lines = open;
-            break;
-        }
-        std::thread::sleep(LOOK_AGAIN);
+    let exported = exported::of_file(source, identity);
+    lines.extend(exported.uses);
+    if !lines.is_empty() {
+        return Look { uses: lines, ..Look::default() };
     }
-    lines
-}
-
-/// The other processes that have a file open, as far as they may be looked at.
-fn file_open_by(is_it: &dyn Fn(&Path) -> bool) -> Vec<String> {
-    let myself = std::process::id();
-    let others = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
-        entry.file_name().to_str()?.parse::<u32>().ok().filter(|pid| *pid != myself)
-    });
-    others
-        .filter(|pid| {
-            let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-            open.into_iter().any(|descriptor| is_it(&descriptor.path()))
-        })
-        .map(|pid| {
-            let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let command: String = command.chars().filter(|c| !c.is_control()).collect();
-            Use::OpenBy { pid, command }.label()
-        })
-        .collect()
+    let (device, inode) = identity;
+    let mut look = openers::look(source, &[(String::new(), FileId::Inode { device, inode })]);
+    look.blind.extend(exported.blind);
+    look
 }
 
 #[cfg(test)]

@@ -16,10 +16,12 @@
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
 mod access;
+mod blind_spot;
 mod chunk;
 mod clearance;
 mod contents;
 mod error;
+mod exported;
 mod file_system;
 mod guard;
 #[cfg(test)]
@@ -35,12 +37,16 @@ mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
 mod nvme;
+mod openers;
+#[cfg(test)]
+mod openers_tests;
 mod permission;
 mod purge;
 mod random;
 mod removal;
 mod resolve;
 mod scratch;
+mod shared;
 mod signatures;
 mod target;
 mod write;
@@ -49,6 +55,7 @@ mod write;
 mod testing;
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
+pub use blind_spot::BlindSpot;
 pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use iodyno_host::{AdminRead, Live, Source};
+use iodyno_host::{AdminRead, FileId, Live, Source};
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue};
 
 /// A host that has these block devices and nothing else.
@@ -57,6 +57,8 @@ pub(crate) struct Faked {
     /// Answers of controllers, by where a captured machine keeps them.
     pages: HashMap<String, Vec<u8>>,
     pub(crate) numbers: HashMap<String, (u32, u32)>,
+    /// Folders that may not be listed.
+    pub(crate) denied: Vec<String>,
     pub(crate) later: bool,
     pub(crate) snapshots: AtomicU32,
 }
@@ -68,6 +70,7 @@ impl Faked {
             files: HashMap::new(),
             pages: HashMap::new(),
             numbers: HashMap::new(),
+            denied: Vec::new(),
             later: false,
             snapshots: AtomicU32::new(0),
         }
@@ -105,6 +108,9 @@ impl Source for Faked {
         if path == "/sys/block" {
             self.snapshots.fetch_add(1, Ordering::Relaxed);
         }
+        if self.denied.iter().any(|denied| denied == path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         match self.folders.get(path) {
             Some(names) if self.is_on() => Ok(names.clone()),
             _ => Live::new().list(path),
@@ -121,6 +127,10 @@ impl Source for Faked {
 
     fn block_number(&self, path: &str) -> io::Result<(u32, u32)> {
         self.numbers.get(path).map_or_else(|| Live::new().block_number(path), |found| Ok(*found))
+    }
+
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        Live::new().file_id(path)
     }
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {

@@ -79,8 +79,12 @@ impl Drive<'_> {
     /// What was measured without a layer, or through dm-crypt, has no mark. A
     /// signature would be somebody else's.
     fn give_back_unmarked(&self, host: &Host, target: &Target) -> Result<Outcome, String> {
-        let mut permission =
-            Permission { allow_write: vec![self.word.to_owned()], discard_data: Vec::new() };
+        // What could not be known was answered for when it was taken, in this boot.
+        let mut permission = Permission {
+            allow_write: vec![self.word.to_owned()],
+            assume_unused: vec![self.word.to_owned()],
+            ..Permission::default()
+        };
         let cleared = match target.clear_for_writing(host, &permission) {
             Err(error) if error.is_unmarked_data() => {
                 permission.discard_data.push(self.word.to_owned());

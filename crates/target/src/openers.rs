@@ -1,0 +1,103 @@
+//! Who has a device or a file open, by whichever way leads to it.
+
+use std::time::{Duration, Instant};
+
+use iodyno_host::{FileId, Source};
+use iodyno_model::{BlockDevice, BlockKind, Host};
+
+use crate::BlindSpot;
+use crate::access::generic_of;
+use crate::identity::is_same_drive;
+
+/// A process that only looks at a device, as udev does whenever one changes,
+/// has this long to end.
+const LOOKING: Duration = Duration::from_secs(2);
+/// So often it is looked whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What stands against writing, as far as one looked.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Each use, a line.
+    pub(crate) uses: Vec<String>,
+    /// What could not be looked at.
+    pub(crate) blind: Vec<BlindSpot>,
+}
+
+/// What is opened to reach the data of `block`, by name: itself, what stands
+/// on it, the disk of which it is a partition, and the character devices of
+/// the drives under it, through which commands pass by the block layer.
+pub(crate) fn ways_to(source: &dyn Source, host: &Host, block: &str) -> Vec<(String, FileId)> {
+    let Some(device) = host.block(block) else { return Vec::new() };
+    let is_partition = device.kind == BlockKind::Partition;
+    let disk = device.stands_on.first().filter(|_| is_partition).and_then(|disk| host.block(disk));
+    let blocks = std::iter::once(device).chain(host.above(block)).chain(disk);
+    let mut ways: Vec<(String, FileId)> = blocks.map(way).collect();
+    for bottom in host.bottom_of(block) {
+        ways.extend(characters(source, host, bottom));
+    }
+    ways
+}
+
+/// A block device by its name and number.
+pub(crate) fn way(device: &BlockDevice) -> (String, FileId) {
+    (device.name.clone(), FileId::Block(device.major, device.minor))
+}
+
+/// The character devices that take commands for a drive: of NVMe those of the
+/// namespace and of all its controllers, of SCSI `sg` and `bsg`.
+fn characters(source: &dyn Source, host: &Host, drive: &BlockDevice) -> Vec<(String, FileId)> {
+    let mut folders: Vec<(String, String)> = Vec::new();
+    if let Some(generic) = generic_of(&drive.name) {
+        folders.push((format!("/sys/class/nvme-generic/{generic}"), generic));
+    }
+    let controllers = controllers_of(host, &drive.name).into_iter();
+    folders.extend(controllers.map(|name| (format!("/sys/class/nvme/{name}"), name)));
+    for class in ["scsi_generic", "bsg"] {
+        let folder = format!("/sys/class/block/{}/device/{class}", drive.name);
+        let names = source.list(&folder).unwrap_or_default().into_iter();
+        folders.extend(names.map(|name| (format!("{folder}/{name}"), name)));
+    }
+    let number = |folder: &str| {
+        let text = source.read(&format!("{folder}/dev"), 64).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(FileId::Character(major.parse().ok()?, minor.parse().ok()?))
+    };
+    folders.into_iter().filter_map(|(folder, name)| Some((name, number(&folder)?))).collect()
+}
+
+/// The controllers of the drive of a namespace, also those that only administer.
+pub(crate) fn controllers_of(host: &Host, namespace: &str) -> Vec<String> {
+    let Some((drive, _)) = host.namespace(namespace) else { return Vec::new() };
+    let same = host.drives.iter().filter(|other| is_same_drive(other, drive));
+    let mut names: Vec<String> = same.map(|other| other.name.clone()).collect();
+    let of_subsystem = host.subsystems.iter().map(|subsystem| &subsystem.controllers);
+    for name in of_subsystem.filter(|controllers| controllers.contains(&drive.name)).flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// The processes that have one of `ways` open, and keep it open.
+pub(crate) fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
+    let wanted: Vec<FileId> = ways.iter().map(|(_, id)| *id).collect();
+    let start = Instant::now();
+    loop {
+        let openers = iodyno_host::openers(source, &wanted);
+        let line = |(id, by): &(FileId, iodyno_model::Use)| {
+            let name = ways.iter().find(|(_, way)| way == id).map_or("", |(name, _)| name);
+            if name.is_empty() { by.label() } else { format!("{name}: {}", by.label()) }
+        };
+        let uses: Vec<String> = openers.found.iter().map(line).collect();
+        if uses.is_empty() || start.elapsed() > LOOKING {
+            let unreadable = openers.unreadable;
+            let processes = (unreadable > 0).then_some(BlindSpot::Processes { unreadable });
+            let hidden = openers.hidden.then_some(BlindSpot::HiddenProcesses);
+            return Look { uses, blind: processes.into_iter().chain(hidden).collect() };
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
