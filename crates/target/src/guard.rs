@@ -237,12 +237,12 @@ impl Guard<'_> {
         grows_to_bytes: Option<u64>,
     ) -> Result<WriteClearance, TargetError> {
         let name = target.name.as_str();
-        let look = against_writing_file(self.source, self.host, target.identity);
+        // For reading first: a refusal must not touch it.
+        let read = open_file(target, OFlags::RDONLY)?;
+        let look = against_writing_file(self.source, self.host, target.identity, &read);
         if !look.uses.is_empty() {
             return Err(TargetError::InUse { name: name.into(), uses: look.uses });
         }
-        // For reading first: a refusal must not touch it.
-        let read = open_file(target, OFlags::RDONLY)?;
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
         if !allowed && !mark::is_ours(&read) {
@@ -253,9 +253,7 @@ impl Guard<'_> {
                 lost: Vec::new(),
             });
         }
-        if !is_ours_alone(&read) {
-            self.sees_enough(name, name, look.blind, |word| names_file(target, word))?;
-        }
+        self.sees_enough(name, name, look.blind, |word| names_file(target, word))?;
         let descriptor = open_file(target, OFlags::RDWR)?;
         let read = ReadClearance::of_open_file(&descriptor, target)?;
         let read = match grows_to_bytes {
@@ -276,16 +274,6 @@ fn read_only(name: &str) -> TargetError {
         name: name.into(),
         why: "the drive is write-protected, or was set read-only (blockdev --setro)",
     }
-}
-
-/// Whether no other user but root can have opened the file for writing: it is
-/// this user's, and its mode (with an ACL: its mask) lets nobody else write.
-fn is_ours_alone(file: &OwnedFd) -> bool {
-    rustix::fs::fstat(file).is_ok_and(|stat| {
-        let others = Mode::WGRP | Mode::WOTH;
-        stat.st_uid == rustix::process::geteuid().as_raw()
-            && !Mode::from_raw_mode(stat.st_mode).intersects(others)
-    })
 }
 
 /// That the descriptor is the device that was resolved.

@@ -295,6 +295,10 @@ impl Holder {
         let file = fs::File::open(path).unwrap();
         Self(Command::new("sleep").arg("1000").stdin(file).spawn().unwrap())
     }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
 }
 
 impl Drop for Holder {

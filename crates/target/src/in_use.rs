@@ -1,12 +1,15 @@
 //! What uses a block device, or a file.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iodyno_host::{FileId, Source};
 use iodyno_model::{BlockKind, Host, Use};
+use rustix::fs::Mode;
 
+use crate::lease::OpenElsewhere;
 use crate::openers::{Look, ways_to};
 use crate::{exported, openers, shared};
 
@@ -118,11 +121,17 @@ fn overlapping<'h>(source: &dyn Source, host: &'h Host, block: &str) -> Vec<&'h 
     siblings.map(|other| other.name.as_str()).filter(|other| overlaps(other)).collect()
 }
 
-/// Everything that stands against writing the file with this device and inode
+/// Everything that stands against writing a file, by its device and inode
 /// number: it backs a loop device, is swap space, is exported, or another
-/// process has it open; and what of that could not be looked at. `host` is an
-/// older snapshot, whose loop devices count as well.
-pub(crate) fn against_writing_file(source: &dyn Source, host: &Host, identity: (u64, u64)) -> Look {
+/// process has `file`, this process's own descriptor of it, open; and what of
+/// that could not be looked at. `host` is an older snapshot, whose loop
+/// devices count as well.
+pub(crate) fn against_writing_file(
+    source: &dyn Source,
+    host: &Host,
+    identity: (u64, u64),
+    file: &OwnedFd,
+) -> Look {
     let is_it =
         |path: &Path| fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == identity);
     let mut lines = Vec::new();
@@ -159,10 +168,32 @@ pub(crate) fn against_writing_file(source: &dyn Source, host: &Host, identity: (
     if !lines.is_empty() {
         return Look { uses: lines, ..Look::default() };
     }
+    let elsewhere = OpenElsewhere::than(file);
+    if elsewhere == OpenElsewhere::No {
+        return Look::default();
+    }
     let (device, inode) = identity;
-    let mut look = openers::look(source, &[(String::new(), FileId::Inode { device, inode })]);
-    look.blind.extend(exported.blind);
+    let id = FileId::Inode { device, inode };
+    let mut look = openers::look(source, &[(String::new(), id)]);
+    // Where the kernel does not say, or means this process, only root could
+    // have it open unseen, if its owner alone may write it.
+    let is_explained = elsewhere == OpenElsewhere::Unknown || openers::has_twice(id);
+    if is_explained && is_ours_alone(file) {
+        look.blind.clear();
+    } else {
+        look.blind.extend(exported.blind);
+    }
     look
+}
+
+/// Whether no other user but root can have opened the file for writing: it is
+/// this user's, and its mode (with an ACL: its mask) lets nobody else write.
+fn is_ours_alone(file: &OwnedFd) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| {
+        let others = Mode::WGRP | Mode::WOTH;
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            && !Mode::from_raw_mode(stat.st_mode).intersects(others)
+    })
 }
 
 #[cfg(test)]

@@ -101,3 +101,12 @@ pub(crate) fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
         std::thread::sleep(LOOK_AGAIN);
     }
 }
+
+/// Whether this process itself has a file open more than once.
+pub(crate) fn has_twice(id: FileId) -> bool {
+    let live = iodyno_host::Live::new();
+    let folder = "/proc/self/fd";
+    let names = live.list(folder).unwrap_or_default();
+    let is_it = |name: &&String| live.file_id(&format!("{folder}/{name}")).is_ok_and(|f| f == id);
+    names.iter().filter(is_it).count() > 1
+}

@@ -221,19 +221,33 @@ fn a_file_is_served_or_asked_for_like_a_device() {
     let error = cleared(&served, &named(&path)).unwrap_err();
     assert!(error.to_string().contains("exported by nvmet as nqn.lab/7"), "{error}");
 
-    // Its owner alone may write it: only root could have it open unseen.
-    cleared(&unprivileged(), &named(&path)).unwrap();
+    // The kernel itself says that nobody has it open.
+    let theirs = || chown(&path, Some(65534), None).unwrap();
+    let open_to_others = fs::Permissions::from_mode(0o666);
+    eventually("it is known", || cleared(&unprivileged(), &named(&path)).is_ok());
+    // Somebody has it, and cannot be seen.
+    let holder = Holder::of(path.to_str().unwrap());
+    let blind = || {
+        let mut source = unprivileged();
+        source.denied.push(format!("/proc/{}/fd", holder.id()));
+        source.denied.push(format!("/proc/{}/task", holder.id()));
+        source
+    };
     let assuming = Permission { assume_unused: named(&path).allow_write, ..named(&path) };
     let asked = || {
-        let error = cleared(&unprivileged(), &named(&path)).unwrap_err();
+        let error = cleared(&blind(), &named(&path)).unwrap_err();
         assert!(matches!(error, TargetError::NotKnown { .. }), "{error}");
-        cleared(&unprivileged(), &assuming).unwrap();
+        cleared(&blind(), &assuming).unwrap();
     };
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+    asked();
+    // It may be this process, unless others may write it.
+    let own = fs::File::open(&path).unwrap();
+    cleared(&blind(), &named(&path)).unwrap();
+    fs::set_permissions(&path, open_to_others).unwrap();
     asked();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    cleared(&unprivileged(), &named(&path)).unwrap();
-    chown(&path, Some(65534), None).unwrap();
+    theirs();
     asked();
+    drop(own);
     assert_eq!(fs::read(&path).unwrap(), vec![7; 1 << 20]);
 }
