@@ -1,5 +1,7 @@
 //! The kernel's own word on whether a file is open anywhere else.
 
+#![allow(unsafe_code)] // one fcntl, which rustix does not offer
+
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 

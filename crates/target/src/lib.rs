@@ -29,7 +29,6 @@ mod guard_tests;
 mod identity;
 mod in_use;
 mod job_files;
-#[allow(unsafe_code)] // one fcntl, which rustix does not offer
 mod lease;
 mod lend;
 #[cfg(test)]

@@ -105,6 +105,16 @@ fn who_has_the_passthrough_device_of_a_disk_open_uses_it() {
     assert!(error.to_string().contains("sg9: open by sleep"), "{error}");
     drop(holder);
     eventually("it is free again", || cleared().is_ok());
+
+    // A server in the kernel may pass commands to it as well.
+    let passed = format!("{NVMET}/nqn.lab/passthru");
+    let source = source
+        .folder(NVMET.into(), &["nqn.lab"])
+        .file(format!("{passed}/enable"), "1\n")
+        .file(format!("{passed}/device_path"), generic.to_str().unwrap());
+    let cleared = || target(disk.name()).clear_with(&source, &live(), &everything(&disk.word()));
+    let error = refused(&disk, cleared);
+    assert!(error.to_string().contains("sg9: exported by nvmet as nqn.lab"), "{error}");
 }
 
 const NVMET: &str = "/sys/kernel/config/nvmet/subsystems";
