@@ -27,6 +27,9 @@ LATER_MODULES = {
     "aer": ["aer_inject"],
     "memory": ["lzo_rle", "zram"],
     "raid": ["sd_mod", "megaraid_sas"],
+    # Servers in the kernel: NVMe over fabrics and SCSI targets.
+    "targets": ["nvmet", "target_core_iblock", "target_core_file"],
+    "user_space": ["uio_pci_generic"],
 }
 TOOLS = [
     *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm"),

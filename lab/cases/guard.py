@@ -8,7 +8,9 @@ WRITE = f"--name=w --rw=randwrite {SMALL}"
 FOLDER = "/dev/disk/by-id"
 
 
-class Guard(JobCase):
+class WriteCase(JobCase):
+    """A test that must not write to a drive."""
+
     @contextlib.contextmanager
     def untouched(self, drive):
         """QEMU counts what is written to a drive: nothing is. What it does not count, trims, shows in what is there."""
@@ -23,6 +25,8 @@ class Guard(JobCase):
     def of(self, drive):
         return f"--filename=/dev/{self.lab.namespace(drive)}"
 
+
+class Guard(WriteCase):
     def test_only_the_drive_that_was_named_is_written(self):
         device = self.of("F")
         with self.untouched("F"):

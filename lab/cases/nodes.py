@@ -1,7 +1,9 @@
 """Two NUMA nodes, and a drive behind two paths."""
 
+import contextlib
+
 import topology
-from cases import measurement
+from cases import command, measurement
 from cases.scenario import Scenario
 
 MACHINE = topology.TWO_NODES
@@ -47,3 +49,39 @@ class Nodes(Scenario):
                 self.fires("numa-remote", document, "read")
             else:
                 self.assertNotIn("numa-remote", {f["rule"] for f in document["findings"]})
+
+    @contextlib.contextmanager
+    def one_path_in_user_space(self):
+        """One of the two controllers of drive C is with a driver for programs (SPDK), as one that is passed to a guest is."""
+        self.lab.load("user_space")
+        controllers = [path.split("/")[4] for path in self.say("grep -l LABC0001 /sys/class/nvme/*/serial").split()]
+        address = self.say(f"basename $(readlink -f /sys/class/nvme/{controllers[-1]}/device)").strip()
+        device, drivers = f"/sys/bus/pci/devices/{address}", "/sys/bus/pci/drivers"
+        self.say(f"echo {address} >{drivers}/nvme/unbind; echo uio_pci_generic >{device}/driver_override; echo {address} >{drivers}/uio_pci_generic/bind")
+        try:
+            yield
+        finally:
+            self.say(f"echo {address} >{drivers}/uio_pci_generic/unbind; echo >{device}/driver_override; echo {address} >{drivers}/nvme/bind")
+            self.say("for i in $(seq 200); do [ $(grep -l LABC0001 /sys/class/nvme/*/serial | wc -l) = 2 ] && exit 0; usleep 50000; done; exit 1")
+
+    def test_a_path_that_this_machine_does_not_have_is_asked_for(self):
+        device = f"/dev/{self.lab.namespace('C')}"
+        write = f"--allow-write LABC0001 --discard-data LABC0001 --name=w --rw=randwrite --bs=4k --size=64k --offset=16m --direct=1 --filename={device}"
+        run = lambda words: self.lab.run(command(f"run {words}"))
+        self.assertEqual(run(write).status, 0, "both paths are this machine's")
+        with self.one_path_in_user_space():
+            before = self.lab.writes("C")
+            result = run(write)
+            self.assertEqual((result.status, result.stdout), (2, ""), result.stderr)
+            for word in ("cannot be known", "controller ", "--assume-unused LABC0001"):
+                self.assertIn(word, result.stderr)
+            self.assertEqual(self.lab.writes("C"), before, "drive C was written")
+            self.assertEqual(run(f"--assume-unused LABC0001 {write}").status, 0)
+
+    def test_reads_of_others_through_both_paths_are_seen(self):
+        device = f"/dev/{self.lab.namespace('C')}"
+        # Linux 6.1 counts nothing at the head.
+        begun = self.lab.begin(f"(while [ ! -e /tmp/enough ]; do dd if={device} of=/dev/null bs=256k count=100 iflag=direct 2>/dev/null; done) & iodyno check {device} --time 2; touch /tmp/enough; wait; rm /tmp/enough", 120)
+        result = self.lab.finish(begun)
+        self.no_panic(result)
+        self.assertIn("serves others", result.stdout + result.stderr)

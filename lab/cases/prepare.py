@@ -8,7 +8,7 @@ import tempfile
 import zlib
 
 import topology
-from cases import STORE
+from cases import STORE, exports
 from cases.jobs import JobCase
 
 SERIAL = topology.SPARE_SERIAL
@@ -40,6 +40,9 @@ USES = {
     "swap": (f"mkswap {DEVICE} >/dev/null && swapon {DEVICE}", f"swapoff {DEVICE}", "swap"),
     "loop": (f"losetup /dev/loop0 {DEVICE}", "losetup -d /dev/loop0", "backs loop0"),
     "held open": (f"(exec sleep 100 <{DEVICE} >/dev/null 2>&1 3>&-) & usleep 200000", "killall sleep", "sleep"),
+    "passthrough device held open": (f"at={DEVICE}; (exec sleep 100 </dev/ng${{at#/dev/nvme}} >/dev/null 2>&1 3>&-) & usleep 200000", "killall sleep", "n1: open by sleep"),
+    "controller held open": (f"at={DEVICE}; (exec sleep 100 <${{at%n1}} >/dev/null 2>&1 3>&-) & usleep 200000", "killall sleep", "open by sleep"),
+    "exported": (exports.nvmet(DEVICE), exports.END_NVMET, "exported by nvmet as lab/1"),
 }
 # What nobody uses and would be lost.
 STALE = {
@@ -54,6 +57,8 @@ class Prepare(JobCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.lab.load("layers")
+        cls.lab.load("targets")
+        cls.lab.run(exports.MOUNTED)
         cls.controller = cls.enterClassContext(cls.lab.spare())
         cls.device = f"/dev/{cls.controller}n1"
 
@@ -122,6 +127,15 @@ class Prepare(JobCase):
                             self.refused_prepare(f"{self.device} {how} {ALLOWED}", "holds data", said, "--discard-data")
                 finally:
                     self.clean()
+
+    def test_a_second_namespace_is_passed_commands_by_others(self):
+        self.needs_registers()
+        self.say(f"(exec sleep 100 </dev/ng{self.controller.removeprefix('nvme')}n2 >/dev/null 2>&1 3>&-) & usleep 200000")
+        try:
+            with self.lab.formats_reach_all(), self.untouched(*topology.SPARE_NAMESPACES):
+                self.refused_prepare(f"{self.device} --purge format {BOTH}", "purges all of its drive", "n2: open by sleep")
+        finally:
+            self.say("killall sleep")
 
     def test_a_second_namespace_in_use_is_seen(self):
         self.needs_registers()

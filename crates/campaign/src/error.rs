@@ -51,7 +51,8 @@ pub enum CampaignError {
     /// `filename` names a directory.
     #[error("filename={0}: it is a directory, and a job works on files")]
     DirectoryAsFile(String),
-    /// A word of --allow-write or --discard-data names nothing that is written.
+    /// A word of --allow-write, --discard-data or --assume-unused names nothing
+    /// that is written.
     #[error(
         "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
     )]

@@ -72,7 +72,7 @@ impl Stage {
         plan.adapting = study.adaptive.then(|| Adapting::new(study, &study.points(0), left));
         let writes = left.iter().any(Point::writes);
         let allow_write = writes.then(|| self.target().to_owned()).into_iter().collect();
-        let permission = Permission { allow_write, discard_data: Vec::new() };
+        let permission = Permission { allow_write, ..Permission::default() };
         let options =
             Options { origin: Origin::Simulated, resumed, ..Options::of_jobs("", permission) };
         let interrupted = watcher.1;

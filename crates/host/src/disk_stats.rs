@@ -2,15 +2,37 @@
 
 use iodyno_model::DiskStats;
 
-use crate::block::SECTOR_BYTES;
+use crate::block::{SECTOR_BYTES, path_of_head};
 use crate::read;
 use crate::source::Source;
 
 /// I/O counters of all block devices since boot, in the kernel's order
-/// (/proc/diskstats; kernel documentation, admin-guide/iostats). Lines that
-/// make no sense are left out; empty where there is no such file.
+/// (/proc/diskstats; kernel documentation, admin-guide/iostats). Those of a
+/// multipath head are at least the sum of its paths': before Linux 6.4 a head
+/// counts nothing itself. Lines that make no sense are left out; empty where
+/// there is no such file.
 pub fn disk_stats(source: &dyn Source) -> Vec<DiskStats> {
-    read::whole(source, "/proc/diskstats").unwrap_or_default().lines().filter_map(parse).collect()
+    let text = read::whole(source, "/proc/diskstats").unwrap_or_default();
+    let mut all: Vec<DiskStats> = text.lines().filter_map(parse).collect();
+    let of_paths: Vec<(String, DiskStats)> =
+        all.iter().filter_map(|stats| Some((path_of_head(&stats.name)?, stats.clone()))).collect();
+    for head in &mut all {
+        let paths = || of_paths.iter().filter(|(name, _)| *name == head.name);
+        let sum = |count: fn(&DiskStats) -> u64| {
+            paths().map(|(_, path)| count(path)).fold(0, u64::saturating_add).max(count(head))
+        };
+        let [reads, writes, read_bytes, written_bytes] = [
+            sum(|of| of.reads),
+            sum(|of| of.writes),
+            sum(|of| of.read_bytes),
+            sum(|of| of.written_bytes),
+        ];
+        // Paths are busy at the same time.
+        let busy_ms = paths().map(|(_, path)| path.busy_ms).fold(head.busy_ms, u64::max);
+        let name = std::mem::take(&mut head.name);
+        *head = DiskStats { name, reads, read_bytes, writes, written_bytes, busy_ms };
+    }
+    all
 }
 
 /// `major minor name reads merged sectors ms writes merged sectors ms in-flight busy-ms …`
@@ -31,6 +53,33 @@ fn parse(line: &str) -> Option<DiskStats> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn counted(text: &str) -> Vec<(String, u64, u64)> {
+        let entry = crate::captured::Entry::Text(text.into());
+        let source = crate::captured::Captured::new(
+            [("/proc/diskstats".to_owned(), entry)].into_iter().collect(),
+        );
+        let stats = disk_stats(&source);
+        stats.into_iter().map(|stats| (stats.name, stats.reads, stats.written_bytes)).collect()
+    }
+
+    #[test]
+    fn a_multipath_head_has_the_counters_of_its_paths() {
+        // Linux 6.1: the head stays at zero. Its neighbour is another drive's.
+        let text = "259 0 nvme0n1 0 0 0 0 0 0 0 0 0 0 0\n\
+                    259 1 nvme0c0n1 100 0 800 5 10 0 16 5 0 7 10\n\
+                    259 2 nvme0c1n1 50 0 400 5 30 0 48 5 0 9 10\n\
+                    259 3 nvme1n1 3 0 24 5 4 0 8 5 0 7 10\n\
+                    259 4 nvme1c4n1 9 0 72 5 1 0 2 5 0 7 10\n\
+                    259 5 nvme10n1 1 0 8 5 1 0 8 5 0 7 10\n";
+        let found = counted(text);
+        let of = |name: &str| found.iter().find(|stats| stats.0 == name).unwrap();
+        assert_eq!(*of("nvme0n1"), ("nvme0n1".into(), 150, 64 * 512));
+        // The larger one of each: a head that counts, and a path that came later.
+        assert_eq!(*of("nvme1n1"), ("nvme1n1".into(), 9, 8 * 512));
+        assert_eq!(*of("nvme0c1n1"), ("nvme0c1n1".into(), 50, 48 * 512));
+        assert_eq!(*of("nvme10n1"), ("nvme10n1".into(), 1, 8 * 512));
+    }
 
     #[test]
     fn counters_are_in_bytes() {

@@ -3,12 +3,13 @@
 use iodyno_model::{BlockDevice, BlockKind, Mount, Use};
 
 use crate::block::Block;
+use crate::exports::exports;
 use crate::mounts::mounts;
 use crate::read;
 use crate::source::Source;
 
 /// Completes what holders say by mounts (of this process and of init), swap,
-/// loop devices and members of btrfs. Open descriptors are not among it
+/// loop devices, members of btrfs and what the kernel exports. Open descriptors are not among it
 /// ([`crate::open_by`]), nor signatures.
 pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
     for mount in mounts(source) {
@@ -62,6 +63,13 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
             let used = Use::FileSystemMember(format!("btrfs {}", read::clean(&system)));
             add(blocks, |device| device.name == name, used);
         }
+    }
+
+    for export in exports(source).found {
+        // By number: its path may be any link or node.
+        let Ok(number) = source.block_number(&export.path) else { continue };
+        let used = Use::Exported(export.by);
+        add(blocks, |device| (device.major, device.minor) == number, used);
     }
 }
 

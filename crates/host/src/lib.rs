@@ -17,6 +17,7 @@ mod cpu;
 mod device_mapper;
 mod disk_stats;
 mod drive;
+mod exports;
 mod file_system;
 mod in_use;
 mod interrupts;
@@ -43,16 +44,18 @@ pub use block::queue_owners;
 pub use capture::capture;
 pub use captured::Captured;
 pub use disk_stats::disk_stats;
+pub use exports::{Export, Exports, exports};
 pub use live::Live;
 pub use loop_device::loop_devices;
 pub use mounts::{MountPoint, mounts};
 pub use nvme::{
-    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, namespace_ids, ocp_uuid_index,
-    parse_format_in_use, parse_health_log, parse_identify_controller, parse_identify_namespace,
-    parse_latency_monitor, parse_ocp_health, parse_purge_support, parse_sanitize_status,
+    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
+    namespace_is_shared, ocp_uuid_index, parse_format_in_use, parse_health_log,
+    parse_identify_controller, parse_identify_namespace, parse_latency_monitor, parse_ocp_health,
+    parse_purge_support, parse_sanitize_status,
 };
-pub use open_files::open_by;
+pub use open_files::{Openers, openers};
 pub use snapshot::{Depth, snapshot};
-pub use source::{AdminRead, Source, SourceError};
+pub use source::{AdminRead, FileId, Source, SourceError};
 pub use temperature::temperature_c;
 pub use virtual_disk::virtual_disk;

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iodyno_model::BackingFile;
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use crate::asking::{Asked, asking};
 use crate::device_mapper::ioctl::table;
 use crate::loop_device::ioctl::status;
 use crate::nvme::ioctl;
-use crate::source::{AdminRead, Source};
+use crate::source::{AdminRead, FileId, Source};
 
 /// This machine, as it is now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,6 +57,26 @@ impl Source for Live {
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok((rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)))
+    }
+
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        // A server that does not answer (NFS, FUSE) would hold up the caller.
+        let stat = rustix::fs::statx(
+            CWD,
+            path,
+            AtFlags::STATX_DONT_SYNC,
+            StatxFlags::TYPE | StatxFlags::INO,
+        )?;
+        Ok(match FileType::from_raw_mode(stat.stx_mode.into()) {
+            FileType::BlockDevice => FileId::Block(stat.stx_rdev_major, stat.stx_rdev_minor),
+            FileType::CharacterDevice => {
+                FileId::Character(stat.stx_rdev_major, stat.stx_rdev_minor)
+            }
+            _ => FileId::Inode {
+                device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+                inode: stat.stx_ino,
+            },
+        })
     }
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {

@@ -19,6 +19,8 @@ pub enum AdminRead {
     ActiveNamespaces,
     /// Ids of all namespaces of the NVM subsystem (CNS 10h), 4096 bytes.
     AllocatedNamespaces,
+    /// Ids of the controllers that this namespace id is attached to (CNS 12h), 4096 bytes.
+    AttachedControllers(u32),
     /// Sanitize Status (log page 81h), 512 bytes.
     SanitizeStatus,
     /// The power state now (Get Features 02h): the answer's dword 0, 4 bytes.
@@ -43,6 +45,7 @@ impl AdminRead {
             | Self::IdentifyNamespace(_)
             | Self::ActiveNamespaces
             | Self::AllocatedNamespaces
+            | Self::AttachedControllers(_)
             | Self::UuidList => 4096,
             Self::Health | Self::SanitizeStatus | Self::OcpHealth(_) | Self::LatencyMonitor(_) => {
                 512
@@ -54,7 +57,7 @@ impl AdminRead {
     /// Where a captured machine keeps the answer: `/ioctl/nvme0.idctrl`,
     /// `/ioctl/nvme0n1.idns` (the number behind `n` is the namespace id, not
     /// the block device's), `/ioctl/nvme0.smart`. A capture has none of those
-    /// that only a purge asks for.
+    /// that only writing or a purge asks for.
     pub fn path(self, controller: &str) -> String {
         match self {
             Self::IdentifyController => format!("/ioctl/{controller}.idctrl"),
@@ -62,6 +65,7 @@ impl AdminRead {
             Self::Health => format!("/ioctl/{controller}.smart"),
             Self::ActiveNamespaces => format!("/ioctl/{controller}.nsactive"),
             Self::AllocatedNamespaces => format!("/ioctl/{controller}.nsallocated"),
+            Self::AttachedControllers(nsid) => format!("/ioctl/{controller}n{nsid}.controllers"),
             Self::SanitizeStatus => format!("/ioctl/{controller}.sanitize"),
             Self::PowerState => format!("/ioctl/{controller}.power"),
             Self::AutonomousPowerStates => format!("/ioctl/{controller}.apst"),
@@ -70,6 +74,22 @@ impl AdminRead {
             Self::LatencyMonitor(_) => format!("/ioctl/{controller}.latmon"),
         }
     }
+}
+
+/// Which file a path or a descriptor leads to, whatever it is called there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileId {
+    /// A block device, by its number (major, minor).
+    Block(u32, u32),
+    /// A character device, by its number (major, minor).
+    Character(u32, u32),
+    /// Anything else, by its file system and its place there.
+    Inode {
+        /// Device number of the file system, as stat(2) gives it.
+        device: u64,
+        /// Inode number.
+        inode: u64,
+    },
 }
 
 /// Reads sysfs, procfs and NVMe admin data, of this machine or of a captured
@@ -93,6 +113,12 @@ pub trait Source: Send + Sync {
     /// which a descriptor in `/proc/PID/fd` has open, at `path`; `NotFound`
     /// where it is something else.
     fn block_number(&self, path: &str) -> io::Result<(u32, u32)>;
+
+    /// Which file is, or which a descriptor in `/proc/PID/fd` has open, at
+    /// `path`. No file server is asked. A captured machine knows block devices only.
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        self.block_number(path).map(|(major, minor)| FileId::Block(major, minor))
+    }
 
     /// The answer to an admin command of the controller (`nvme0`).
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>>;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use iodyno_host::{Depth, mounts, open_by, snapshot};
+use iodyno_host::{Depth, Exports, FileId, Openers, exports, mounts, openers, snapshot};
 use iodyno_model::{BlockKind, Bytes, Fact, Host, Use};
 use support::Machine;
 
@@ -295,20 +295,79 @@ fn a_controller_without_data_is_no_drive() {
 
 #[test]
 fn processes_that_have_a_device_open_are_found() {
-    let source = Machine::default()
-        .directory("/sys")
-        .link("/proc/self", "40")
-        .block_node("/dev/nvme0n1", 259, 0)
-        .link("/proc/40/fd/3", "/dev/nvme0n1")
-        .file("/proc/7/comm", "qemu-system-x86\n")
+    let base = || {
+        Machine::default()
+            .directory("/sys")
+            .link("/proc/self", "40")
+            .link("/proc/self/ns/pid", "pid:[4026531836]")
+            .directory("/proc/1/fd")
+            .block_node("/dev/nvme0n1", 259, 0)
+            .link("/proc/40/fd/3", "/dev/nvme0n1")
+            .file("/proc/7/comm", "qemu-system-x86\n")
+    };
+    let disk = FileId::Block(259, 0);
+    let source = base()
         .link("/proc/7/fd/9", "/dev/nvme0n1")
         .link("/proc/8/fd/1", "/dev/null")
         .link("/proc/9/fd/0", "socket:[1]")
         .denied("/proc/11/fd")
         .open();
-    assert_eq!(
-        open_by(&source, 259, 0),
-        [Use::OpenBy { pid: 7, command: "qemu-system-x86".into() }]
-    );
-    assert_eq!(open_by(&source, 259, 1), []);
+    let by = |pid| vec![(disk, Use::OpenBy { pid, command: "qemu-system-x86".into() })];
+    let found = openers(&source, &[FileId::Block(8, 0), disk]);
+    assert_eq!(found, Openers { found: by(7), unreadable: 1, hidden: false });
+    assert_eq!(openers(&source, &[FileId::Block(259, 1)]).found, []);
+
+    // Its first thread has ended.
+    let source = base().directory("/proc/7/fd").link("/proc/7/task/9/fd/3", "/dev/nvme0n1").open();
+    assert_eq!(openers(&source, &[disk]), Openers { found: by(7), ..Openers::default() });
+
+    // Mapped, and closed since: `maps` has the node's inode, not the device's number.
+    let line = "7f0000000000-7f0000001000 rw-s 00000000 00:06 77    /dev/nvme0n1\n";
+    let source = base()
+        .directory("/proc/7/fd")
+        .file("/proc/7/maps", &format!("00400000-00401000 r-xp 00000000 00:00 0\n{line}"))
+        .link("/proc/7/map_files/7f0000000000-7f0000001000", "/dev/nvme0n1")
+        .open();
+    assert_eq!(openers(&source, &[disk]), Openers { found: by(7), ..Openers::default() });
+}
+
+#[test]
+fn processes_that_are_not_listed_are_not_taken_for_none() {
+    let hidden = |machine: Machine| openers(&machine.open(), &[]).hidden;
+    let base = || Machine::default().directory("/sys");
+    assert!(!hidden(base().directory("/proc/1/fd")));
+    // hidepid=2 lists only one's own.
+    assert!(hidden(base().directory("/proc/7/fd")));
+    // A container.
+    let contained = base().directory("/proc/1/fd").link("/proc/self/ns/pid", "pid:[4026532201]");
+    assert!(hidden(contained));
+}
+
+const NVMET: &str = "/sys/kernel/config/nvmet/subsystems";
+
+#[test]
+fn what_the_kernel_serves_to_others_is_used() {
+    let exporting = |enabled: &str| {
+        one_drive("live\n")
+            .block(&format!("{DRIVE}/nvme/nvme0/nvme0n1"), "259:0", 4096)
+            .block_node("/dev/disk/by-id/a", 259, 0)
+            .file(&format!("{NVMET}/nqn.a/namespaces/1/enable"), enabled)
+            .file(&format!("{NVMET}/nqn.a/namespaces/1/device_path"), "/dev/disk/by-id/a\n")
+            .open()
+    };
+    let used = |enabled| uses(&snapshot(&exporting(enabled), Depth::Quick), "nvme0n1");
+    assert_eq!(used("1\n"), ["exported by nvmet as nqn.a/1"]);
+    assert!(used("0\n").is_empty());
+}
+
+#[test]
+fn what_a_server_has_and_nobody_can_read_is_told() {
+    let base = || Machine::default().directory("/sys/module/nvmet").directory("/proc");
+    assert_eq!(exports(&base().open()).unreadable, ["/sys/kernel/config/nvmet"]);
+    let mounted = || base().directory(NVMET);
+    assert_eq!(exports(&mounted().open()), Exports::default());
+    let denied = mounted().denied(&format!("{NVMET}/nqn.a/namespaces/1/enable")).open();
+    assert_eq!(exports(&denied).unreadable, [format!("{NVMET}/nqn.a/namespaces/1")]);
+    // Without the server there is nothing to be read.
+    assert_eq!(exports(&Machine::default().directory("/sys").open()), Exports::default());
 }

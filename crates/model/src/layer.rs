@@ -116,6 +116,9 @@ pub enum Use {
     LoopBacking(String),
     /// A multi-device file system has it (btrfs, by its UUID).
     FileSystemMember(String),
+    /// A server in the kernel hands it out to other machines or guests
+    /// (nvmet, LIO), and as what: `nvmet as nqn.2014-08.org.example/1`.
+    Exported(String),
     /// A process has it open.
     OpenBy {
         /// Process id.
@@ -179,6 +182,7 @@ impl Use {
             Self::HeldBy(name) => name.clone(),
             Self::LoopBacking(name) => format!("backs {name}"),
             Self::FileSystemMember(what) => format!("member of {what}"),
+            Self::Exported(by) => format!("exported by {by}"),
             Self::OpenBy { pid, command } => format!("open by {command} ({pid})"),
             Self::Signature(what) => format!("holds {what}"),
         }

@@ -50,6 +50,7 @@ pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
                 match usage {
                     Use::Mounted(mount) => note(&mut ends, mount.at.clone()),
                     Use::Swap => note(&mut ends, "swap".into()),
+                    Use::Exported(_) => note(&mut ends, usage.label()),
                     Use::OpenBy { command, .. } => note(&mut ends, format!("open by {command}")),
                     Use::FileSystemMember(_) => note(&mut layers, "btrfs".into()),
                     // What holds it is among the host's block devices and has been met on

@@ -148,7 +148,7 @@ pub struct CharacterDevice {
 }
 
 /// `ng0n1` of `nvme0n1`; `None` of a partition and anything else.
-fn generic_of(block: &str) -> Option<String> {
+pub(crate) fn generic_of(block: &str) -> Option<String> {
     let rest = block.strip_prefix("nvme")?;
     let (instance, namespace) = rest.split_once('n')?;
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -6,6 +6,7 @@ use iodyno_model::{Bytes, PurgeMethod, shell_word};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::BlindSpot;
 use crate::contents::Lost;
 
 /// Why a target cannot be used. The message says what and why,
@@ -158,6 +159,16 @@ pub enum TargetError {
         holds_bytes: u64,
         /// What is read of it, bytes.
         wanted_bytes: u64,
+    },
+    /// It is to be written, and whether anybody uses it cannot be known.
+    #[error("whether anybody uses {name} cannot be known: {}", sentences(.blind))]
+    NotKnown {
+        /// The target.
+        name: String,
+        /// The word that names it.
+        word: String,
+        /// What could not be looked at.
+        blind: Vec<BlindSpot>,
     },
     /// It is to be written, nobody uses it, and it holds what looks like data.
     #[error("{name} holds data that nobody uses{}", losing(.lost))]
@@ -348,6 +359,15 @@ impl TargetError {
                  behind that, which leaves what it holds: --allow-write {}",
                 shell_word(name)
             ),
+            Self::NotKnown { word, blind, .. } => {
+                let mut remedies: Vec<String> = blind.iter().map(BlindSpot::remedy).collect();
+                remedies.dedup();
+                format!(
+                    "{}; or, if you know that nobody uses it: --assume-unused {}",
+                    remedies.join("; "),
+                    shell_word(word)
+                )
+            }
             Self::HoldsData { word, .. } => {
                 format!("if it may be lost: --discard-data {}", shell_word(word))
             }
@@ -396,6 +416,10 @@ fn losing(lost: &[Lost]) -> String {
     } else {
         format!("; writing it destroys: {}", lines.join("; "))
     }
+}
+
+fn sentences(blind: &[BlindSpot]) -> String {
+    blind.iter().map(BlindSpot::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.

@@ -102,7 +102,7 @@ fn file(inode: u64) -> BackingFile {
 }
 
 fn against(host: &Host, name: &str) -> Vec<String> {
-    against_writing(&Faked::new(), &[host], name)
+    against_writing(&Faked::new(), &[host], name).uses
 }
 
 /// That this stands against writing it, and nothing else.

@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::in_use::{against_writing, against_writing_file};
 use crate::job_files::mark;
 use crate::target::{BlockTarget, PathTarget, Target};
-use crate::{Permission, ReadClearance, TargetError, WriteClearance, contents};
+use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents};
 
 impl Target {
     /// Verifies that nobody uses it, that `permission` names it, and that what
@@ -34,8 +34,8 @@ impl Target {
     /// permission, any other needs its path.
     ///
     /// # Errors
-    /// In use, not named, holds data that was not named, read-only, vanished,
-    /// another thing in its place; a directory. [`TargetError::next_step`]
+    /// In use, not known whether it is, not named, holds data that was not
+    /// named, read-only, vanished, another thing in its place; a directory. [`TargetError::next_step`]
     /// says what to type.
     pub fn clear_for_writing(
         &self,
@@ -195,9 +195,9 @@ impl Guard<'_> {
         if number != target.number || size_bytes != target.size_bytes {
             return Err(changed());
         }
-        let uses = against_writing(self.source, &[&now, self.host], name);
-        if !uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses });
+        let look = against_writing(self.source, &[&now, self.host], name);
+        if !look.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
         }
         if self.is_read_only(name) {
             return Err(read_only(name));
@@ -215,10 +215,25 @@ impl Guard<'_> {
                 lost,
             });
         };
+        self.sees_enough(name, word, look.blind, names)?;
         if !lost.is_empty() && !self.permission.discard_data.iter().any(|word| names(word)) {
             return Err(TargetError::HoldsData { name: name.into(), word: word.clone(), lost });
         }
         Ok(self.permission.naming(names))
+    }
+
+    /// That all was looked at, or that the user answers for the rest.
+    fn sees_enough(
+        &self,
+        name: &str,
+        word: &str,
+        blind: Vec<BlindSpot>,
+        names: impl Fn(&str) -> bool,
+    ) -> Result<(), TargetError> {
+        if blind.is_empty() || self.permission.assume_unused.iter().any(|word| names(word)) {
+            return Ok(());
+        }
+        Err(TargetError::NotKnown { name: name.into(), word: word.into(), blind })
     }
 
     fn is_read_only(&self, name: &str) -> bool {
@@ -233,12 +248,12 @@ impl Guard<'_> {
         grows_to_bytes: Option<u64>,
     ) -> Result<WriteClearance, TargetError> {
         let name = target.name.as_str();
-        let uses = against_writing_file(self.source, self.host, target.identity);
-        if !uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses });
-        }
         // For reading first: a refusal must not touch it.
         let read = open_file(target, OFlags::RDONLY)?;
+        let look = against_writing_file(self.source, self.host, target.identity, &read);
+        if !look.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
+        }
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
         let is_ours = mark::is_ours(&read);
@@ -250,6 +265,7 @@ impl Guard<'_> {
                 lost: Vec::new(),
             });
         }
+        self.sees_enough(name, name, look.blind, |word| names_file(target, word))?;
         let descriptor = open_file(target, OFlags::RDWR)?;
         let read = ReadClearance::of_open_file(&descriptor, target)?;
         let read = match grows_to_bytes {

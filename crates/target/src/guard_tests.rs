@@ -20,25 +20,29 @@ use crate::{
     unused_allowances,
 };
 
-fn live() -> Host {
+pub(crate) fn live() -> Host {
     snapshot(&Live::new(), Depth::Quick)
 }
 
-fn target(name: &str) -> Target {
+pub(crate) fn target(name: &str) -> Target {
     resolve(&live(), name).unwrap().remove(0)
 }
 
 /// Everything that a user can type for a device.
-fn everything(word: &str) -> Permission {
-    Permission { allow_write: vec![word.into()], discard_data: vec![word.into()] }
+pub(crate) fn everything(word: &str) -> Permission {
+    Permission {
+        allow_write: vec![word.into()],
+        discard_data: vec![word.into()],
+        ..Permission::default()
+    }
 }
 
-fn clear(disk: &Loop, permission: &Permission) -> Result<WriteClearance, TargetError> {
+pub(crate) fn clear(disk: &Loop, permission: &Permission) -> Result<WriteClearance, TargetError> {
     target(disk.name()).clear_for_writing(&live(), permission)
 }
 
 /// That `clear` is an error, and the device's bytes are the same afterwards.
-fn refused(
+pub(crate) fn refused(
     disk: &Loop,
     clear: impl FnOnce() -> Result<WriteClearance, TargetError>,
 ) -> TargetError {
@@ -49,7 +53,7 @@ fn refused(
 }
 
 /// That it is in use whatever the user types, in these words.
-fn in_use(disk: &Loop, word: &str) {
+pub(crate) fn in_use(disk: &Loop, word: &str) {
     let error = refused(disk, || clear(disk, &everything(&disk.word())));
     assert!(matches!(error, TargetError::InUse { .. }), "{error}");
     assert!(error.to_string().contains(word), "{error}");
@@ -121,9 +125,9 @@ fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
         assert!(matches!(error, TargetError::NotAllowed { typed: None, .. }), "{error}");
     }
     // The word that it says is the word that it takes, and --discard-data is none.
-    let discard = Permission { allow_write: Vec::new(), discard_data: vec![word.clone()] };
+    let discard = Permission { discard_data: vec![word.clone()], ..Permission::default() };
     assert!(matches!(clear(&disk, &discard), Err(TargetError::NotAllowed { .. })));
-    clear(&disk, &Permission { allow_write: vec![word], discard_data: Vec::new() }).unwrap();
+    clear(&disk, &Permission { allow_write: vec![word], ..Permission::default() }).unwrap();
 }
 
 #[test]
@@ -189,7 +193,7 @@ fn a_mounted_device_is_refused_and_so_is_the_disk_of_a_mounted_partition() {
     drop(mounted);
 
     // Nobody uses the partition's file system now: it is named as what is lost.
-    let allow = Permission { allow_write: vec![disk.word()], discard_data: Vec::new() };
+    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     let line = format!("{}p1: ext2, ext3 or ext4", disk.name());
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
@@ -258,7 +262,7 @@ fn swap_is_refused() {
     run("swapoff", &[&disk.device]);
     found.unwrap();
     // Swap that is off is only data.
-    let allow = Permission { allow_write: vec![disk.word()], discard_data: Vec::new() };
+    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     assert!(error.to_string().contains("swap space (at 0xff6)"), "{error}");
 }
@@ -285,12 +289,16 @@ fn a_loop_device_on_it_and_what_is_under_a_loop_device_are_uses() {
 }
 
 /// A process that has a file open until it is dropped.
-struct Holder(Child);
+pub(crate) struct Holder(Child);
 
 impl Holder {
-    fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let file = fs::File::open(path).unwrap();
         Self(Command::new("sleep").arg("1000").stdin(file).spawn().unwrap())
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
     }
 }
 
@@ -402,7 +410,7 @@ fn what_appears_after_resolving_or_while_it_is_opened_is_seen() {
 fn stale_data_is_listed_and_has_to_be_discarded() {
     let disk = Loop::new(8 * MIB);
     make_ext4(&disk.device);
-    let allow = Permission { allow_write: vec![disk.word()], discard_data: Vec::new() };
+    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
     assert!(error.to_string().ends_with("destroys: ext2, ext3 or ext4 (at 0x438)"), "{error}");
@@ -421,7 +429,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     let image = disk.directory.path().join("image");
     let file = fs::OpenOptions::new().write(true).open(image).unwrap();
     file.write_all_at(&b"somebody's records\n".repeat(100), 5000).unwrap();
-    let allow = Permission { allow_write: vec![disk.word()], discard_data: Vec::new() };
+    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     let said = "1 of 1536 sampled blocks holds data of an unknown kind";
     assert!(error.to_string().contains(said), "{error}");
@@ -438,7 +446,7 @@ fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
     let mut noise = vec![0; 4096];
     Random::new(11).fill(&mut noise);
     write(&noise, 3 << 20);
-    let allow = Permission { allow_write: vec![disk.word()], discard_data: Vec::new() };
+    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     let lost = Lost::Unknown { blocks: 1, sampled: 1536, offset: 3 << 20 };
     assert!(matches!(&error, TargetError::HoldsData { lost: found, .. } if *found == [lost]));
@@ -467,10 +475,11 @@ fn an_allowance_that_names_nothing_is_told() {
     let permission = Permission {
         allow_write: vec![disk.word(), "S4EWNX0N123456".into()],
         discard_data: vec![format!("{}:8M", disk.name()), "S4EWNX0N123456".into(), "x".into()],
+        assume_unused: vec![disk.word(), "y".into()],
     };
     let clearance = clear(&disk, &permission).unwrap();
-    assert_eq!(unused_allowances(&permission, [&clearance]), ["S4EWNX0N123456", "x"]);
-    assert_eq!(unused_allowances(&permission, []).len(), 4);
+    assert_eq!(unused_allowances(&permission, [&clearance]), ["S4EWNX0N123456", "x", "y"]);
+    assert_eq!(unused_allowances(&permission, []).len(), 5);
 }
 
 #[test]

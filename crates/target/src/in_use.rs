@@ -1,20 +1,18 @@
 //! What uses a block device, or a file.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use iodyno_host::{Source, loop_devices, open_by};
+use iodyno_host::{FileId, Source, loop_devices};
 use iodyno_model::{BlockKind, Host, Use};
+use rustix::fs::Mode;
 
-use crate::sharing::{FileBelow, backing_files, devices_to_watch, uses_of_its_bytes};
-
-/// A process that only looks at a device, as udev does whenever one changes,
-/// has this long to end.
-const LOOKING: Duration = Duration::from_secs(2);
-/// So often it is looked whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+use crate::lease::OpenElsewhere;
+use crate::openers::{Look, ways_to};
+use crate::sharing::{backing_files, uses_of_its_bytes};
+use crate::{exported, openers, shared};
 
 /// Everything that uses `block`, itself and all that stands on it (partitions,
 /// arrays, volumes), as pairs of the block device in use and the use, the
@@ -28,64 +26,50 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
         .collect()
 }
 
-/// Everything that stands against writing `block`, a line each: what uses it,
-/// what stands on it, what it is a part of, any other device that shares bytes
-/// with it, the files that it lies on, and processes that have any of these
-/// open. `hosts` are looked at one after another (a snapshot of now, and the
-/// one that the target was resolved with).
-pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for host in hosts {
-        for line in uses_of_its_bytes(host, block) {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+/// Everything that stands against writing `block`: what uses it, what stands
+/// on it, what it is a part of, any other device that shares bytes with it, the
+/// files that it lies on, what is exported of these, and processes that have any
+/// of them open; and what of that could not be looked at. `hosts` are looked at
+/// one after another (a snapshot of now, and the one that the target was
+/// resolved with).
+pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Look {
+    let mut lines: Vec<String> = Vec::new();
+    let mut add = |line| {
+        if !lines.contains(&line) {
+            lines.push(line);
         }
-    }
-    let Some(now) = hosts.first().filter(|_| lines.is_empty()) else { return lines };
+    };
+    hosts.iter().flat_map(|host| uses_of_its_bytes(host, block)).for_each(&mut add);
+    let Some(now) = hosts.first() else { return Look { uses: lines, ..Look::default() } };
     let files = backing_files(now, block);
     for file in &files {
-        let is_it = |path: &Path| is_file(path, file.identity);
-        lines.extend(is_swap(&is_it).then(|| format!("{}: swap", file.path)));
+        if is_swap(&|path| is_file(path, file.identity)) {
+            add(format!("{}: swap", file.path));
+        }
     }
-    if lines.is_empty() {
-        lines = still_open(source, now, block, &files);
+    let ways = ways_to(source, now, block, &files);
+    let exported = exported::of_block(source, now, block, &ways);
+    exported.uses.into_iter().for_each(&mut add);
+    if !lines.is_empty() {
+        return Look { uses: lines, ..Look::default() };
     }
-    lines
+    let mut look = openers::look(source, &ways);
+    look.blind.extend(exported.blind);
+    look.blind.extend(shared::unseen_controllers(source, now, block));
+    look
 }
 
-/// The processes that have open what shares bytes with `block`, or the files
-/// below it, and keep it open.
-fn still_open(source: &dyn Source, host: &Host, block: &str, files: &[FileBelow]) -> Vec<String> {
-    let devices = devices_to_watch(host, block);
-    let start = Instant::now();
-    loop {
-        let mut lines = Vec::new();
-        for device in &devices {
-            for by in open_by(source, device.major, device.minor) {
-                lines.push(format!("{}: {}", device.name, by.label()));
-            }
-        }
-        for file in files {
-            let open = file_open_by(&|path| is_file(path, file.identity));
-            lines.extend(open.iter().map(|by| format!("{}: {by}", file.path)));
-        }
-        if lines.is_empty() || start.elapsed() > LOOKING {
-            return lines;
-        }
-        std::thread::sleep(LOOK_AGAIN);
-    }
-}
-
-/// Everything that stands against writing the file with this device and inode
-/// number, a line each: it backs a loop device, is swap space, or another
-/// process has it open. `host` is an older snapshot, whose loop devices count
-/// as well.
+/// Everything that stands against writing a file, by its device and inode
+/// number: it backs a loop device, is swap space, is exported, or another
+/// process has `file`, this process's own descriptor of it, open; and what of
+/// that could not be looked at. `host` is an older snapshot, whose loop
+/// devices count as well.
 pub(crate) fn against_writing_file(
     source: &dyn Source,
     host: &Host,
     identity: (u64, u64),
-) -> Vec<String> {
+    file: &OwnedFd,
+) -> Look {
     let is_it = |path: &Path| is_file(path, identity);
     let mut lines = Vec::new();
     let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
@@ -98,19 +82,27 @@ pub(crate) fn against_writing_file(
     if is_swap(&is_it) {
         lines.push("swap".into());
     }
-    let start = Instant::now();
-    while lines.is_empty() {
-        let open = file_open_by(&is_it);
-        if open.is_empty() {
-            break;
-        }
-        if start.elapsed() > LOOKING {
-            lines = open;
-            break;
-        }
-        std::thread::sleep(LOOK_AGAIN);
+    let exported = exported::of_file(source, identity);
+    lines.extend(exported.uses);
+    if !lines.is_empty() {
+        return Look { uses: lines, ..Look::default() };
     }
-    lines
+    let elsewhere = OpenElsewhere::than(file);
+    if elsewhere == OpenElsewhere::No {
+        return Look::default();
+    }
+    let (device, inode) = identity;
+    let id = FileId::Inode { device, inode };
+    let mut look = openers::look(source, &[(String::new(), id)]);
+    // Where the kernel does not say, or means this process, only root could
+    // have it open unseen, if its owner alone may write it.
+    let is_explained = elsewhere == OpenElsewhere::Unknown || openers::has_twice(id);
+    if is_explained && is_ours_alone(file) {
+        look.blind.clear();
+    } else {
+        look.blind.extend(exported.blind);
+    }
+    look
 }
 
 /// Whether a device is a loop device over this file, in a few words. Where only
@@ -139,23 +131,14 @@ fn is_swap(is_it: &dyn Fn(&Path) -> bool) -> bool {
     files.any(|path| is_it(Path::new(&path.replace("\\040", " "))))
 }
 
-/// The other processes that have a file open, as far as they may be looked at.
-fn file_open_by(is_it: &dyn Fn(&Path) -> bool) -> Vec<String> {
-    let myself = std::process::id();
-    let others = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
-        entry.file_name().to_str()?.parse::<u32>().ok().filter(|pid| *pid != myself)
-    });
-    others
-        .filter(|pid| {
-            let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-            open.into_iter().any(|descriptor| is_it(&descriptor.path()))
-        })
-        .map(|pid| {
-            let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let command: String = command.chars().filter(|c| !c.is_control()).collect();
-            Use::OpenBy { pid, command }.label()
-        })
-        .collect()
+/// Whether no other user but root can have opened the file for writing: it is
+/// this user's, and its mode (with an ACL: its mask) lets nobody else write.
+fn is_ours_alone(file: &OwnedFd) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| {
+        let others = Mode::WGRP | Mode::WOTH;
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            && !Mode::from_raw_mode(stat.st_mode).intersects(others)
+    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,11 @@ fn live() -> Host {
 }
 
 fn permission(disk: &Loop) -> Permission {
-    Permission { allow_write: vec![disk.word()], discard_data: vec![disk.word()] }
+    Permission {
+        allow_write: vec![disk.word()],
+        discard_data: vec![disk.word()],
+        ..Permission::default()
+    }
 }
 
 fn cleared(disk: &Loop) -> (Target, WriteClearance) {

@@ -21,11 +21,13 @@
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod access;
 mod backing;
+mod blind_spot;
 mod chunk;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod clearance;
 mod contents;
 mod error;
+mod exported;
 mod extents;
 mod file_system;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
@@ -36,6 +38,7 @@ mod identity;
 mod in_use;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod job_files;
+mod lease;
 mod lend;
 #[cfg(test)]
 mod lend_tests;
@@ -44,6 +47,9 @@ mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
 mod nvme;
+mod openers;
+#[cfg(test)]
+mod openers_tests;
 #[cfg(test)]
 mod overlap_tests;
 mod permission;
@@ -52,6 +58,7 @@ mod random;
 mod resolve;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod scratch;
+mod shared;
 mod sharing;
 mod signatures;
 mod stamp;
@@ -66,6 +73,7 @@ pub use iodyno_host::{Asked, asking_open};
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use backing::{BackingFile, OwnFolder, remove_backing_file};
+pub use blind_spot::BlindSpot;
 pub use clearance::{ReadClearance, TargetKind};
 pub use contents::Lost;
 pub use error::{TargetError, as_root};

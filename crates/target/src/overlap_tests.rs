@@ -124,7 +124,11 @@ fn clear_with(
     word: &str,
 ) -> Result<WriteClearance, TargetError> {
     let host = snapshot(source, Depth::Quick);
-    let permission = Permission { allow_write: vec![word.into()], discard_data: vec![word.into()] };
+    let permission = Permission {
+        allow_write: vec![word.into()],
+        discard_data: vec![word.into()],
+        ..Permission::default()
+    };
     resolve(&host, target).unwrap().remove(0).clear_with(source, &host, &permission)
 }
 
@@ -172,7 +176,7 @@ fn a_backing_file_that_was_renamed_is_the_same_file() {
     let path = image.path();
     let path = path.to_str().unwrap();
     fs::write(path, vec![0; 8192]).unwrap();
-    let permission = Permission { allow_write: vec![path.into()], discard_data: Vec::new() };
+    let permission = Permission { allow_write: vec![path.into()], ..Permission::default() };
     let another = resolve(&host, path).unwrap().remove(0);
     eventually("another file is free", || another.clear_for_writing(&host, &permission).is_ok());
     drop(mounted);

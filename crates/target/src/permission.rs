@@ -19,13 +19,17 @@ pub struct Permission {
     pub allow_write: Vec<String>,
     /// The words after `--discard-data`: data on these that nobody uses may be lost.
     pub discard_data: Vec<String>,
+    /// The words after `--assume-unused`: the user knows that nobody uses
+    /// these where that cannot be looked at ([`crate::BlindSpot`]).
+    pub assume_unused: Vec<String>,
 }
 
 impl Permission {
     /// All words, each once, that `names` says name its target.
     pub(crate) fn naming(&self, names: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        for word in self.allow_write.iter().chain(&self.discard_data) {
+        let all = self.allow_write.iter().chain(&self.discard_data).chain(&self.assume_unused);
+        for word in all {
             if names(word) && !words.contains(word) {
                 words.push(word.clone());
             }
@@ -39,7 +43,11 @@ impl Permission {
         let used: Vec<&String> = written.into_iter().flat_map(WriteClearance::words).collect();
         let only =
             |words: &[String]| words.iter().filter(|word| used.contains(word)).cloned().collect();
-        Self { allow_write: only(&self.allow_write), discard_data: only(&self.discard_data) }
+        Self {
+            allow_write: only(&self.allow_write),
+            discard_data: only(&self.discard_data),
+            assume_unused: only(&self.assume_unused),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::fs::{Advice, SeekFrom};
 
 use crate::nvme::{Command, SanitizeAction, SecureErase, send};
 use crate::target::Target;
-use crate::{Permission, TargetError, WriteClearance, resolve};
+use crate::{BlindSpot, Permission, TargetError, WriteClearance, resolve};
 use reach::Reach;
 
 /// A sanitize is asked so often how far it is.
@@ -133,6 +133,9 @@ pub(crate) fn clear_with(
             let shape = shape(source, &reach.drive.name, namespace, nsid)?;
             reached.push(Reached { clearance, nsid, shape });
         }
+        if let (Some(blind), Some(first)) = (reach.blind, reached.first()) {
+            sees_enough(permission, first, blind)?;
+        }
         let (erase, sanitize) = steps(method);
         let command = match (sanitize, reached.first()) {
             (Some(action), _) => Command::sanitize(action),
@@ -147,6 +150,23 @@ pub(crate) fn clear_with(
         });
     }
     Ok(purges)
+}
+
+/// That all that a purge reaches is seen here, or that the user answers for the rest.
+fn sees_enough(
+    permission: &Permission,
+    target: &Reached,
+    blind: BlindSpot,
+) -> Result<(), TargetError> {
+    let words = target.clearance.words();
+    if permission.assume_unused.iter().any(|word| words.contains(word)) {
+        return Ok(());
+    }
+    Err(TargetError::NotKnown {
+        name: target.clearance.as_read().name().into(),
+        word: words.first().cloned().unwrap_or_default(),
+        blind: vec![blind],
+    })
 }
 
 /// What a method is in the drive's words.

@@ -168,15 +168,29 @@ fn posing(disks: &[&Loop]) -> Host {
 
 /// What clearing a format of all of the drive's namespaces gives.
 fn cleared(disks: &[&Loop], words: &[String]) -> Result<Vec<Purge>, TargetError> {
+    cleared_of(controller(FORMAT, 0, 0b1), disks, words, &[])
+}
+
+/// The same of a drive with this page, where these are assumed to be unused.
+fn cleared_of(
+    controller: Vec<u8>,
+    disks: &[&Loop],
+    words: &[String],
+    assumed: &[String],
+) -> Result<Vec<Purge>, TargetError> {
     let host = posing(disks);
     let mut page = vec![0; 4096];
     page[0] = 1; // NSZE
-    let source = faked(controller(FORMAT, 0, 0b1), &[1, 2])
+    let source = faked(controller, &[1, 2])
         .page("nvme7", AdminRead::IdentifyNamespace(1), page.clone())
         .page("nvme7", AdminRead::IdentifyNamespace(2), page);
     let targets: Vec<Target> =
         disks.iter().map(|disk| resolve(&host, disk.name()).unwrap().remove(0)).collect();
-    let permission = Permission { allow_write: words.to_vec(), discard_data: words.to_vec() };
+    let permission = Permission {
+        allow_write: words.to_vec(),
+        discard_data: words.to_vec(),
+        assume_unused: assumed.to_vec(),
+    };
     clear_with(&source, &targets[..1], &host, &permission, PurgeMethod::Format)
 }
 
@@ -196,6 +210,22 @@ fn everything_that_is_reached_is_cleared_and_held() {
     assert!(error.to_string().contains("could not format it"), "{error}");
     let held = cleared(&[&first, &second], &both).unwrap_err();
     assert!(matches!(held, TargetError::InUse { .. }), "{held}");
+}
+
+#[test]
+fn a_namespace_that_only_another_controller_has_is_asked_for() {
+    let (first, second) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
+    let both = [first.word(), second.word()];
+    // Several controllers, and a list of only what this one has.
+    let mut page = controller(FORMAT, 0, 0b1);
+    page[76] = 0b10;
+    let clear = |assumed| cleared_of(page.clone(), &[&first, &second], &both, assumed);
+    let error = clear(&[]).unwrap_err();
+    assert!(matches!(error, TargetError::NotKnown { .. }), "{error}");
+    let asked = format!("--assume-unused {}", first.word());
+    assert!(error.next_step().ends_with(&asked), "{}", error.next_step());
+    assert!(clear(&both[1..]).is_err());
+    assert_eq!(clear(&both[..1]).unwrap().len(), 1);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Vec<String> {
             Use::HeldBy(holder) | Use::LoopBacking(holder) => {
                 *place == Place::On || touches(holder)
             }
-            Use::Mounted(_) | Use::Swap | Use::FileSystemMember(_) => true,
+            Use::Mounted(_) | Use::Swap | Use::FileSystemMember(_) | Use::Exported(_) => true,
         };
         let before = lines.len();
         let used = device.used_by.iter().filter(counts);

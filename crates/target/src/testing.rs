@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use iodyno_host::{AdminRead, Live, Source};
+use iodyno_host::{AdminRead, FileId, Live, Source};
 use iodyno_model::{
     BackingFile, BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue,
 };
@@ -59,8 +59,8 @@ pub(crate) struct Faked {
     /// Answers of controllers, by where a captured machine keeps them.
     pages: HashMap<String, Vec<u8>>,
     pub(crate) numbers: HashMap<String, (u32, u32)>,
-    /// What only root may ask, and this test's user is not, by where a captured
-    /// machine keeps it.
+    /// Folders that may not be listed, and what only root may ask, and this test's
+    /// user is not, by where a captured machine keeps it.
     pub(crate) denied: Vec<String>,
     pub(crate) later: bool,
     pub(crate) snapshots: AtomicU32,
@@ -111,6 +111,9 @@ impl Source for Faked {
         if path == "/sys/block" {
             self.snapshots.fetch_add(1, Ordering::Relaxed);
         }
+        if self.denied.iter().any(|denied| denied == path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         match self.folders.get(path) {
             Some(names) if self.is_on() => Ok(names.clone()),
             _ => Live::new().list(path),
@@ -127,6 +130,10 @@ impl Source for Faked {
 
     fn block_number(&self, path: &str) -> io::Result<(u32, u32)> {
         self.numbers.get(path).map_or_else(|| Live::new().block_number(path), |found| Ok(*found))
+    }
+
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        Live::new().file_id(path)
     }
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {

@@ -99,8 +99,12 @@ impl Drive<'_> {
         mark: Mark,
         discards: bool,
     ) -> Result<Outcome, String> {
-        let mut permission =
-            Permission { allow_write: vec![self.word.to_owned()], discard_data: Vec::new() };
+        // What could not be known was answered for when it was taken.
+        let mut permission = Permission {
+            allow_write: vec![self.word.to_owned()],
+            assume_unused: vec![self.word.to_owned()],
+            ..Permission::default()
+        };
         let cleared = match target.clear_for_writing(host, &permission) {
             Err(error) if error.is_unmarked_data() => {
                 permission.discard_data.push(self.word.to_owned());
@@ -221,7 +225,11 @@ mod tests {
         fn stamped(self) -> Self {
             let (host, target) = self.resolved();
             let words = vec![target.word_for_writing(&host).unwrap()];
-            let permission = Permission { allow_write: words.clone(), discard_data: words };
+            let permission = Permission {
+                allow_write: words.clone(),
+                discard_data: words,
+                ..Permission::default()
+            };
             iodyno_target::stamp(&target.clear_for_writing(&host, &permission).unwrap(), MARK)
                 .unwrap();
             self

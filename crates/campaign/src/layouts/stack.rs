@@ -148,7 +148,9 @@ impl<'p> Stack<'p> {
         };
         let target = resolve(host, path)?;
         let words = target.iter().filter_map(|target| target.word_for_writing(host));
-        Ok(Permission { allow_write: words.collect(), discard_data: Vec::new() })
+        let words: Vec<String> = words.collect();
+        // Whoever could use it unseen could use its drives, which are cleared.
+        Ok(Permission { allow_write: words.clone(), assume_unused: words, ..Permission::default() })
     }
 
     /// Takes everything down, the top first, and gives the drives back empty.

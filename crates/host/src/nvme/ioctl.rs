@@ -42,6 +42,7 @@ const HEALTH_LOG: u32 = 0x02;
 const SANITIZE_LOG: u32 = 0x81;
 const ACTIVE_NAMESPACES: u32 = 0x02;
 const ALLOCATED_NAMESPACES: u32 = 0x10;
+const ATTACHED_CONTROLLERS: u32 = 0x12;
 const UUID_LIST: u32 = 0x17;
 const OCP_HEALTH_LOG: u32 = 0xc0;
 const LATENCY_MONITOR_LOG: u32 = 0xc3;
@@ -71,6 +72,8 @@ pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8
         // Those behind namespace id 0: all.
         AdminRead::ActiveNamespaces => (IDENTIFY, 0, ACTIVE_NAMESPACES, 0),
         AdminRead::AllocatedNamespaces => (IDENTIFY, 0, ALLOCATED_NAMESPACES, 0),
+        // Those from controller id 0 on: all.
+        AdminRead::AttachedControllers(nsid) => (IDENTIFY, nsid, ATTACHED_CONTROLLERS, 0),
         AdminRead::UuidList => (IDENTIFY, 0, UUID_LIST, 0),
         AdminRead::Health => (GET_LOG_PAGE, ALL_NAMESPACES, log(HEALTH_LOG), 0),
         AdminRead::SanitizeStatus => (GET_LOG_PAGE, 0, log(SANITIZE_LOG), 0),

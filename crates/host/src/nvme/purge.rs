@@ -8,7 +8,9 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct ControllerPage {
-    _vid_to_crdt: [u8; 256],
+    _vid_to_ieee: [u8; 76],
+    cmic: u8,
+    _mdts_to_crdt: [u8; 179],
     oacs: U16,
     _acl_to_mxtmt: [u8; 70],
     sanicap: U32,
@@ -26,6 +28,7 @@ struct NamespacePage {
     flbas: u8,
     _mc_dpc: [u8; 2],
     dps: u8,
+    nmic: u8,
 }
 
 /// Sanitize Status (Base Specification 2.0, figure 267).
@@ -42,11 +45,13 @@ struct SanitizePage {
 
 const _: () = {
     use core::mem::offset_of;
+    assert!(offset_of!(ControllerPage, cmic) == 76);
     assert!(offset_of!(ControllerPage, oacs) == 256);
     assert!(offset_of!(ControllerPage, sanicap) == 328);
     assert!(offset_of!(ControllerPage, fna) == 524);
     assert!(offset_of!(NamespacePage, flbas) == 26);
     assert!(offset_of!(NamespacePage, dps) == 29);
+    assert!(offset_of!(NamespacePage, nmic) == 30);
     assert!(offset_of!(SanitizePage, block_erase_s) == 12);
     assert!(offset_of!(SanitizePage, crypto_erase_s) == 16);
 };
@@ -56,8 +61,11 @@ const _: () = {
 pub struct PurgeSupport {
     /// Format NVM (OACS bit 1).
     pub format: bool,
-    /// Namespaces can be managed, and all of them listed (OACS bit 3).
+    /// Namespaces can be managed, and all of them listed, as well as the
+    /// controllers that each is attached to (OACS bit 3).
     pub namespace_management: bool,
+    /// The drive may have other controllers than this one (CMIC bit 1).
+    pub several_controllers: bool,
     /// A format is one of all namespaces (FNA bit 0).
     pub format_is_of_all: bool,
     /// A secure erase is one of all namespaces (FNA bit 1).
@@ -77,6 +85,7 @@ pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
     Some(PurgeSupport {
         format: oacs & 1 << 1 != 0,
         namespace_management: oacs & 1 << 3 != 0,
+        several_controllers: page.cmic & 1 << 1 != 0,
         format_is_of_all: page.fna & 1 != 0,
         erase_is_of_all: page.fna & 1 << 1 != 0,
         format_crypto: page.fna & 1 << 2 != 0,
@@ -156,6 +165,22 @@ pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
         block_erase_s: seconds(page.block_erase_s).filter(|seconds| *seconds > 0),
         crypto_erase_s: seconds(page.crypto_erase_s).filter(|seconds| *seconds > 0),
     })
+}
+
+/// Whether an Identify Namespace page says that the namespace may be attached
+/// to several controllers at once (NMIC bit 0); `None` where it is too short.
+pub fn namespace_is_shared(page: &[u8]) -> Option<bool> {
+    let (page, _) = NamespacePage::ref_from_prefix(page).ok()?;
+    Some(page.nmic & 1 != 0)
+}
+
+/// The ids of a controller list (Base Specification 2.0, figure 273): how
+/// many, and then each.
+pub fn controller_ids(page: &[u8]) -> Vec<u16> {
+    let (ids, _) = page.as_chunks::<2>();
+    let mut ids = ids.iter().map(|id| u16::from_le_bytes(*id));
+    let count = ids.next().unwrap_or(0);
+    ids.take(count.into()).collect()
 }
 
 /// The namespace ids of a namespace list (Base Specification 2.0, figure 274):

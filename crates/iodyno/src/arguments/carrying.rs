@@ -36,6 +36,10 @@ pub(crate) struct Allowing {
     /// unknown kind) may be lost
     #[arg(long, value_name = "WORD")]
     pub(crate) discard_data: Vec<String>,
+    /// A device or file that nobody uses as far as you know, where iodyno cannot look: not run as
+    /// root, in a container, a drive with controllers of other hosts
+    #[arg(long, value_name = "WORD")]
+    pub(crate) assume_unused: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,6 +73,7 @@ impl Allowing {
         iodyno_target::Permission {
             allow_write: self.allow_write.clone(),
             discard_data: self.discard_data.clone(),
+            assume_unused: self.assume_unused.clone(),
         }
     }
 }

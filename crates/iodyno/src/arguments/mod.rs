@@ -215,7 +215,8 @@ Examples:
   iodyno run --generator fio random-read.fio
 
 Devices are only read unless --allow-write names them; what is in use is never written. Files
-that a job makes need no leave, those that were there before do."
+that a job makes need no leave, those that were there before do. Where iodyno cannot see whether
+a device is in use (not run as root, in a container), --assume-unused answers for that."
 )]
 pub(crate) struct Run {
     /// fio's job files (- for standard input), and options of jobs

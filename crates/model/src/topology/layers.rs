@@ -64,7 +64,9 @@ fn node(host: &Host, block: &BlockDevice, layers_left: usize) -> Node {
             Use::FileSystemMember(_) if mounts.is_empty() => {
                 node.facts.push(used.label());
             }
-            Use::OpenBy { .. } | Use::Signature(_) => node.facts.push(used.label()),
+            Use::Exported(_) | Use::OpenBy { .. } | Use::Signature(_) => {
+                node.facts.push(used.label())
+            }
             _ => {}
         }
     }

@@ -6,15 +6,17 @@ use iodyno_host::{
 use iodyno_model::{BlockKind, Drive, Host, Namespace, PurgeMethod};
 
 use super::{ask, sanitize_status, steps};
-use crate::TargetError;
 use crate::identity::is_same_drive;
 use crate::nvme::{SanitizeAction, SecureErase};
+use crate::{BlindSpot, TargetError};
 
 /// How far a purge reaches.
 pub(super) struct Reach<'h> {
     pub(super) drive: &'h Drive,
     pub(super) namespaces: Vec<&'h Namespace>,
     pub(super) estimated_s: Option<u32>,
+    /// Why it may reach what this machine does not see.
+    pub(super) blind: Option<BlindSpot>,
 }
 
 impl<'h> Reach<'h> {
@@ -77,7 +79,10 @@ impl<'h> Reach<'h> {
         if of_all {
             all_are_seen(source, name, drive, &support, &namespaces)?;
         }
-        Ok(Self { drive, namespaces, estimated_s })
+        // Without management only this controller's own namespaces are listed.
+        let is_blind = of_all && support.several_controllers && !support.namespace_management;
+        let blind = is_blind.then_some(BlindSpot::UnlistedControllers);
+        Ok(Self { drive, namespaces, estimated_s, blind })
     }
 }
 

@@ -255,6 +255,7 @@ impl Allowed {
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
             all.discard_data.extend(own.allow_write.iter().cloned());
+            all.assume_unused.extend(own.assume_unused.iter().cloned());
         }
         all
     }

@@ -320,6 +320,7 @@ fn usage(label: &str, file_system: Option<&FileSystem>) -> Use {
         .or_else(|| with("backs ").map(|name| Use::LoopBacking(name.into())))
         .or_else(|| with("member of ").map(|what| Use::FileSystemMember(what.into())))
         .or_else(|| with("holds ").map(|what| Use::Signature(what.into())))
+        .or_else(|| with("exported by ").map(|by| Use::Exported(by.into())))
         .or_else(|| with("open by ").and_then(opened))
         .unwrap_or_else(|| Use::HeldBy(label.into()))
 }

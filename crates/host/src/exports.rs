@@ -1,0 +1,193 @@
+//! What servers in the kernel hand out to other machines and guests.
+//!
+//! Such a server holds a block device without a claim that O_EXCL would meet,
+//! and no process has it open.
+
+use std::io;
+
+use crate::read;
+use crate::source::Source;
+
+const CONFIGFS: &str = "/sys/kernel/config";
+
+/// A device or file that a server in the kernel hands out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Which server, and as what: `nvmet as nqn.2014-08.org.example/1`.
+    pub by: String,
+    /// The path that the server was given.
+    pub path: String,
+}
+
+/// All that is handed out, as far as it can be seen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exports {
+    /// What is handed out now.
+    pub found: Vec<Export>,
+    /// Folders that a server has and that cannot be read here.
+    pub unreadable: Vec<String>,
+}
+
+/// Where a server shows what it hands out.
+struct Server {
+    name: &'static str,
+    /// Its kernel module and the folder that comes with it.
+    module: &'static str,
+    root: &'static str,
+    /// Below that: the folders of single exports; `*` is any name.
+    below: &'static str,
+    /// A file in it that reads 1 while it is handed out.
+    enabled: Option<&'static str>,
+    /// The file with the path.
+    file: &'static str,
+    /// What stands in that file before the path, and what behind it.
+    around: &'static [(&'static str, &'static str)],
+}
+
+/// nvmet: drivers/nvme/target/configfs.c. LIO: target_core_configfs.c,
+/// `iblock_show_configfs_dev_params`, `fd_show_configfs_dev_params`. USB mass
+/// storage: Documentation/usb/mass-storage.rst. SCST: its README, `filename`.
+const SERVERS: [Server; 5] = [
+    Server {
+        name: "nvmet",
+        module: "nvmet",
+        root: "/sys/kernel/config/nvmet",
+        below: "subsystems/*/namespaces/*",
+        enabled: Some("enable"),
+        file: "device_path",
+        around: &[("", "")],
+    },
+    Server {
+        name: "nvmet",
+        module: "nvmet",
+        root: "/sys/kernel/config/nvmet",
+        below: "subsystems/*/passthru",
+        enabled: Some("enable"),
+        file: "device_path",
+        around: &[("", "")],
+    },
+    Server {
+        name: "LIO",
+        module: "target_core_mod",
+        root: "/sys/kernel/config/target",
+        below: "core/*/*",
+        enabled: Some("enable"),
+        file: "info",
+        around: &[("UDEV PATH: ", "  readonly:"), ("File: ", "  Size:")],
+    },
+    Server {
+        name: "a USB gadget",
+        module: "usb_f_mass_storage",
+        root: "/sys/kernel/config/usb_gadget",
+        below: "*/functions/*/*",
+        enabled: None,
+        file: "file",
+        around: &[("", "")],
+    },
+    Server {
+        name: "SCST",
+        module: "scst",
+        root: "/sys/kernel/scst_tgt",
+        below: "devices/*",
+        enabled: None,
+        file: "filename",
+        around: &[("", "")],
+    },
+];
+
+/// What the kernel's servers hand out: NVMe over fabrics, SCSI targets, vhost,
+/// USB gadgets.
+pub fn exports(source: &dyn Source) -> Exports {
+    let mut exports = Exports::default();
+    for server in &SERVERS {
+        let mut unreadable = |folder: String| {
+            if !exports.unreadable.contains(&folder) {
+                exports.unreadable.push(folder);
+            }
+        };
+        // configfs is mounted, which a container may do without.
+        let is_loaded = source.list(&format!("/sys/module/{}", server.module)).is_ok();
+        let is_configured = server.root.starts_with(CONFIGFS);
+        if is_loaded && is_configured && source.list(server.root).is_err() {
+            unreadable(server.root.into());
+            continue;
+        }
+        for (folder, place) in folders(source, server, &mut unreadable) {
+            let mut text = |file: &str| match read::whole(source, &format!("{folder}/{file}")) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    unreadable(folder.clone());
+                    None
+                }
+                text => text.ok(),
+            };
+            let is_on = server
+                .enabled
+                .is_none_or(|file| text(file).is_some_and(|enabled| enabled.trim() == "1"));
+            let path = text(server.file).filter(|_| is_on);
+            if let Some(path) = path.and_then(|path| path_in(&path, server.around)) {
+                let by = read::clean(&format!("{} as {place}", server.name));
+                exports.found.push(Export { by, path });
+            }
+        }
+    }
+    exports
+}
+
+/// The folders of a server's exports, each with the names in place of the `*`.
+fn folders(
+    source: &dyn Source,
+    server: &Server,
+    unreadable: &mut dyn FnMut(String),
+) -> Vec<(String, String)> {
+    let mut found = vec![(server.root.to_owned(), String::new())];
+    for part in server.below.split('/') {
+        let mut next = Vec::new();
+        for (folder, place) in found {
+            if part != "*" {
+                next.push((format!("{folder}/{part}"), place));
+                continue;
+            }
+            let names = source.list(&folder).unwrap_or_else(|error| {
+                if error.kind() == io::ErrorKind::PermissionDenied {
+                    unreadable(folder.clone());
+                }
+                Vec::new()
+            });
+            next.extend(names.into_iter().map(|name| {
+                let slash = if place.is_empty() { "" } else { "/" };
+                (format!("{folder}/{name}"), format!("{place}{slash}{name}"))
+            }));
+        }
+        found = next;
+    }
+    found
+}
+
+/// The path in the text of a server's file.
+fn path_in(text: &str, around: &[(&str, &str)]) -> Option<String> {
+    let path = around.iter().find_map(|(before, behind)| {
+        let path = text.split_once(before)?.1.lines().next()?;
+        Some(if behind.is_empty() { path } else { path.split_once(behind)?.0 })
+    })?;
+    path.starts_with('/').then(|| path.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_scsi_target_stands_in_its_state() {
+        let around = SERVERS[2].around;
+        let block = "Status: ACTIVATED  Max Queue Depth: 0  SectorSize: 512\n        \
+                     iBlock device: sdb  UDEV PATH: /dev/disk/by-id/a  readonly: 0\n        \
+                     Major: 8 Minor: 16  CLAIMED: IBLOCK\n";
+        assert_eq!(path_in(block, around).as_deref(), Some("/dev/disk/by-id/a"));
+        let file =
+            "TCM FILEIO ID: 0        File: /srv/a b  Size: 8388608  Mode: O_DSYNC Async: 0\n";
+        assert_eq!(path_in(file, around).as_deref(), Some("/srv/a b"));
+        for text in ["", "TCM RAMDISK: 0", "File: relative  Size: 1", "File: /no/end"] {
+            assert_eq!(path_in(text, around), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A user who may write a device and cannot see who else has it open. Needs
+//! root (to be that user), losetup, mknod and setpriv.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::process::{Command, Output};
+
+use common::{Loop, World, status, text, tool};
+
+const NOBODY: u32 = 65534;
+
+/// `iodyno run` in the world's folder, which is that user's.
+fn run(world: &World, arguments: &[&str]) -> Output {
+    let mut command = world.with_environment(Command::new("setpriv"));
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.args([env!("CARGO_BIN_EXE_iodyno"), "run", "--bs=4k", "--size=64k", "--name=t"]);
+    command.args(arguments).current_dir(world.path("")).output().unwrap()
+}
+
+#[test]
+fn a_device_is_written_once_the_user_answers_for_what_cannot_be_seen() {
+    let world = World::new();
+    let disk = Loop::new(&world, "image", 8 << 20);
+    let number = fs::metadata(&disk.device).unwrap().rdev();
+    let node = world.path("node");
+    let (major, minor) = (number >> 8 & 0xfff, number & 0xff);
+    let node_path = node.to_str().unwrap();
+    tool("mknod", &[node_path, "b", &major.to_string(), &minor.to_string()]);
+    for path in [world.path(""), node.clone()] {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    // Root has it open all the while, where that user cannot see it.
+    let theirs = fs::File::open(&node).unwrap();
+    let mut holder = Command::new("sleep").arg("1000").stdin(theirs).spawn().unwrap();
+
+    let (word, filename) = (disk.word(), format!("--filename={node_path}"));
+    let job = [&*filename, "--rw=write", "--allow-write", &word, "--discard-data", &word];
+    let before = disk.bytes();
+    let refused = run(&world, &job);
+    status(&refused, 2);
+    let said = text(&refused.stderr);
+    let as_root = "run it as root: sudo ";
+    for part in ["cannot be known: the open files of ", as_root, "--assume-unused loop"] {
+        assert!(said.contains(part), "`{part}` is missing in: {said}");
+    }
+    assert!(disk.bytes() == before, "it was written");
+
+    let assumed = run(&world, &[&job[..], &["--assume-unused", &word]].concat());
+    status(&assumed, 0);
+    assert!(disk.bytes() != before, "it was not written");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
+fn files_of_ones_own_are_asked_for_only_while_somebody_unseen_has_them_open() {
+    let world = World::new();
+    chown(world.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    let job = ["--filename=new", "--rw=write"];
+    for _ in 0..2 {
+        status(&run(&world, &job), 0);
+    }
+    let theirs = fs::File::open(world.path("new")).unwrap();
+    let refused = run(&world, &job);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("--assume-unused "), "{}", text(&refused.stderr));
+    status(&run(&world, &[&job[..], &["--assume-unused", "new"]].concat()), 0);
+    drop(theirs);
+    status(&run(&world, &job), 0);
+}

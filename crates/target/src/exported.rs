@@ -1,0 +1,64 @@
+//! What servers in the kernel export of a device or a file.
+
+use iodyno_host::{FileId, Source, exports};
+use iodyno_model::{BlockDevice, Host};
+
+use crate::BlindSpot;
+use crate::openers::{Look, way};
+
+/// The exports of a block device by one of the `ways` to it, or of something
+/// that it stands on: such a server claims nothing for itself, so that an
+/// array's claim on its members does not keep it away.
+pub(crate) fn of_block(
+    source: &dyn Source,
+    host: &Host,
+    block: &str,
+    ways: &[(String, FileId)],
+) -> Look {
+    let below = beneath(host, block).into_iter().map(way);
+    let ways: Vec<(String, FileId)> = ways.iter().cloned().chain(below).collect();
+    look(source, &ways)
+}
+
+/// The exports of the file with this device and inode number.
+pub(crate) fn of_file(source: &dyn Source, (device, inode): (u64, u64)) -> Look {
+    look(source, &[(String::new(), FileId::Inode { device, inode })])
+}
+
+fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
+    let exports = exports(source);
+    let mut look = Look::default();
+    for export in exports.found {
+        match source.file_id(&export.path) {
+            Ok(id) => {
+                let way = ways.iter().find(|(_, way)| *way == id);
+                look.uses.extend(way.map(|(name, _)| match name.as_str() {
+                    "" => format!("exported by {}", export.by),
+                    name => format!("{name}: exported by {}", export.by),
+                }));
+            }
+            Err(_) => {
+                let path = crate::target::printable(&export.path);
+                look.blind.push(BlindSpot::ExportGone { by: export.by, path });
+            }
+        }
+    }
+    let folders = exports.unreadable.into_iter();
+    look.blind.extend(folders.map(|folder| BlindSpot::Exports { folder }));
+    look
+}
+
+/// Everything that `block` stands on, down to the drives.
+fn beneath<'h>(host: &'h Host, block: &str) -> Vec<&'h BlockDevice> {
+    let mut found: Vec<&BlockDevice> = Vec::new();
+    let mut todo: Vec<&BlockDevice> = host.block(block).into_iter().collect();
+    while let Some(device) = todo.pop() {
+        for below in device.stands_on.iter().filter_map(|name| host.block(name)) {
+            if !found.iter().any(|known| known.name == below.name) {
+                found.push(below);
+                todo.push(below);
+            }
+        }
+    }
+    found
+}

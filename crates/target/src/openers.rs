@@ -1,0 +1,126 @@
+//! Who has a device or a file open, by whichever way leads to it.
+
+use std::time::{Duration, Instant};
+
+use iodyno_host::{FileId, Source};
+use iodyno_model::{BlockDevice, Host};
+
+use crate::BlindSpot;
+use crate::access::generic_of;
+use crate::identity::is_same_drive;
+use crate::sharing::{FileBelow, devices_to_watch};
+
+/// A process that only looks at a device, as udev does whenever one changes,
+/// has this long to end.
+const LOOKING: Duration = Duration::from_secs(2);
+/// So often it is looked whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What stands against writing, as far as one looked.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Each use, a line.
+    pub(crate) uses: Vec<String>,
+    /// What could not be looked at.
+    pub(crate) blind: Vec<BlindSpot>,
+}
+
+/// What is opened to reach the data of `block`, by name: itself, every other
+/// device that shares bytes with it, the `files` that it lies on, and the
+/// character devices of the drives under it, through which commands pass by the
+/// block layer.
+pub(crate) fn ways_to(
+    source: &dyn Source,
+    host: &Host,
+    block: &str,
+    files: &[FileBelow],
+) -> Vec<(String, FileId)> {
+    let blocks = devices_to_watch(host, block);
+    let mut ways: Vec<(String, FileId)> = blocks.iter().map(|device| way(device)).collect();
+    ways.extend(files.iter().map(|file| {
+        let (device, inode) = file.identity;
+        (file.path.clone(), FileId::Inode { device, inode })
+    }));
+    // A drive has a name for each path to it where the kernel does not bundle them.
+    let drives = blocks.into_iter().filter(|device| host.namespace(&device.name).is_some());
+    for drive in host.bottom_of(block).into_iter().chain(drives) {
+        for way in characters(source, host, drive) {
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+    }
+    ways
+}
+
+/// A block device by its name and number.
+pub(crate) fn way(device: &BlockDevice) -> (String, FileId) {
+    (device.name.clone(), FileId::Block(device.major, device.minor))
+}
+
+/// The character devices that take commands for a drive: of NVMe those of the
+/// namespace and of all its controllers, of SCSI `sg` and `bsg`.
+fn characters(source: &dyn Source, host: &Host, drive: &BlockDevice) -> Vec<(String, FileId)> {
+    let mut folders: Vec<(String, String)> = Vec::new();
+    if let Some(generic) = generic_of(&drive.name) {
+        folders.push((format!("/sys/class/nvme-generic/{generic}"), generic));
+    }
+    let controllers = controllers_of(host, &drive.name).into_iter();
+    folders.extend(controllers.map(|name| (format!("/sys/class/nvme/{name}"), name)));
+    for class in ["scsi_generic", "bsg"] {
+        let folder = format!("/sys/class/block/{}/device/{class}", drive.name);
+        let names = source.list(&folder).unwrap_or_default().into_iter();
+        folders.extend(names.map(|name| (format!("{folder}/{name}"), name)));
+    }
+    let number = |folder: &str| {
+        let text = source.read(&format!("{folder}/dev"), 64).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(FileId::Character(major.parse().ok()?, minor.parse().ok()?))
+    };
+    folders.into_iter().filter_map(|(folder, name)| Some((name, number(&folder)?))).collect()
+}
+
+/// The controllers of the drive of a namespace, also those that only administer.
+pub(crate) fn controllers_of(host: &Host, namespace: &str) -> Vec<String> {
+    let Some((drive, _)) = host.namespace(namespace) else { return Vec::new() };
+    let same = host.drives.iter().filter(|other| is_same_drive(other, drive));
+    let mut names: Vec<String> = same.map(|other| other.name.clone()).collect();
+    let of_subsystem = host.subsystems.iter().map(|subsystem| &subsystem.controllers);
+    for name in of_subsystem.filter(|controllers| controllers.contains(&drive.name)).flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// The processes that have one of `ways` open, and keep it open.
+pub(crate) fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
+    let wanted: Vec<FileId> = ways.iter().map(|(_, id)| *id).collect();
+    let start = Instant::now();
+    loop {
+        let openers = iodyno_host::openers(source, &wanted);
+        let line = |(id, by): &(FileId, iodyno_model::Use)| {
+            let name = ways.iter().find(|(_, way)| way == id).map_or("", |(name, _)| name);
+            if name.is_empty() { by.label() } else { format!("{name}: {}", by.label()) }
+        };
+        let uses: Vec<String> = openers.found.iter().map(line).collect();
+        if uses.is_empty() || start.elapsed() > LOOKING {
+            let unreadable = openers.unreadable;
+            let processes = (unreadable > 0).then_some(BlindSpot::Processes { unreadable });
+            let hidden = openers.hidden.then_some(BlindSpot::HiddenProcesses);
+            return Look { uses, blind: processes.into_iter().chain(hidden).collect() };
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Whether this process itself has a file open more than once.
+pub(crate) fn has_twice(id: FileId) -> bool {
+    let live = iodyno_host::Live::new();
+    let folder = "/proc/self/fd";
+    let names = live.list(folder).unwrap_or_default();
+    let is_it = |name: &&String| live.file_id(&format!("{folder}/{name}")).is_ok_and(|f| f == id);
+    names.iter().filter(is_it).count() > 1
+}
