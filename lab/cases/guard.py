@@ -36,7 +36,7 @@ class Guard(WriteCase):
             typed = self.lab.namespace("F")
             self.refused(f"--allow-write {typed} {WRITE} {device}", "change at boot", "--allow-write LABF0001")
             self.refused(f"--name=t --rw=randtrim {SMALL} {device}", "--allow-write LABF0001")
-            both = f"--allow-write LABF0001 --allow-write LABG0001 {WRITE} {device}"
+            both = f"--allow-write LABF0001 --discard-data LABF0001 --allow-write LABG0001 {WRITE} {device}"
             self.refused(both, "LABG0001", "no job writes it")
             self.refused(f"--allow-write LABF0001 --readonly {WRITE} {device}", "readonly")
 

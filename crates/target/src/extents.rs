@@ -84,14 +84,17 @@ pub(crate) fn files_below(host: &Host, block: &str) -> Vec<((u32, u32), u64)> {
 }
 
 fn all_of(device: &BlockDevice) -> Extents<'_> {
-    let end = device.size.get().map_or(u64::MAX, |size| size.0);
-    Extents { on: Block(device), ranges: vec![0..end] }
+    up_to(device.size.get().map_or(u64::MAX, |size| size.0), Block(device))
+}
+
+fn up_to(end: u64, on: Space<'_>) -> Extents<'_> {
+    let all = 0..end;
+    Extents { on, ranges: vec![all] }
 }
 
 /// A whole block device, by its name.
 fn whole<'h>(host: &'h Host, name: &'h str) -> Extents<'h> {
-    let missing = || Extents { on: Missing(name), ranges: vec![0..u64::MAX] };
-    host.block(name).map_or_else(missing, all_of)
+    host.block(name).map_or_else(|| up_to(u64::MAX, Missing(name)), all_of)
 }
 
 fn whole_of_all<'h>(host: &'h Host, device: &'h BlockDevice) -> Vec<Extents<'h>> {
@@ -196,7 +199,7 @@ fn lower<'h>(host: &'h Host, extents: &Extents<'h>, side: Side) -> Vec<Extents<'
                 on.map_or_else(|| whole_of_all(host, device), |on| vec![Extents { on, ranges }])
             }
             None if backing_file.is_some() && device.stands_on.is_empty() => {
-                vec![Extents { on: AnyFile, ranges: vec![0..u64::MAX] }]
+                vec![up_to(u64::MAX, AnyFile)]
             }
             None => whole_of_all(host, device),
         },

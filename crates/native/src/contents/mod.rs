@@ -102,7 +102,7 @@ impl Filler {
             unique: 0,
             made: 0,
         };
-        Self { base, each_write, stamps: scrambles && !refills, dedupe }
+        Self { base, each_write, stamps: scrambles && !dedupes && !partly, dedupe }
     }
 
     /// Fills `buffer`, once for each at set-up.
