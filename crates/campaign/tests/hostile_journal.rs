@@ -138,7 +138,10 @@ fn entries(victims: &Victims, path: &str, marked: bool) -> Vec<Value> {
     let mut all: Vec<Value> = built.into_iter().map(|one| json!({ "built": one })).collect();
     all.push(json!({ "scratch_file": { "path": path, "identity": null } }));
     all.push(setting(path, "kept"));
-    all.push(setting(&victims.queue("nr_requests"), now.trim()));
+    let mut set_now = setting(&victims.queue("nr_requests"), now.trim());
+    all.push(set_now.clone());
+    set_now["setting"]["boot_id"] = json!("another machine, or an earlier boot");
+    all.push(set_now);
     all
 }
 
