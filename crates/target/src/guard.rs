@@ -230,7 +230,8 @@ impl Guard<'_> {
         let read = open_file(target, OFlags::RDONLY)?;
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
-        if !allowed && !mark::is_ours(&read) {
+        let is_ours = mark::is_ours(&read);
+        if !allowed && !is_ours {
             return Err(TargetError::NotAllowed {
                 name: name.into(),
                 word: Some(target.name.clone()),
@@ -244,7 +245,8 @@ impl Guard<'_> {
             Some(bytes) => read.sized_anew(bytes)?,
             None => read.not_empty()?,
         };
-        Ok(WriteClearance::of_verified(read, descriptor, target.identity, words))
+        let write = WriteClearance::of_verified(read, descriptor, target.identity, words);
+        if is_ours { write.laid_out() } else { Ok(write) }
     }
 }
 

@@ -170,6 +170,94 @@ fn a_file_that_iodyno_laid_out_is_written_again_and_its_copy_is_not() {
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
 }
 
+/// What a job writes into its file.
+fn worked_on(plan: &FilePlan) {
+    let laid = lay(plan, &[]).unwrap();
+    let write = laid.write().unwrap();
+    let file = write.open(OpenHow { direct: false, ..OpenHow::default() }).unwrap();
+    for offset in (0..plan.size_bytes).step_by(4096) {
+        rustix::io::pwrite(&file, b"by a job", offset).unwrap();
+    }
+}
+
+#[test]
+fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ours");
+    let write = plan(path.clone(), Fill::Written, true);
+    let length = write.size_bytes as usize;
+    let theirs: Vec<u8> = b"precious ".iter().copied().cycle().take(length).collect();
+    let with_its_time = |change: &dyn Fn()| {
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        change();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let beside = dir.path().join("beside");
+    let put: [(&str, &dyn Fn()); 6] = [
+        ("by >", &|| fs::write(&path, &theirs).unwrap()),
+        ("by cp", &|| {
+            fs::write(&beside, &theirs).unwrap();
+            run("cp", &["--preserve=all", beside.to_str().unwrap(), path.to_str().unwrap()]);
+        }),
+        ("by rename", &|| {
+            fs::write(&beside, &theirs).unwrap();
+            fs::rename(&beside, &path).unwrap();
+        }),
+        ("shorter", &|| {
+            with_its_time(&|| {
+                fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap()
+            });
+        }),
+        ("longer", &|| {
+            use std::io::Write as _;
+            fs::File::options().append(true).open(&path).unwrap().write_all(b"a line").unwrap();
+        }),
+        // As within one tick of the kernel's clock.
+        ("at the same time", &|| with_its_time(&|| fs::write(&path, &theirs).unwrap())),
+    ];
+    for (how, put) in put {
+        worked_on(&write);
+        // What iodyno wrote itself is still its own.
+        worked_on(&write);
+        assert!(is_laid_out(&path), "{how}");
+        put();
+        assert!(!is_laid_out(&path), "{how}");
+        let error = refused(&write, &[]);
+        assert!(matches!(error, TargetError::NotAllowed { .. }), "{how}: {error}");
+        // Nor is it removed (unlink) by a job that only reads.
+        let read = FilePlan { will_write: false, size_bytes: 1, ..write.clone() };
+        let laid = lay(&read, &[]).unwrap();
+        assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs, "{how}");
+        // Allowed once, it does not become ours.
+        drop(lay(&write, &[&path]).unwrap());
+        assert!(!is_laid_out(&path), "{how}");
+        fs::remove_file(&path).unwrap();
+    }
+    // While a job reads it.
+    worked_on(&write);
+    let laid = lay(&FilePlan { will_write: false, ..write.clone() }, &[]).unwrap();
+    fs::write(&path, &theirs).unwrap();
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs);
+    assert!(fs::read(&path).unwrap() == theirs);
+}
+
+#[test]
+fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("killed");
+    let write = plan(path.clone(), Fill::Written, true);
+    drop(lay(&write, &[]).unwrap());
+    assert!(is_laid_out(&path));
+    let laid = lay(&write, &[]).unwrap();
+    let file = laid.write().unwrap().open(OpenHow::default()).unwrap();
+    let block = vec![1; 2 * 4096];
+    let aligned = block.as_ptr().align_offset(4096);
+    rustix::io::pwrite(&file, &block[aligned..aligned + 4096], 0).unwrap();
+    // As a kill does: nothing is marked any more.
+    std::mem::forget(laid);
+    assert!(!is_laid_out(&path));
+}
+
 #[test]
 fn a_file_in_use_is_refused_whatever_is_allowed() {
     let dir = tempfile::tempdir().unwrap();

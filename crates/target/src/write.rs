@@ -6,6 +6,7 @@ use rustix::fs::{Dev, OFlags};
 use rustix::io::Errno;
 
 use crate::access::OpenHow;
+use crate::job_files::mark::MarkedWhenClosed;
 use crate::{PathTarget, ReadClearance, TargetError};
 
 /// The proof that a target may be written. Until it is dropped it holds the
@@ -21,6 +22,8 @@ pub struct WriteClearance {
     identity: (Dev, u64),
     /// The words of the permission that name it.
     words: Vec<String>,
+    /// A file that iodyno laid out bears the mark of what is written into it.
+    mark: Option<MarkedWhenClosed>,
 }
 
 impl WriteClearance {
@@ -31,7 +34,7 @@ impl WriteClearance {
         identity: (Dev, u64),
         words: Vec<String>,
     ) -> Self {
-        Self { read, descriptor, identity, words }
+        Self { read, descriptor, identity, words, mark: None }
     }
 
     /// For a file that was made by opening `descriptor` with O_EXCL or
@@ -53,7 +56,7 @@ impl WriteClearance {
             Err(errno) => return Err(failed(errno)),
         }
         let read = ReadClearance::of_open_file(&descriptor, &target)?;
-        Ok(Self { read, descriptor, identity, words: Vec::new() })
+        Ok(Self { read, descriptor, identity, words: Vec::new(), mark: None })
     }
 
     /// It as what may be read: name, kind, size, blocks.
@@ -83,6 +86,17 @@ impl WriteClearance {
     /// The words of the permission that name it.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
+    }
+
+    /// It, of a file that iodyno laid out: marked as such once it is written.
+    pub(crate) fn laid_out(self) -> Result<Self, TargetError> {
+        let file = self.read.open(OpenHow { direct: false, ..OpenHow::default() })?;
+        Ok(Self { mark: Some(MarkedWhenClosed(file)), ..self })
+    }
+
+    /// Marks a file that iodyno laid out as it is now.
+    pub(crate) fn mark_now(&self) {
+        self.mark.iter().for_each(MarkedWhenClosed::now);
     }
 
     /// It, with these words of the permission.

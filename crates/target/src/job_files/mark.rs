@@ -1,28 +1,57 @@
-//! How a file that iodyno laid out is known again.
+//! How a file that iodyno laid out is known again, and told from what somebody
+//! put into it since.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::XattrFlags;
+use rustix::fs::{Advice, Stat, XattrFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 /// The extended attribute's name.
 const NAME: &str = "user.iodyno.laid_out";
-/// The version of what it says: version and inode number, so that a copy that
-/// took the attribute along is not taken for ours.
-const VERSION: u32 = 1;
+/// The version of what it says: a checksum of inode number, size, time of the
+/// last write and some blocks. The inode number tells it from a copy that took
+/// the attribute along, the rest from other content. It is short: more would
+/// not fit into an inode of ext4, and take a block. Version 1 was the inode number.
+const VERSION: u32 = 2;
+/// Blocks that the checksum takes beside the first and the last: the time of
+/// the last write is as coarse as a tick of the kernel.
+const SAMPLES: u64 = 64;
+const BLOCK_BYTES: u64 = 4096;
 
-/// Marks a file that was just made. Where the file system has no extended
-/// attributes of users it stays unmarked, and is written again only with
-/// permission.
-pub(crate) fn set(file: &OwnedFd) {
-    if let Ok(stat) = rustix::fs::fstat(file) {
-        let value = value(stat.st_ino);
+/// Marks a file anew when it is dropped, after all that iodyno wrote into it. A
+/// kill before that leaves a mark that does not fit, or none.
+#[derive(Debug)]
+pub(crate) struct MarkedWhenClosed(pub(crate) OwnedFd);
+
+impl MarkedWhenClosed {
+    /// Marks it as it is now, too.
+    pub(crate) fn now(&self) {
+        set(&self.0);
+    }
+}
+
+impl Drop for MarkedWhenClosed {
+    fn drop(&mut self) {
+        self.now();
+    }
+}
+
+/// Marks a file as it is now. Where the file system has no extended attributes
+/// of users it stays unmarked, and is written again only with permission.
+fn set(file: &OwnedFd) {
+    let Ok(stat) = rustix::fs::fstat(file) else { return };
+    if stat.st_nlink == 0 {
+        return;
+    }
+    if let Ok(value) = value(file, &stat) {
         let _ = rustix::fs::fsetxattr(file, NAME, value.as_bytes(), XattrFlags::empty());
     }
 }
 
-/// Whether iodyno laid this file out.
+/// Whether iodyno laid this file out, and what is in it is what iodyno left.
 pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     let mut bytes = [0; 64];
     let (Ok(stat), Ok(length)) =
@@ -30,16 +59,63 @@ pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     else {
         return false;
     };
-    bytes.get(..length) == Some(value(stat.st_ino).as_bytes())
+    let found = bytes.get(..length);
+    value(file, &stat).is_ok_and(|value| found == Some(value.as_bytes()))
 }
 
-/// Whether there is a file of this name that iodyno laid out: it may be written
-/// again without a permission of its own.
+/// Whether there is a file of this name that iodyno laid out and that nobody
+/// wrote since: it may be written again without a permission of its own.
 pub fn is_laid_out(path: &Path) -> bool {
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     is_file && File::open(path).is_ok_and(|file| is_ours(&file.into()))
 }
 
-fn value(inode: u64) -> String {
-    format!("{VERSION} {inode}")
+/// Version, and the first 128 bits of the SHA-256 of what it tells apart.
+fn value(file: &OwnedFd, stat: &Stat) -> Result<String, Errno> {
+    let Stat { st_ino, st_size, st_mtime, st_mtime_nsec, .. } = stat;
+    let mut sum = Sha256::new();
+    sum.update(format!("{st_ino} {st_size} {st_mtime} {st_mtime_nsec} "));
+    // Nothing but the samples is to come into the page cache; advice only.
+    let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
+    let mut block = [0; BLOCK_BYTES as usize];
+    for offset in sampled(u64::try_from(*st_size).unwrap_or(0)) {
+        let length = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut block[..], offset))?;
+        sum.update(&block[..length]);
+        let length = std::num::NonZeroU64::new(BLOCK_BYTES);
+        let _ = rustix::fs::fadvise(file.as_fd(), offset, length, Advice::DontNeed);
+    }
+    let digits =
+        sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    Ok(format!("{VERSION} {digits}"))
+}
+
+/// Where the sampled blocks begin: the first, the last, and others spread over
+/// the file by the golden ratio, the same for each file of a size.
+fn sampled(size_bytes: u64) -> impl Iterator<Item = u64> {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let blocks = size_bytes.div_ceil(BLOCK_BYTES);
+    let spread = (1..=SAMPLES).map(move |n| {
+        let part = n.wrapping_mul(GOLDEN);
+        (u128::from(part) * u128::from(blocks) >> 64) as u64
+    });
+    let all = [0, blocks.saturating_sub(1)].into_iter().chain(spread);
+    all.filter(move |_| blocks > 0).map(|block| block * BLOCK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_lie_in_the_file_and_all_over_it() {
+        for size_bytes in [0, 1, 4096, 4097, 1 << 20, u64::MAX >> 1] {
+            assert!(sampled(size_bytes).all(|offset| offset < size_bytes), "{size_bytes}");
+        }
+        let size_bytes = 1 << 40;
+        let mut places: Vec<u64> = sampled(size_bytes).collect();
+        places.sort_unstable();
+        assert_eq!((places[0], *places.last().unwrap()), (0, size_bytes - BLOCK_BYTES));
+        let widest = places.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(widest < size_bytes / 20, "{widest}");
+    }
 }

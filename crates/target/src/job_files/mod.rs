@@ -126,7 +126,14 @@ impl LaidOut {
     /// # Errors
     /// It is ours and cannot be removed.
     pub fn remove_if_ours(&self) -> Result<Removed, TargetError> {
-        if !self.is_ours {
+        // Of a file that is only read others may have written meanwhile.
+        let is_as_it_was = || match &self.cleared {
+            Cleared::Read(_) => {
+                open_to_look(&self.cleared).is_some_and(|file| mark::is_ours(&file))
+            }
+            Cleared::Write(_) => true,
+        };
+        if !self.is_ours || !is_as_it_was() {
             return Ok(Removed::NotOurs);
         }
         let name = self.access().name().to_owned();
@@ -199,6 +206,7 @@ fn take(
             return Err(TargetError::Refused { name: shown(&plan.path), why: what.into() });
         }
     };
+    let is_ours = is_laid_out(&target.path);
     let is_enough = target.size_bytes >= plan.size_bytes;
     let (cleared, written_bytes) = if is_enough && !plan.will_write {
         (Cleared::Read(ReadClearance::of_file(&target)?), 0)
@@ -213,7 +221,6 @@ fn take(
         (cleared(write, plan)?, written_bytes)
     };
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
-    let is_ours = open_to_look(&cleared).is_some_and(|file| mark::is_ours(&file));
     Ok(LaidOut { cleared, path: target.path, identity, is_new: false, is_ours, written_bytes })
 }
 
@@ -248,9 +255,8 @@ fn make(
     let identity = FileIdentity::of(&stat);
     // From here on it is removed however this function is left.
     let unfinished = Unfinished { folder, file, identity, kept: false };
-    mark::set(&descriptor);
     let words = permission.naming(|word| names_file(&place, word));
-    let write = WriteClearance::of_new_file(descriptor, &place)?.named_by(words);
+    let write = WriteClearance::of_new_file(descriptor, &place)?.named_by(words).laid_out()?;
     let written_bytes =
         fill::fill(&write, plan, &place.name, watcher).map_err(|error| match error {
             TargetError::LayoutInterrupted { name, .. } => {
@@ -258,6 +264,7 @@ fn make(
             }
             other => other,
         })?;
+    write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
     folders.keep();
