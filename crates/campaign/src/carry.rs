@@ -48,6 +48,7 @@ pub fn carry_out(
     let mut run = match &options.resumed {
         Some(resumed) => {
             // What it set before it was killed is not what the machine had.
+            tools.store.refuse_running(&resumed.run_id)?;
             clean_up(tools.store, Some(&resumed.run_id))?;
             tools.store.reopen_run(&resumed.run_id)?
         }

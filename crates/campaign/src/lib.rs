@@ -56,5 +56,5 @@ pub use schema::plan_schema;
 pub use settings::Settings;
 pub use so_far::so_far;
 pub use study::{MadeBy, Order, Point, Study, StudyStep, Until};
-pub use undo::{Undone, clean_up};
+pub use undo::{Outcome, Undone, clean_up};
 pub use watch::{Event, Progress, Silent, Watcher};

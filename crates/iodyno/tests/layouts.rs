@@ -149,6 +149,15 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     let at = Path::new(at).parent().unwrap();
     assert_eq!(left_behind(&world).len(), 2);
 
+    // What others may have written is not acted upon.
+    let store = world.path("store.sqlite");
+    std::os::unix::fs::chown(&store, Some(65534), None).unwrap();
+    let refused = world.run(&["clean-up"]);
+    assert!(text(&refused.stderr).contains("belongs to user 65534"), "{}", text(&refused.stderr));
+    assert_ne!(refused.status.code(), Some(0));
+    assert_eq!(left_behind(&world).len(), 2);
+    std::os::unix::fs::chown(&store, Some(0), None).unwrap();
+
     let cleaned = world.run(&["clean-up"]);
     status(&cleaned, 0);
     let said = text(&cleaned.stdout);
@@ -162,6 +171,69 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert_eq!(left_behind(&world), Vec::<String>::new());
     // Once more does no harm.
     assert_eq!(text(&world.run(&["clean-up"]).stdout), "Nothing was left behind.\n");
+}
+
+/// As in a container that shares the store.
+#[test]
+fn a_layout_that_is_measured_in_another_pid_namespace_is_left_standing() {
+    let world = World::new();
+    let here = world.directory("here");
+    let plan = world.path("long.toml");
+    std::fs::write(&plan, PLAN.replace("100ms", "100s").replace("200ms", "200s")).unwrap();
+    let mut contained = std::process::Command::new("unshare");
+    contained.args([
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        env!("CARGO_BIN_EXE_iodyno"),
+    ]);
+    let mut live = world
+        .with_environment(contained)
+        .current_dir(&here)
+        .args(["layouts", "--on-files", "96m", "--layout", "raw"])
+        .args(["--plan", plan.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(live.stderr.take().unwrap()).lines();
+    // It is measured.
+    notes.find(|line| line.as_ref().unwrap().starts_with("fill")).unwrap().unwrap();
+    let cleaned = world.run(&["clean-up"]);
+    let said = (text(&cleaned.stdout), left_behind(&world).len());
+    // The whole namespace dies with its first process.
+    live.kill().unwrap();
+    live.wait().unwrap();
+    notes.map_while(Result::ok).for_each(drop);
+    assert_eq!(said, ("Nothing was left behind.\n".into(), 2));
+
+    // Nobody tells when the last of the namespace is gone.
+    let begun = std::time::Instant::now();
+    let cleaned = loop {
+        assert!(begun.elapsed().as_secs() < 60, "it stays alive after its death");
+        let cleaned = world.run(&["clean-up"]);
+        if text(&cleaned.stdout) != "Nothing was left behind.\n" {
+            break cleaned;
+        }
+    };
+    let again = world.run(&["clean-up"]);
+    assert_eq!(text(&again.stdout), "Nothing was left behind.\n", "{}", text(&cleaned.stdout));
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+}
+
+#[test]
+fn files_are_made_only_where_nobody_else_can_replace_them() {
+    let world = World::new();
+    let here = world.directory("here");
+    std::os::unix::fs::chown(&here, Some(65534), None).unwrap();
+    let mut command = world.command();
+    command.current_dir(&here).args(["layouts", "--on-files", "96m", "--layout", "raw"]);
+    let output = command.output().unwrap();
+    assert_ne!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(said.contains("user 65534 owns it"), "{said}");
+    assert_eq!(world.files("here"), Vec::<String>::new());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The commands that build a layout, and those that take it down. Nothing of
 //! a drive's is asked again here: who runs them has cleared the drives.
 
-use iodyno_model::Built;
+use iodyno_model::{Built, Mark};
 use thiserror::Error;
 
 use crate::command::Command;
@@ -11,26 +11,55 @@ use crate::layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md};
 /// Names that nothing on the machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// What all names hold: five letters or digits, so that a label of XFS (12
-    /// characters) holds them.
-    pub tag: String,
+    /// What proves that what is built is ours: names hold it, or its first
+    /// digits, and arrays and file systems have it as their UUID.
+    pub mark: Mark,
     /// A free md device: `/dev/md127`.
     pub array: String,
     /// Where a file system is mounted, an empty directory.
     pub directory: String,
 }
 
+/// Where file systems are mounted: it is gone after a restart, as mounts are.
+const MOUNTS: &str = "/run/iodyno";
+
 impl Names {
-    /// The name of what is built, which nothing else has.
-    pub fn name(&self) -> String {
-        format!("iodyno-{}", self.tag)
+    /// Names for a mark, and a free md device.
+    pub fn new(mark: Mark, array: String) -> Self {
+        Self { mark, array, directory: Self::mount_point(mark) }
+    }
+
+    /// The label of what is built: a label of XFS has 12 characters.
+    pub fn label(&self) -> String {
+        format!("iodyno-{}", self.mark.tag())
     }
 
     /// The name of a volume group: a hyphen would be doubled in those of its mappings.
     pub fn group(&self) -> String {
-        format!("iodyno_{}", self.tag)
+        format!("iodyno_{}", self.mark)
+    }
+
+    /// The name of the mapping of dm-crypt.
+    pub fn crypt(&self) -> String {
+        format!("iodyno-{}-crypt", self.mark)
+    }
+
+    /// The directory in which the file system of a mark is mounted.
+    pub fn mount_point(mark: Mark) -> String {
+        format!("{MOUNTS}/{mark}")
+    }
+
+    /// Whether a volume group or a mapping has a name of this mark.
+    pub fn are_of(mark: Mark, name: &str) -> bool {
+        let rest = name.strip_prefix("iodyno_").or_else(|| name.strip_prefix("iodyno-"));
+        let rest = rest.and_then(|rest| rest.strip_prefix(&mark.to_string()));
+        rest.is_some_and(|rest| matches!(rest, "" | "-data" | "-crypt"))
     }
 }
+
+/// What dm-crypt leaves free at the beginning of a drive for the drive's own
+/// mark, in sectors of 512 bytes: 1 MiB, a multiple of every page.
+const CRYPT_OFFSET: &str = "2048";
 
 /// A command with what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +129,10 @@ pub fn build(
                 let of_data = Extents::on(layout, drives.len());
                 volume(lvm, &below, of_data, names, &mut steps)
             }
-            Layer::Crypt(crypt) => mapping(crypt, &below[0], names, &mut steps),
+            Layer::Crypt(crypt) => {
+                let is_lowest = steps.is_empty();
+                mapping(crypt, &below[0], is_lowest, names, &mut steps)
+            }
             Layer::FileSystem(of) => {
                 let geometry = told(of, stripe(layout, drives.len()));
                 steps.extend(file_system(of, &geometry, &below[0], names));
@@ -115,7 +147,7 @@ pub fn build(
 }
 
 fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> String {
-    let (device, name) = (names.array.clone(), names.name());
+    let (device, name) = (names.array.clone(), names.label());
     let mut words = vec![
         "--create".into(),
         device.clone(),
@@ -124,6 +156,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
         "--metadata=1.2".into(),
         "--homehost=any".into(),
         format!("--name={name}"),
+        format!("--uuid={}", names.mark.uuid()),
         format!("--level={}", md.level.number()),
         format!("--raid-devices={}", members.len()),
     ];
@@ -135,7 +168,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     steps.push(Step {
         what: format!("md RAID {} of {} drives", md.level.number(), members.len()),
         command: Command::new("mdadm", words).with(members.iter().cloned()),
-        makes: Some(Built::Array { device: device.clone(), name }),
+        makes: Some(Built::Array { device: device.clone(), name, mark: Some(names.mark) }),
         fine: &[0],
     });
     if md.level.is_redundant() {
@@ -201,14 +234,20 @@ fn volume(
             .with(["--type", kind])
             .with(how)
             .with([group.as_str()]),
-        makes: Some(Built::Mapping { name: name.clone() }),
+        makes: Some(Built::Mapping { name: name.clone(), mark: Some(names.mark) }),
         fine: &[0],
     });
     format!("/dev/mapper/{name}")
 }
 
-fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) -> String {
-    let name = format!("{}-crypt", names.name());
+fn mapping(
+    crypt: &Crypt,
+    device: &str,
+    is_lowest: bool,
+    names: &Names,
+    steps: &mut Vec<Step>,
+) -> String {
+    let name = names.crypt();
     let mut command = Command::new(
         "cryptsetup",
         ["open", "--type", "plain", "--batch-mode", "--cipher", "aes-xts-plain64"],
@@ -217,10 +256,13 @@ fn mapping(crypt: &Crypt, device: &str, names: &Names, steps: &mut Vec<Step>) ->
     if crypt.inline {
         command = command.with(["--perf-no_read_workqueue", "--perf-no_write_workqueue"]);
     }
+    if is_lowest {
+        command = command.with(["--offset", CRYPT_OFFSET]);
+    }
     steps.push(Step {
         what: "dm-crypt with a key that nobody keeps".into(),
         command: command.with([device, &name]),
-        makes: Some(Built::Mapping { name: name.clone() }),
+        makes: Some(Built::Mapping { name: name.clone(), mark: Some(names.mark) }),
         fine: &[0],
     });
     format!("/dev/mapper/{name}")
@@ -240,23 +282,27 @@ fn file_system(
     };
     // No discard: the drive's state is the preparation's to make. Nothing is
     // left to be initialised while it is measured.
+    let uuid = names.mark.uuid();
     let (program, words): (_, Vec<String>) = match of.kind {
         FileSystemKind::Ext4 => {
             let extended = ["lazy_itable_init=0", "lazy_journal_init=0", "nodiscard"];
             let extended = extended.into_iter().map(String::from).chain(pairs('_'));
             let extended = extended.collect::<Vec<_>>().join(",");
-            ("mkfs.ext4", vec!["-q".into(), "-F".into(), "-E".into(), extended])
+            ("mkfs.ext4", vec!["-q".into(), "-F".into(), "-E".into(), extended, "-U".into(), uuid])
         }
         FileSystemKind::Xfs => {
-            let mut words = vec!["-q".into(), "-f".into(), "-K".into()];
+            let identity = format!("uuid={uuid}");
+            let mut words = vec!["-q".into(), "-f".into(), "-K".into(), "-m".into(), identity];
             if !geometry.is_empty() {
                 words.extend(["-d".into(), pairs('-').join(",")]);
             }
             ("mkfs.xfs", words)
         }
-        FileSystemKind::Btrfs => ("mkfs.btrfs", ["-q", "-f", "-K"].map(String::from).into()),
+        FileSystemKind::Btrfs => {
+            ("mkfs.btrfs", ["-q", "-f", "-K", "-U", &uuid].map(String::from).into())
+        }
     };
-    let (name, at, label) = (of.kind.name(), names.directory.clone(), names.name());
+    let (name, at, label) = (of.kind.name(), names.directory.clone(), names.label());
     [
         Step {
             what: name.into(),
@@ -267,7 +313,7 @@ fn file_system(
         Step {
             what: "mounted".into(),
             command: Command::new("mount", ["-t", name, device, &at]),
-            makes: Some(Built::Mount { at }),
+            makes: Some(Built::Mount { at, mark: Some(names.mark) }),
             fine: &[0],
         },
     ]
@@ -280,8 +326,8 @@ pub fn take_down(built: &Built) -> Option<Command> {
         Built::Array { device, .. } => Some(Command::new("mdadm", ["--stop", device])),
         // Without LVM's own programs, which would have to find the group: a
         // drive of it may be gone. What it says of itself goes with the drives' blocks.
-        Built::Mapping { name } => Some(Command::new("dmsetup", ["remove", "--retry", name])),
-        Built::Mount { at } => Some(Command::new("umount", [at])),
+        Built::Mapping { name, .. } => Some(Command::new("dmsetup", ["remove", "--retry", name])),
+        Built::Mount { at, .. } => Some(Command::new("umount", [at])),
         Built::Drive { .. } | Built::BackingFile { .. } => None,
     }
 }
@@ -298,12 +344,10 @@ mod tests {
     use crate::command::script;
     use crate::notation::parse;
 
+    const MARK: iodyno_model::Mark = iodyno_model::Mark(0x3f9a_b012_3456_7890_abcd_ef01_2345_6789);
+
     fn names() -> Names {
-        Names {
-            tag: "3f9ab".into(),
-            array: "/dev/md127".into(),
-            directory: "/run/iodyno/3f9ab".into(),
-        }
+        Names::new(MARK, "/dev/md127".into())
     }
 
     fn built(text: &str, drives: usize) -> (String, Top) {
@@ -324,16 +368,16 @@ mod tests {
             text,
             "# md RAID 5 of 3 drives\n\
              mdadm --create /dev/md127 --run --metadata=1.2 --homehost=any --name=iodyno-3f9ab \
-             --level=5 --raid-devices=3 --chunk=128 --bitmap=internal \
+             --uuid=3f9ab012-3456-7890-abcd-ef0123456789 --level=5 --raid-devices=3 --chunk=128 --bitmap=internal \
              /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1\n\
              # wait until its drives agree\n\
              mdadm --wait /dev/md127\n\
              # xfs\n\
-             mkfs.xfs -q -f -K -d su=131072,sw=2 -L iodyno-3f9ab /dev/md127\n\
+             mkfs.xfs -q -f -K -m uuid=3f9ab012-3456-7890-abcd-ef0123456789 -d su=131072,sw=2 -L iodyno-3f9ab /dev/md127\n\
              # mounted\n\
-             mount -t xfs /dev/md127 /run/iodyno/3f9ab\n"
+             mount -t xfs /dev/md127 /run/iodyno/3f9ab01234567890abcdef0123456789\n"
         );
-        assert_eq!(top, Top::Directory("/run/iodyno/3f9ab".into()));
+        assert_eq!(top, Top::Directory(names().directory));
     }
 
     #[test]
@@ -341,10 +385,12 @@ mod tests {
         let (text, _) = built("lvm-stripe:64k+crypt:inline+ext4", 2);
         for part in [
             "vgcreate --config",
-            "--dataalignment 1024k --physicalextentsize 4096k iodyno_3f9ab /dev/nvme0n1 /dev/nvme1n1\n",
-            "--type striped --stripes 2 --stripesize 64k iodyno_3f9ab\n",
-            "--perf-no_write_workqueue /dev/mapper/iodyno_3f9ab-data iodyno-3f9ab-crypt\n",
-            "stride=16,stripe_width=32 -L iodyno-3f9ab /dev/mapper/iodyno-3f9ab-crypt\n",
+            "--dataalignment 1024k --physicalextentsize 4096k iodyno_3f9ab01234567890abcdef0123456789 /dev/nvme0n1 /dev/nvme1n1\n",
+            "--type striped --stripes 2 --stripesize 64k iodyno_3f9ab01234567890abcdef0123456789\n",
+            "--perf-no_write_workqueue /dev/mapper/iodyno_3f9ab01234567890abcdef0123456789-data \
+             iodyno-3f9ab01234567890abcdef0123456789-crypt\n",
+            "stripe_width=32 -U 3f9ab012-3456-7890-abcd-ef0123456789 -L iodyno-3f9ab \
+             /dev/mapper/iodyno-3f9ab01234567890abcdef0123456789-crypt\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -354,11 +400,22 @@ mod tests {
     fn one_drive_is_enough_where_nothing_is_joined() {
         let (text, _) = built("ext4", 2);
         assert!(
-            text.contains("nodiscard -L iodyno-3f9ab /dev/nvme0n1\n") && !text.contains("nvme1n1"),
+            text.contains("-L iodyno-3f9ab /dev/nvme0n1\n") && !text.contains("nvme1n1"),
             "{text}"
         );
         let error = build(&parse("md5").unwrap(), &["/dev/a".into(), "/dev/b".into()], &names());
         assert_eq!(error.unwrap_err().to_string(), "md5:512k takes 3 drives or more, 2 are named");
+    }
+
+    #[test]
+    fn dm_crypt_leaves_the_mark_of_a_drive_alone() {
+        let (on_drive, on_array) = (built("crypt", 1).0, built("md5+crypt", 3).0);
+        assert!(on_drive.contains("--offset 2048 /dev/nvme0n1 "), "{on_drive}");
+        // There it would move stripes.
+        assert!(!on_array.contains("--offset"), "{on_array}");
+        let names = names();
+        assert!(Names::are_of(MARK, &names.crypt()) && Names::are_of(MARK, &names.group()));
+        assert!(!Names::are_of(MARK, "iodyno-3f9ab-crypt") && !Names::are_of(MARK, "root"));
     }
 
     #[test]
@@ -368,9 +425,9 @@ mod tests {
         let made = steps.iter().rev().filter_map(|step| step.makes.as_ref());
         let lines: Vec<_> = made.filter_map(take_down).map(|command| command.line()).collect();
         let expected = [
-            "umount /run/iodyno/3f9ab",
-            "dmsetup remove --retry iodyno-3f9ab-crypt",
-            "dmsetup remove --retry iodyno_3f9ab-data",
+            "umount /run/iodyno/3f9ab01234567890abcdef0123456789",
+            "dmsetup remove --retry iodyno-3f9ab01234567890abcdef0123456789-crypt",
+            "dmsetup remove --retry iodyno_3f9ab01234567890abcdef0123456789-data",
             "mdadm --stop /dev/md127",
         ];
         assert_eq!(lines, expected);

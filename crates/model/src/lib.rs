@@ -42,7 +42,7 @@ mod workload;
 pub use assessment::{
     Assessment, JudgedMeasurement, Metric, MetricJudgement, Reason, Validity, Verdict,
 };
-pub use built::Built;
+pub use built::{Built, Mark};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,

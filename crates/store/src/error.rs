@@ -71,6 +71,23 @@ pub enum StoreError {
         "a run cannot be named {0:?}: `last` means the newest run, and a name has no control characters"
     )]
     BadName(String),
+    /// Another user may have written it, and it says what is to be removed.
+    #[error(
+        "{path} belongs to user {uid}, or every user may write it: what it says that runs left \
+         behind is not undone on its word; run clean-up as that user, or chown and chmod it first"
+    )]
+    OfOthers {
+        /// Where it is.
+        path: PathBuf,
+        /// Whose it is.
+        uid: u32,
+    },
+    /// Nobody knows whether a process works on it.
+    #[error(
+        "whether run {0} still goes on cannot be known here (an earlier version began it, or its \
+         lock cannot be looked at): if it ended, `iodyno clean-up {0} --ended`"
+    )]
+    MayBeRunning(String),
     /// A process works on it.
     #[error("run {0} is going on: stop it first")]
     StillRunning(String),

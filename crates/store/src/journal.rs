@@ -6,8 +6,8 @@ use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::lock::Liveness;
 use crate::open::Store;
-use crate::owner::is_alive;
 
 /// A change to the machine, with what undoing it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct SettingChange {
     pub value: String,
     /// Another file that the kernel sets anew with it, and what that held.
     pub with_it: Option<(String, String)>,
+    /// The boot of the machine on which it was set: settings end with it.
+    #[serde(default)]
+    pub boot_id: Option<String>,
 }
 
 /// An entry that is not undone.
@@ -48,6 +51,8 @@ pub struct Pending {
     pub ordinal: i64,
     /// The change.
     pub entry: JournalEntry,
+    /// No process is known to work on its run, but one may.
+    pub may_be_running: bool,
 }
 
 impl Store {
@@ -83,7 +88,7 @@ impl Store {
     }
 
     /// Changes that are not undone, the last one first: of one run, or of all
-    /// runs that no process works on any more.
+    /// runs, without those of runs that a process works on.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -91,7 +96,7 @@ impl Store {
         let mut statement = self
             .connection
             .prepare(
-                "SELECT journal.run_id, ordinal, journal.body, run.owner_pid, run.owner_boot_id, run.state
+                "SELECT journal.run_id, ordinal, journal.body, run.owner_boot_id, run.state
                  FROM journal JOIN run ON run.id = journal.run_id
                  WHERE NOT done AND (?1 IS NULL OR run_id = ?1)
                  ORDER BY run.started_ns DESC, run.id DESC, ordinal DESC",
@@ -99,19 +104,23 @@ impl Store {
             .map_err(|error| self.explain(error))?;
         let rows = statement
             .query_map([run_id], |row| {
-                let alive = row.get::<_, String>(5)? == "running"
-                    && is_alive(row.get(3)?, &row.get::<_, String>(4)?);
-                Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, alive))
+                let run_id: String = row.get(0)?;
+                let liveness = match &*row.get::<_, String>(4)? {
+                    "running" => self.locks.liveness(&run_id, &row.get::<_, String>(3)?),
+                    _ => Liveness::Ended,
+                };
+                Ok((run_id, row.get(1)?, row.get::<_, String>(2)?, liveness))
             })
             .map_err(|error| self.explain(error))?;
         let mut pending = Vec::new();
         for row in rows {
-            let (run_id, ordinal, body, alive) = row.map_err(|error| self.explain(error))?;
-            if alive {
+            let (run_id, ordinal, body, liveness) = row.map_err(|error| self.explain(error))?;
+            if liveness == Liveness::Alive {
                 continue;
             }
+            let may_be_running = liveness == Liveness::Unknown;
             let entry = serde_json::from_str(&body).map_err(|e| self.damaged("an entry", e))?;
-            pending.push(Pending { run_id, ordinal, entry });
+            pending.push(Pending { run_id, ordinal, entry, may_be_running });
         }
         Ok(pending)
     }

@@ -3,13 +3,13 @@
 mod drive_states;
 mod error;
 mod journal;
+mod lock;
 mod migrations;
 mod open;
-mod owner;
 mod runs;
 
 pub use error::StoreError;
 pub use journal::{JournalEntry, Pending, SettingChange};
+pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path};
-pub use owner::boot_id;
 pub use runs::new_id;

@@ -7,6 +7,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::StoreError;
+use crate::lock::Locks;
 use crate::migrations;
 
 /// Pages that are copied at a time.
@@ -15,10 +16,16 @@ const COPIED_PAGES: i32 = 1024;
 /// (<https://www.sqlite.org/rescode.html#readonly_rollback>).
 const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 
+/// The path of a store that is gone with the process.
+const MEMORY: &str = ":memory:";
+/// Every user may write it (inode(7)).
+const OTHERS_WRITE: u32 = 0o002;
+
 /// The store.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
+    pub(crate) locks: Locks,
     path: PathBuf,
 }
 
@@ -93,11 +100,12 @@ impl Store {
         }
         let file = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         file.refuse_foreign()?;
-        let mut copy = Self::connect(Path::new(":memory:"), OpenFlags::default())?;
+        let mut copy = Self::connect(Path::new(MEMORY), OpenFlags::default())?;
         let copied = Backup::new(&file.connection, &mut copy.connection)
             .and_then(|backup| backup.run_to_completion(COPIED_PAGES, Duration::ZERO, None));
         copied.map_err(|error| file.explain(error))?;
         copy.path = path.into();
+        copy.locks = Locks::of(path);
         copy.prepare().map_err(|error| copy.explain(error))?;
         Ok(copy)
     }
@@ -107,7 +115,7 @@ impl Store {
     /// # Errors
     /// No memory.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let mut store = Self::connect(Path::new(":memory:"), OpenFlags::default())?;
+        let mut store = Self::connect(Path::new(MEMORY), OpenFlags::default())?;
         store.prepare().map_err(|error| store.explain(error))?;
         Ok(store)
     }
@@ -119,7 +127,8 @@ impl Store {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
-        let store = Self { connection, path: path.into() };
+        let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
+        let store = Self { connection, locks, path: path.into() };
         // Another iodyno may be writing.
         let waits = store.connection.busy_timeout(Duration::from_secs(5));
         waits.map_err(|error| store.explain(error))?;
@@ -135,6 +144,29 @@ impl Store {
         self.connection.pragma_update(None, "synchronous", "EXTRA")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         migrations::migrate(&mut self.connection)
+    }
+
+    /// That its journal may be acted upon: nobody may have written it but this
+    /// user, root, and a group that was given the file.
+    ///
+    /// # Errors
+    /// Another user owns it, or every user may write it.
+    pub fn refuse_others(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::MetadataExt as _;
+        if self.path == Path::new(MEMORY) {
+            return Ok(());
+        }
+        let uid_of = |path: &Path| path.metadata().map(|found| (found.uid(), found.mode()));
+        let looked =
+            uid_of(&self.path).and_then(|found| Ok((found, uid_of(Path::new("/proc/self"))?)));
+        let ((uid, mode), (own, _)) = looked.map_err(|error| StoreError::Open {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        })?;
+        match [0, own].contains(&uid) && mode & OTHERS_WRITE == 0 {
+            true => Ok(()),
+            false => Err(StoreError::OfOthers { path: self.path.clone(), uid }),
+        }
     }
 
     /// Another program's database is left alone, a later version's too.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
+use crate::lock::Liveness;
 use crate::open::Store;
-use crate::owner;
 
 /// The form of the bodies that this version writes.
 pub(crate) const FORMAT: i64 = 1;
@@ -27,7 +27,8 @@ const fn state_name(state: RunState) -> &'static str {
 }
 
 impl Store {
-    /// Adds a run. An empty name is no name.
+    /// Adds a run. An empty name is no name. While it is running it belongs to
+    /// this process, until [`Self::update_run`] says otherwise.
     ///
     /// # Errors
     /// Its name is taken or no name at all, or the store cannot be written.
@@ -36,6 +37,10 @@ impl Store {
             return Err(StoreError::BadName(run.name.clone()));
         }
         let body = self.body("a run", run)?;
+        if run.state == RunState::Running {
+            // Without a lock nobody else can know whether it goes on.
+            let _ = self.locks.take(&run.id);
+        }
         let inserted = self.connection.execute(
             "INSERT INTO run (id, name, state, started_ns, owner_pid, owner_boot_id, format, body)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -45,11 +50,14 @@ impl Store {
                 state_name(run.state),
                 run.started_ns,
                 std::process::id(),
-                owner::session(),
+                self.locks.owner(&run.id),
                 FORMAT,
                 body
             ],
         );
+        if inserted.is_err() {
+            self.locks.release(&run.id);
+        }
         match inserted {
             Ok(_) => Ok(()),
             Err(error) if error.to_string().contains("run.name") => {
@@ -94,44 +102,98 @@ impl Store {
         self.execute(
             "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
             params![run.id, run.name, state_name(run.state), body],
-        )
+        )?;
+        if run.state != RunState::Running {
+            self.locks.release(&run.id);
+        }
+        Ok(())
     }
 
     /// Takes a run that its process left up again, in the state `running`.
     ///
     /// # Errors
-    /// There is none of this id, it is going on, or the store cannot be written.
+    /// There is none of this id, it is going on or may be, or the store cannot be written.
     pub fn reopen_run(&mut self, run_id: &str) -> Result<Run, StoreError> {
-        let owner: (i64, String) = self
-            .connection
-            .query_row("SELECT owner_pid, owner_boot_id FROM run WHERE id = ?1", [run_id], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .map_err(|error| self.explain(error))?;
-        let found = self.find(run_id)?;
-        if found.state == RunState::Running {
+        self.refuse_running(run_id)?;
+        // Of two that take it up at the same time one finds it locked.
+        if let Ok(false) = self.locks.take(run_id) {
             return Err(StoreError::StillRunning(run_id.into()));
         }
-        let run = Run { state: RunState::Running, ended_ns: None, ..found };
-        let body = self.body("a run", &run)?;
-        // Of two that take it up at the same time one finds another owner.
-        let taken = self.connection.execute(
-            "UPDATE run SET state = ?2, owner_pid = ?3, owner_boot_id = ?4, body = ?5
-             WHERE id = ?1 AND owner_pid = ?6 AND owner_boot_id = ?7",
-            params![
-                run.id,
-                state_name(run.state),
-                std::process::id(),
-                owner::session(),
-                body,
-                owner.0,
-                owner.1
-            ],
-        );
-        match taken.map_err(|error| self.explain(error))? {
-            0 => Err(StoreError::StillRunning(run_id.into())),
-            _ => Ok(run),
+        let reopened = self.reopened(run_id);
+        if reopened.is_err() {
+            self.locks.release(run_id);
         }
+        reopened
+    }
+
+    fn reopened(&mut self, run_id: &str) -> Result<Run, StoreError> {
+        let run = Run { state: RunState::Running, ended_ns: None, ..self.find(run_id)? };
+        let body = self.body("a run", &run)?;
+        let owner = self.locks.owner(run_id);
+        self.execute(
+            "UPDATE run SET state = ?2, owner_pid = ?3, owner_boot_id = ?4, body = ?5 WHERE id = ?1",
+            params![run.id, state_name(run.state), std::process::id(), owner, body],
+        )?;
+        Ok(run)
+    }
+
+    /// Keeps others from taking a run up, while what it left behind is undone;
+    /// [`Self::let_go`] ends that.
+    ///
+    /// # Errors
+    /// It is going on.
+    pub fn hold(&mut self, run_id: &str) -> Result<(), StoreError> {
+        match self.locks.take(run_id) {
+            Ok(false) => Err(StoreError::StillRunning(run_id.into())),
+            // Where no lock can be made there is none to be taken.
+            Ok(true) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Ends what [`Self::hold`] began.
+    pub fn let_go(&mut self, run_id: &str) {
+        self.locks.release(run_id);
+    }
+
+    /// Ends a run of which the user says that its process has ended, where
+    /// nobody else can know.
+    ///
+    /// # Errors
+    /// It is going on, or the store cannot be written.
+    pub fn declare_ended(&mut self, run_id: &str) -> Result<(), StoreError> {
+        let found = self.find(run_id)?;
+        match self.liveness(run_id)? {
+            Liveness::Alive => Err(StoreError::StillRunning(run_id.into())),
+            Liveness::Unknown => self.update_run(&Run { state: RunState::Interrupted, ..found }),
+            Liveness::Ended => Ok(()),
+        }
+    }
+
+    /// That no process works on a run.
+    ///
+    /// # Errors
+    /// One does, or it cannot be known.
+    pub fn refuse_running(&self, run_id: &str) -> Result<(), StoreError> {
+        match self.liveness(run_id)? {
+            Liveness::Ended => Ok(()),
+            Liveness::Alive => Err(StoreError::StillRunning(run_id.into())),
+            Liveness::Unknown => Err(StoreError::MayBeRunning(run_id.into())),
+        }
+    }
+
+    /// Whether a process works on the run of this whole id.
+    fn liveness(&self, run_id: &str) -> Result<Liveness, StoreError> {
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let row = self
+            .connection
+            .query_row("SELECT state, owner_boot_id FROM run WHERE id = ?1", [run_id], read)
+            .optional()
+            .map_err(|error| self.explain(error))?;
+        let (state, owner) = row.ok_or_else(|| StoreError::NoSuchRun(run_id.into()))?;
+        Ok(match state == state_name(RunState::Running) {
+            true => self.locks.liveness(run_id, &owner),
+            false => Liveness::Ended,
+        })
     }
 
     /// Adds a snapshot of the host, and returns its index within the run.
@@ -240,7 +302,8 @@ impl Store {
             .transpose()
     }
 
-    /// All runs, newest first. A run that its process left is interrupted.
+    /// All runs, newest first. A run that its process left is interrupted; one
+    /// of which that cannot be known is running.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -304,9 +367,7 @@ impl Store {
     /// It is going on, it left something behind that its journal alone knows
     /// of, or the store cannot be written.
     pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
-        if self.find(run_id)?.state == RunState::Running {
-            return Err(StoreError::StillRunning(run_id.into()));
-        }
+        self.refuse_running(run_id)?;
         let removed = self
             .connection
             .execute(
@@ -315,7 +376,14 @@ impl Store {
                 [run_id],
             )
             .map_err(|error| self.explain(error))?;
-        if removed == 0 { Err(StoreError::PendingUndo(run_id.into())) } else { Ok(()) }
+        if removed == 0 {
+            return Err(StoreError::PendingUndo(run_id.into()));
+        }
+        // The file of one that was killed goes with it.
+        if let Ok(true) = self.locks.take(run_id) {
+            self.locks.release(run_id);
+        }
+        Ok(())
     }
 
     /// Removes all but the newest `keep` runs, and returns how many it removed.
@@ -328,7 +396,11 @@ impl Store {
         for run in self.runs()?.into_iter().skip(keep) {
             match self.remove(&run.id) {
                 Ok(()) => removed += 1,
-                Err(StoreError::StillRunning(_) | StoreError::PendingUndo(_)) => {}
+                Err(
+                    StoreError::StillRunning(_)
+                    | StoreError::MayBeRunning(_)
+                    | StoreError::PendingUndo(_),
+                ) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -340,15 +412,17 @@ impl Store {
         rest: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<Run>, StoreError> {
-        let sql = format!("SELECT body, owner_pid, owner_boot_id FROM run {rest}");
+        let sql = format!("SELECT body, owner_boot_id FROM run {rest}");
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
         let rows = statement.query_map(values, read).map_err(|e| self.explain(e))?;
         let mut runs = Vec::new();
         for row in rows {
-            let (body, pid, boot): (String, i64, String) = row.map_err(|e| self.explain(e))?;
+            let (body, owner): (String, String) = row.map_err(|e| self.explain(e))?;
             let mut run: Run = self.parse("a run", &body)?;
-            if run.state == RunState::Running && !owner::is_alive(pid, &boot) {
+            if run.state == RunState::Running
+                && self.locks.liveness(&run.id, &owner) == Liveness::Ended
+            {
                 run.state = RunState::Interrupted;
             }
             runs.push(run);

@@ -10,10 +10,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{host, measurement, run};
 use iodyno_model::{Run, RunState};
-use iodyno_store::{Store, StoreError};
+use iodyno_store::{JournalEntry, Store, StoreError};
 
 /// Names the part and the store; set in children only.
 const PART: &str = "IODYNO_TEST_PART";
@@ -25,7 +26,18 @@ const NOBODY: u32 = 65_534;
 /// A child that plays `part`. The link to this program works for every user,
 /// its path need not.
 fn child(part: &str, store: &Path) -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    playing(Command::new("/proc/self/exe"), part, store)
+}
+
+/// The same in a PID namespace of its own, as in a container; needs root.
+fn contained(part: &str, store: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.arg(std::env::current_exe().unwrap());
+    playing(command, part, store)
+}
+
+fn playing(mut command: Command, part: &str, store: &Path) -> Command {
     command
         .args(["plays_its_part", "--exact", "--nocapture"])
         .env(PART, part)
@@ -43,6 +55,7 @@ fn plays_its_part() {
         "write on and on" => write_on_and_on(&path),
         "write some" => write_some(&path),
         "open read-only" => open_read_only(&path),
+        "look at the live one" => look_at_the_live_one(&path),
         other => panic!("no part {other}"),
     }
 }
@@ -59,10 +72,25 @@ fn write_on_and_on(path: &Path) {
     let run = run("killed", 1);
     store.create_run(&run).unwrap();
     store.add_snapshot(&run.id, &host(1)).unwrap();
+    let entry = JournalEntry::ScratchFile { path: "/a".into(), identity: None };
+    store.journal_add(&run.id, &entry).unwrap();
     for n in 1.. {
         store.add_measurement(&run.id, &measurement("step", f64::from(n))).unwrap();
         say(&n.to_string());
     }
+}
+
+/// A run that is going on, wherever its process is.
+fn look_at_the_live_one(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    let run = store.find("killed").unwrap();
+    assert_eq!(run.state, RunState::Running);
+    assert_eq!(store.journal_pending(None).unwrap(), []);
+    assert!(matches!(store.reopen_run(&run.id), Err(StoreError::StillRunning(_))));
+    assert!(matches!(store.remove(&run.id), Err(StoreError::StillRunning(_))));
+    assert!(matches!(store.declare_ended(&run.id), Err(StoreError::StillRunning(_))));
+    assert!(matches!(store.hold(&run.id), Err(StoreError::StillRunning(_))));
+    say("it lives");
 }
 
 fn write_some(path: &Path) {
@@ -114,6 +142,56 @@ fn a_kill_loses_nothing_that_was_committed() {
     assert_eq!(alive.find("killed").unwrap().state, RunState::Interrupted);
     let mode = path.parent().unwrap().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_live_run_is_left_alone_from_every_pid_namespace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let link = folder.path().join("link.sqlite");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let mut live = contained("write on and on", &path).spawn().unwrap();
+    let mut lines = BufReader::new(live.stdout.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap().starts_with(SAYS)).expect("it writes").unwrap();
+    let part = "look at the live one";
+    for mut looking in [child(part, &path), child(part, &link), contained(part, &path)] {
+        let output = looking.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("child says it lives"), "{said}");
+    }
+    // The whole namespace dies with its first process.
+    live.kill().unwrap();
+    live.wait().unwrap();
+    lines.map_while(Result::ok).for_each(drop);
+    let mut store = Store::open(&path).unwrap();
+    let begun = Instant::now();
+    let id = loop {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it stays alive after its death");
+        let run = store.find("killed").unwrap();
+        // Nobody tells when the last of them is gone.
+        if run.state == RunState::Interrupted {
+            break run.id;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(store.journal_pending(None).unwrap().len(), 1);
+    assert_eq!(store.reopen_run(&id).unwrap().state, RunState::Running);
+    assert!(matches!(store.reopen_run(&id), Err(StoreError::StillRunning(_))));
+}
+
+#[test]
+fn a_program_that_a_run_started_does_not_keep_it_alive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let run = run("", 1);
+    store.create_run(&run).unwrap();
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    drop(store);
+    let found = Store::open(&path).unwrap().find(&run.id).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(found.state, RunState::Interrupted);
 }
 
 #[test]

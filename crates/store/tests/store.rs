@@ -11,7 +11,7 @@ use iodyno_model::{
     Assessment, Direction, DirectionResult, DriveState, Estimate, FillState, Measurement,
     PreparationState, PurgeMethod, Run, RunRecord, RunState, Verdict,
 };
-use iodyno_store::{JournalEntry, Store, StoreError, new_id};
+use iodyno_store::{JournalEntry, Store, StoreError, boot_id, new_id};
 use rusqlite::Connection;
 
 fn finished(name: &str, started_ns: i64) -> Run {
@@ -131,6 +131,52 @@ fn the_way_back_is_not_thrown_away() {
     store.journal_done(&left.id, second).unwrap();
     assert_eq!(store.journal_pending(Some(&left.id)).unwrap(), []);
     store.remove(&left.id).unwrap();
+}
+
+#[test]
+fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let old = run("old", 1);
+    store.create_run(&old).unwrap();
+    store.journal_add(&old.id, &scratch("/a")).unwrap();
+    drop(store);
+    // A pid that nobody has here, of this boot and another.
+    for owner in [boot_id(), "c8b1f2a0-0000-4000-8000-000000000000/1234".into()] {
+        let sql = "UPDATE run SET owner_pid = 4194304, owner_boot_id = ?1";
+        Connection::open(&path).unwrap().execute(sql, [&owner]).unwrap();
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!(store.find("old").unwrap().state, RunState::Running, "{owner}");
+        assert!(store.journal_pending(None).unwrap()[0].may_be_running);
+        assert!(matches!(store.reopen_run(&old.id), Err(StoreError::MayBeRunning(_))));
+        assert!(matches!(store.remove(&old.id), Err(StoreError::MayBeRunning(_))));
+        assert_eq!(store.prune(0).unwrap(), 0);
+    }
+    let mut store = Store::open(&path).unwrap();
+    store.declare_ended(&old.id).unwrap();
+    assert_eq!(store.find("old").unwrap().state, RunState::Interrupted);
+    assert!(!store.journal_pending(None).unwrap()[0].may_be_running);
+    store.reopen_run(&old.id).unwrap();
+}
+
+#[test]
+fn a_store_that_others_may_write_is_told_from_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let store = Store::open(&path).unwrap();
+    let mode = |bits| {
+        let bits = std::os::unix::fs::PermissionsExt::from_mode(bits);
+        std::fs::set_permissions(&path, bits).unwrap();
+    };
+    mode(0o664);
+    store.refuse_others().unwrap();
+    mode(0o646);
+    assert!(matches!(store.refuse_others(), Err(StoreError::OfOthers { .. })));
+    mode(0o644);
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    assert!(matches!(store.refuse_others(), Err(StoreError::OfOthers { uid: 65534, .. })));
+    Store::in_memory().unwrap().refuse_others().unwrap();
 }
 
 #[test]

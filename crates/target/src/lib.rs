@@ -16,6 +16,7 @@
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
 
 mod access;
+mod backing;
 mod chunk;
 mod clearance;
 mod contents;
@@ -42,6 +43,7 @@ mod removal;
 mod resolve;
 mod scratch;
 mod signatures;
+mod stamp;
 mod target;
 mod write;
 
@@ -49,6 +51,7 @@ mod write;
 mod testing;
 
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
+pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use clearance::{ReadClearance, TargetKind};
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
@@ -60,5 +63,6 @@ pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
 pub use removal::{FileIdentity, Removed};
 pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};
 pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
+pub use stamp::{is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;

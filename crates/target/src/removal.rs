@@ -31,6 +31,9 @@ pub enum Removed {
     AlreadyGone,
     /// What has its name is another file, and is left alone.
     NotOurs,
+    /// It has our name and cannot bear a proof, on a file system without
+    /// extended attributes: it is left alone.
+    Unproven,
 }
 
 /// Removes the regular file at `path` if `is_ours` says so; a symbolic link is not followed.

@@ -4,20 +4,21 @@ use std::sync::atomic::AtomicBool;
 
 use iodyno_host::{Depth, Live, snapshot};
 use iodyno_layout::{Names, empty};
-use iodyno_model::{Built, Host};
-use iodyno_store::boot_id;
-use iodyno_target::{Permission, Target, TargetError, every_drive, lend, resolve};
+use iodyno_model::{Built, Host, Mark};
+use iodyno_target::{
+    Permission, Target, TargetError, every_drive, is_stamped, lend, resolve, unstamp,
+};
 
 use super::program;
-use super::undo::{Outcome, asked, command};
+use super::undo::{Witness, asked, command};
 use crate::error::CampaignError;
+use crate::undo::Outcome;
 
 /// A drive as it is written down before it is touched.
 pub(super) struct Drive<'b> {
     pub(super) device: &'b str,
     pub(super) word: &'b str,
-    pub(super) tag: &'b str,
-    pub(super) boot_id: &'b str,
+    pub(super) mark: Option<Mark>,
 }
 
 /// What is written down of a drive; `None` where nothing names it for writing,
@@ -26,8 +27,7 @@ pub(super) fn taken(target: &Target, host: &Host, names: &Names) -> Option<Built
     Some(Built::Drive {
         device: path_of(target),
         word: target.word_for_writing(host)?,
-        tag: names.tag.clone(),
-        boot_id: boot_id(),
+        mark: Some(names.mark),
     })
 }
 
@@ -42,12 +42,13 @@ pub(super) fn discard(host: &Host, target: &Target) -> Result<(), CampaignError>
 }
 
 impl Drive<'_> {
-    /// Empties it, if it is there and what is on it is ours: by its mark, or
-    /// without any in the boot in which it was given up.
+    /// Empties it, if it is there and what is on it proves to be ours, by the
+    /// mark of what was built on it or by that of the drive itself. Who took
+    /// it needs no mark: what was measured may have written over it.
     ///
     /// # Errors
     /// Why it cannot be emptied.
-    pub(super) fn give_back(&self) -> Result<Outcome, String> {
+    pub(super) fn give_back(&self, witness: Witness) -> Result<Outcome, String> {
         let host = snapshot(&Live::new(), Depth::Quick);
         let named = resolve(&host, self.device).unwrap_or_default();
         let is_it = |target: &Target| target.word_for_writing(&host).as_deref() == Some(self.word);
@@ -55,30 +56,49 @@ impl Drive<'_> {
         let Some(target) = named.into_iter().chain(every_drive(&host).0).find(is_it) else {
             return Ok(Outcome::Gone);
         };
-        match self.mark(&target)? {
+        let Some(mark) = self.mark else { return self.unproven(&host, &target) };
+        match on_drive(&target, mark)? {
             // Nobody opens it for writing before its mark is lost: udev looks at
             // what is closed then, and would bring up again what the mark says.
-            Mark::Ours => {
+            OnDrive::Layout => {
                 let [discarding, wiping] = empty(&path_of(&target));
                 if takes_discards(&host, &target) {
                     asked(&discarding, &[0])?;
                 }
                 asked(&wiping, &[0])?;
-                Ok(Outcome::Emptied)
+                self.empty(&host, &target, mark, false)?;
+                return Ok(Outcome::Emptied);
             }
-            Mark::Another(what) => Ok(Outcome::LeftAlone(format!("it holds {what} by now"))),
-            Mark::None if self.boot_id != boot_id() => Ok(Outcome::LeftAlone(format!(
-                "the machine was restarted since, and nothing on it says that it is ours; \
-                 blkdiscard {} empties it",
-                path_of(&target)
-            ))),
-            Mark::None => self.give_back_unmarked(&host, &target),
+            OnDrive::Another(what) => {
+                return Ok(Outcome::LeftAlone(format!("it holds {what} by now")));
+            }
+            OnDrive::Stamp => {}
+            OnDrive::Nothing if witness == Witness::Maker => {}
+            OnDrive::Nothing => return self.unproven(&host, &target),
         }
+        self.empty(&host, &target, mark, true)
     }
 
-    /// What was measured without a layer, or through dm-crypt, has no mark. A
-    /// signature would be somebody else's.
-    fn give_back_unmarked(&self, host: &Host, target: &Target) -> Result<Outcome, String> {
+    /// Nothing says that what is on it is ours.
+    fn unproven(&self, host: &Host, target: &Target) -> Result<Outcome, String> {
+        // A kill before anything was written to it.
+        if target.would_lose(host).is_empty() && self.mark.is_some() {
+            return Ok(Outcome::Gone);
+        }
+        let [discarding, wiping] = empty(&path_of(target));
+        let by_hand = if takes_discards(host, target) { discarding } else { wiping };
+        Ok(Outcome::Unproven { by_hand: by_hand.line() })
+    }
+
+    /// Removes the drive's own mark, and empties it if it is not yet. It bears
+    /// no signature: one would be somebody else's.
+    fn empty(
+        &self,
+        host: &Host,
+        target: &Target,
+        mark: Mark,
+        discards: bool,
+    ) -> Result<Outcome, String> {
         let mut permission =
             Permission { allow_write: vec![self.word.to_owned()], discard_data: Vec::new() };
         let cleared = match target.clear_for_writing(host, &permission) {
@@ -95,33 +115,42 @@ impl Drive<'_> {
             }
             Err(error) => return Err(error.to_string()),
         };
-        lend(vec![(target, clearance)], host, &permission, || discard(host, target))
-            .map_err(|error| error.to_string())?
-            .map_err(|error| error.to_string())?;
+        unstamp(&clearance, mark).map_err(|error| error.to_string())?;
+        if discards {
+            lend(vec![(target, clearance)], host, &permission, || discard(host, target))
+                .map_err(|error| error.to_string())?
+                .map_err(|error| error.to_string())?;
+        }
         Ok(Outcome::Emptied)
-    }
-
-    fn mark(&self, target: &Target) -> Result<Mark, String> {
-        let device = path_of(target);
-        let kind = value_of(&device, "TYPE")?;
-        let name = match kind.as_str() {
-            "" => return Ok(Mark::None),
-            // It is its group that has a name.
-            "LVM2_member" => group_of(&device)?,
-            _ => value_of(&device, "LABEL")?,
-        };
-        let is_ours = name.contains("iodyno") && name.ends_with(self.tag);
-        Ok(if is_ours { Mark::Ours } else { Mark::Another(kind) })
     }
 }
 
-/// What a drive says that it is.
-enum Mark {
-    None,
+/// What a drive says of itself.
+enum OnDrive {
+    /// No signature and no mark.
+    Nothing,
+    /// The mark of the drive itself.
+    Stamp,
     /// A part of what was built.
-    Ours,
+    Layout,
     /// Something else, by blkid's name.
     Another(String),
+}
+
+fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, String> {
+    let device = path_of(target);
+    let kind = value_of(&device, "TYPE")?;
+    let is_ours = match kind.as_str() {
+        "" => {
+            let read = target.clear_for_reading().map_err(|error| error.to_string())?;
+            let stamped = is_stamped(&read, mark).map_err(|error| error.to_string())?;
+            return Ok(if stamped { OnDrive::Stamp } else { OnDrive::Nothing });
+        }
+        // It is its group that has a name of ours.
+        "LVM2_member" => Names::are_of(mark, &group_of(&device)?),
+        _ => mark.is_uuid(&value_of(&device, "UUID")?),
+    };
+    Ok(if is_ours { OnDrive::Layout } else { OnDrive::Another(kind) })
 }
 
 fn path_of(target: &Target) -> String {
@@ -134,7 +163,7 @@ fn takes_discards(host: &Host, target: &Target) -> bool {
 }
 
 /// What blkid reads of a device, past every cache.
-fn value_of(device: &str, value: &str) -> Result<String, String> {
+pub(super) fn value_of(device: &str, value: &str) -> Result<String, String> {
     let probe = command("blkid", &["-p", "-o", "value", "-s", value, device]);
     // 2: there is nothing.
     Ok(asked(&probe, &[0, 2])?.trim().to_owned())
@@ -155,7 +184,7 @@ mod tests {
     use super::*;
 
     const MIB: usize = 1 << 20;
-    const TAG: &str = "qwxyz";
+    const MARK: Mark = Mark(0x9911_2233_4455_6677_8899_aabb_ccdd_eeff);
 
     /// A loop device over a file of its own; needs root.
     struct Disk {
@@ -181,22 +210,38 @@ mod tests {
             disk
         }
 
-        fn labelled(label: &str) -> Self {
+        fn with_ext4(uuid: &str) -> Self {
             let disk = Self::new();
-            asked(&command("mkfs.ext4", &["-q", "-F", "-L", label, &disk.device]), &[0]).unwrap();
+            let words = ["-q", "-F", "-U", uuid, "-L", "iodyno-99112", &disk.device];
+            asked(&command("mkfs.ext4", &words), &[0]).unwrap();
             disk
         }
 
-        fn given_back_in(&self, boot_id: &str) -> Outcome {
+        /// Gives it up, as a layout does.
+        fn stamped(self) -> Self {
+            let (host, target) = self.resolved();
+            let words = vec![target.word_for_writing(&host).unwrap()];
+            let permission = Permission { allow_write: words.clone(), discard_data: words };
+            iodyno_target::stamp(&target.clear_for_writing(&host, &permission).unwrap(), MARK)
+                .unwrap();
+            self
+        }
+
+        fn resolved(&self) -> (Host, Target) {
             let host = snapshot(&Live::new(), Depth::Quick);
             let target = resolve(&host, &self.device).unwrap().remove(0);
+            (host, target)
+        }
+
+        fn given_back_by(&self, witness: Witness) -> Outcome {
+            let (host, target) = self.resolved();
             let word = target.word_for_writing(&host).unwrap();
-            let drive = Drive { device: &self.device, word: &word, tag: TAG, boot_id };
-            drive.give_back().unwrap()
+            let drive = Drive { device: &self.device, word: &word, mark: Some(MARK) };
+            drive.give_back(witness).unwrap()
         }
 
         fn given_back(&self) -> Outcome {
-            self.given_back_in(&boot_id())
+            self.given_back_by(Witness::Journal)
         }
 
         fn is_empty(&self) -> bool {
@@ -214,32 +259,45 @@ mod tests {
 
     #[test]
     fn what_is_ours_is_emptied() {
-        let ours = Disk::labelled(&format!("iodyno-{TAG}"));
-        assert_eq!(
-            (ours.given_back_in("an earlier one"), ours.is_empty()),
-            (Outcome::Emptied, true)
-        );
-        // What a layout without a mark leaves.
-        let measured = Disk::with(&b"written, and meant to be lost".repeat(100));
+        let ours = Disk::with_ext4(&MARK.uuid());
+        assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
+        // What a layout without a signature leaves, where its mark is left at the end.
+        let measured = Disk::new().stamped();
+        let device = OpenOptions::new().write(true).open(&measured.device).unwrap();
+        device.write_all_at(&b"written, and meant to be lost".repeat(1000), 0).unwrap();
+        drop(device);
         assert_eq!((measured.given_back(), measured.is_empty()), (Outcome::Emptied, true));
+        // Who took it knows.
+        let known = Disk::with(&b"written over everything".repeat(100));
+        assert_eq!(known.given_back_by(Witness::Maker), Outcome::Emptied);
+        assert!(known.is_empty());
+        // A kill before anything was done with it.
+        assert_eq!(Disk::new().given_back(), Outcome::Gone);
     }
 
     #[test]
     fn what_may_be_somebody_elses_is_left_alone() {
-        let others = [Disk::labelled("iodyno-other"), Disk::labelled(TAG)];
-        for disk in others {
-            assert!(matches!(disk.given_back(), Outcome::LeftAlone(_)), "{}", disk.device);
+        let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff");
+        assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);
+        // Somebody made a file system since, which left the mark at the end.
+        let since = Disk::new().stamped();
+        asked(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
+            .unwrap();
+        assert!(matches!(since.given_back(), Outcome::LeftAlone(_)), "{}", since.device);
+        // Nothing says whose it is.
+        let unknown = Disk::with(&b"unknown".repeat(1000));
+        let outcome = unknown.given_back();
+        assert!(
+            matches!(&outcome, Outcome::Unproven { by_hand } if by_hand.contains(&unknown.device))
+        );
+        for disk in [other, since, unknown] {
             assert!(!disk.is_empty(), "{}", disk.device);
         }
-        // Nothing says whose it is, and the path may be another's by now.
-        let restarted = Disk::with(&[7; 4096]);
-        assert!(matches!(restarted.given_back_in("an earlier one"), Outcome::LeftAlone(_)));
-        assert!(!restarted.is_empty());
     }
 
     #[test]
     fn a_drive_that_is_gone_is_gone() {
-        let drive = Drive { device: "/dev/no0n1", word: "NOBODY", tag: TAG, boot_id: "" };
-        assert_eq!(drive.give_back(), Ok(Outcome::Gone));
+        let drive = Drive { device: "/dev/no0n1", word: "NOBODY", mark: Some(MARK) };
+        assert_eq!(drive.give_back(Witness::Journal), Ok(Outcome::Gone));
     }
 }

@@ -1,13 +1,12 @@
 //! Loop devices over files, in place of drives.
 
-use std::fs::OpenOptions;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use iodyno_model::{Built, Run, RunState};
+use iodyno_model::{Built, Mark, Run, RunState};
 use iodyno_store::{JournalEntry, Store};
+use iodyno_target::{BackingFile, OwnFolder};
 
-use super::{program, undo};
+use super::stack::new_mark;
 use crate::error::CampaignError;
 use crate::execute::now_ns;
 
@@ -15,7 +14,7 @@ use crate::execute::now_ns;
 /// their own, so that `clean-up` finds them after a kill.
 pub struct OnFiles {
     run: Run,
-    made: Vec<(i64, Built)>,
+    made: Vec<(i64, BackingFile)>,
     /// Paths of the loop devices.
     devices: Vec<String>,
     size_bytes: u64,
@@ -25,7 +24,7 @@ impl OnFiles {
     /// Makes `count` of them in `directory`, each of `size_bytes`, sparse.
     ///
     /// # Errors
-    /// The directory cannot be written, or there is no loop device to be had;
+    /// Others may write the directory, we may not, or no loop device is free;
     /// what was made is removed again.
     pub fn make(
         store: &mut Store,
@@ -33,6 +32,7 @@ impl OnFiles {
         count: usize,
         size_bytes: u64,
     ) -> Result<Self, CampaignError> {
+        let folder = OwnFolder::open(directory)?;
         let run = Run {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             plan_name: "files".into(),
@@ -40,34 +40,39 @@ impl OnFiles {
         };
         store.create_run(&run)?;
         let mut files = Self { run, made: Vec::new(), devices: Vec::new(), size_bytes };
-        for n in 0..count {
-            let path = directory.join(format!("iodyno-{}-{n}.img", files.run.id));
-            if let Err(error) = files.add(store, &path) {
-                files.remove(store)?;
+        let mark = new_mark();
+        for number in 0..count {
+            if let Err(error) = files.add(store, &folder, mark, number) {
+                // The error that led here is told; what cannot be removed stays in the journal.
+                let _ = files.remove(store);
                 return Err(error);
             }
         }
         Ok(files)
     }
 
-    fn add(&mut self, store: &mut Store, path: &Path) -> Result<(), CampaignError> {
-        let shown = path.display().to_string();
-        let built = Built::BackingFile { path: shown.clone() };
-        let ordinal = store.journal_add(&self.run.id, &JournalEntry::Built(built.clone()))?;
-        self.made.push((ordinal, built));
-        let failed = |error: std::io::Error| CampaignError::Program {
-            line: shown.clone(),
-            why: error.to_string(),
-        };
-        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-        file.set_len(self.size_bytes).map_err(failed)?;
-        let command = iodyno_layout::Command {
-            program: "losetup",
-            arguments: ["--find", "--show", "--direct-io=on", &shown].map(String::from).into(),
-        };
-        let device = program::run(&command, &[0], &AtomicBool::new(false))?;
-        self.devices.push(device.trim().to_owned());
-        Ok(())
+    fn add(
+        &mut self,
+        store: &mut Store,
+        folder: &OwnFolder,
+        mark: Mark,
+        number: usize,
+    ) -> Result<(), CampaignError> {
+        let path = folder.backing_file(mark, number).display().to_string();
+        let built = Built::BackingFile { path, mark: Some(mark) };
+        let ordinal = store.journal_add(&self.run.id, &JournalEntry::Built(built))?;
+        match BackingFile::make(folder, mark, number, self.size_bytes) {
+            Ok(file) => {
+                self.devices.push(file.device().to_owned());
+                self.made.push((ordinal, file));
+                Ok(())
+            }
+            Err(error) => {
+                // Nothing of it is left.
+                store.journal_done(&self.run.id, ordinal)?;
+                Err(error.into())
+            }
+        }
     }
 
     /// Paths of the loop devices.
@@ -85,13 +90,13 @@ impl OnFiles {
     /// Removes them, and the run that they belonged to.
     ///
     /// # Errors
-    /// Something still has one of them; it stays in the journal.
+    /// One of them cannot be removed; it stays in the journal.
     pub fn remove(mut self, store: &mut Store) -> Result<(), CampaignError> {
         let mut first = None;
-        while let Some((ordinal, built)) = self.made.pop() {
-            match undo(&built) {
+        while let Some((ordinal, file)) = self.made.pop() {
+            match file.remove() {
                 Ok(_) => store.journal_done(&self.run.id, ordinal)?,
-                Err(why) => first = first.or(Some(why)),
+                Err(error) => first = first.or(Some(error.to_string())),
             }
         }
         self.run.state = RunState::Done;

@@ -13,7 +13,7 @@ use iodyno_layout::{Layout, Tool};
 pub use files::OnFiles;
 pub(crate) use stack::Stack;
 pub use stack::{LayoutPlan, new_names};
-pub(crate) use undo::undo;
+pub(crate) use undo::{Witness, undo};
 
 /// The programs that building these layouts needs and that are not installed.
 pub fn missing_tools(layouts: &[Layout]) -> BTreeSet<Tool> {

@@ -1,21 +1,17 @@
 //! A layout that stands on drives, for as long as it is measured.
 
-use std::path::Path;
-
 use iodyno_host::{Depth, snapshot};
-use iodyno_layout::{Layout, Names, Step, Top, build};
-use iodyno_model::{Built, Host};
+use iodyno_layout::{Layer, Layout, Names, Step, Top, build};
+use iodyno_model::{Built, Host, Mark};
 use iodyno_store::JournalEntry;
-use iodyno_target::{Permission, lend, resolve, resolve_all};
+use iodyno_target::{Permission, Target, WriteClearance, lend, resolve, resolve_all, stamp};
 
-use super::undo::{Outcome, undo};
+use super::undo::{Witness, undo};
 use super::{drive, program};
 use crate::error::CampaignError;
 use crate::execute::Tools;
+use crate::undo::Outcome;
 use crate::watch::Event;
-
-/// Where file systems are mounted: it is gone after a restart, as mounts are.
-const MOUNTS: &str = "/run/iodyno";
 
 /// A layout to be built for a run, and on what.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,21 +27,14 @@ pub struct LayoutPlan {
 /// Names for a layout that nothing on this machine has.
 pub fn new_names(host: &Host) -> Names {
     let has = |word: &str| host.blocks.iter().any(|block| block.name == word);
-    let mut random = fastrand::Rng::new();
-    let tag = loop {
-        let tag: String = (0..5).map(|_| random.lowercase()).collect();
-        let taken = |block: &iodyno_model::BlockDevice| match &block.kind {
-            iodyno_model::BlockKind::DeviceMapper(mapped) => mapped.name.contains(&tag),
-            _ => false,
-        };
-        if !host.blocks.iter().any(taken) && !Path::new(MOUNTS).join(&tag).exists() {
-            break tag;
-        }
-    };
     // As mdadm does: from 127 downwards.
     let free = (0..=127).rev().find(|number| !has(&format!("md{number}"))).unwrap_or(127);
-    let directory = Path::new(MOUNTS).join(&tag).display().to_string();
-    Names { array: format!("/dev/md{free}"), directory, tag }
+    Names::new(new_mark(), format!("/dev/md{free}"))
+}
+
+/// A mark that nothing has.
+pub(super) fn new_mark() -> Mark {
+    Mark(fastrand::u128(..))
 }
 
 /// What stands, the lowest first, with its entries in the journal.
@@ -84,10 +73,7 @@ impl<'p> Stack<'p> {
     fn take_all(&mut self, tools: &mut Tools<'_>, steps: &[Step]) -> Result<(), CampaignError> {
         let host = snapshot(tools.source, Depth::Quick);
         let targets = resolve_all(&host, &self.plan.drives)?;
-        let lent = targets
-            .iter()
-            .map(|target| Ok((target, target.clear_for_writing(&host, self.permission)?)))
-            .collect::<Result<Vec<_>, CampaignError>>()?;
+        let lent = self.cleared(&host, &targets)?;
         for target in &targets {
             if let Some(taken) = drive::taken(target, &host, &self.plan.names) {
                 self.note(tools, &taken)?;
@@ -98,13 +84,21 @@ impl<'p> Stack<'p> {
             self.begin(tools, first)?;
         }
         lend(lent, &host, self.permission, || {
-            for target in &targets {
-                drive::discard(&host, target)?;
-            }
-            first.map_or(Ok(()), |step| {
-                program::run(&step.command, step.fine, tools.interrupted).map(drop)
-            })
+            targets.iter().try_for_each(|target| drive::discard(&host, target))
         })??;
+        let marked = self.cleared(&host, &targets)?;
+        // Where an array, a group or a file system says whose the drive is, the
+        // drive's own mark would be data on what is built.
+        if matches!(self.plan.layout.layers.first(), None | Some(Layer::Crypt(_))) {
+            for (_, clearance) in &marked {
+                stamp(clearance, self.plan.names.mark)?;
+            }
+        }
+        if let Some(step) = first {
+            lend(marked, &host, self.permission, || {
+                program::run(&step.command, step.fine, tools.interrupted).map(drop)
+            })??;
+        }
         for step in others.unwrap_or_default() {
             self.begin(tools, step)?;
             program::run(&step.command, step.fine, tools.interrupted)?;
@@ -112,12 +106,24 @@ impl<'p> Stack<'p> {
         Ok(())
     }
 
+    fn cleared<'t>(
+        &self,
+        host: &Host,
+        targets: &'t [Target],
+    ) -> Result<Vec<(&'t Target, WriteClearance)>, CampaignError> {
+        let clear = |target: &'t Target| {
+            let cleared = target.clear_for_writing(host, self.permission)?;
+            Ok((target, cleared))
+        };
+        targets.iter().map(clear).collect()
+    }
+
     /// Writes down what a step is going to make.
     fn begin(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
         let Some(built) = &step.makes else { return Ok(()) };
         self.note(tools, built)?;
         match built {
-            Built::Mount { at } => std::fs::create_dir_all(at).map_err(|error| {
+            Built::Mount { at, .. } => std::fs::create_dir_all(at).map_err(|error| {
                 CampaignError::Program { line: step.command.line(), why: format!("{at}: {error}") }
             }),
             _ => Ok(()),
@@ -149,7 +155,7 @@ impl<'p> Stack<'p> {
     /// What cannot be taken down is told by the error, and stays in the journal.
     pub(crate) fn take_down(mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
         while let Some((ordinal, built)) = self.built.pop() {
-            let outcome = match undo(&built) {
+            let outcome = match undo(&built, Witness::Maker) {
                 Ok(outcome) => outcome,
                 Err(why) => return Err(CampaignError::Standing { run_id: self.run_id, why }),
             };
@@ -157,7 +163,8 @@ impl<'p> Stack<'p> {
             // What was not built yet is gone, too.
             if matches!(
                 (&built, &outcome),
-                (Built::Drive { .. }, Outcome::Gone) | (_, Outcome::LeftAlone(_))
+                (Built::Drive { .. }, Outcome::Gone)
+                    | (_, Outcome::LeftAlone(_) | Outcome::Unproven { .. })
             ) {
                 let told = format!("{}: {outcome}", built.title());
                 tools.watcher.event(&Event::Warning(&told));

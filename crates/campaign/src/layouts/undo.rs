@@ -1,83 +1,187 @@
-//! What was built, taken down if it is still ours.
+//! What was built, taken down if it proves to be ours.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use iodyno_host::{Depth, Live, mounts, snapshot};
-use iodyno_layout::{Command, take_down};
-use iodyno_model::{BlockKind, Built};
+use iodyno_host::{Depth, Live, MountPoint, mounts, snapshot};
+use iodyno_layout::{Command, Names, take_down};
+use iodyno_model::{BlockKind, Built, Mark, shell_word};
+use iodyno_target::Removed;
 
-use super::drive::Drive;
+use super::drive::{Drive, value_of};
 use super::program;
+use crate::undo::Outcome;
 
 /// What is still busy after this long is in use.
 const MOST_BUSY: Duration = Duration::from_secs(10);
 /// So often it is tried again.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What came of taking something down, or giving it back.
+/// Who says that something was made here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Witness {
+    /// This process, which made it.
+    Maker,
+    /// A row of a journal, which anybody may have written.
+    Journal,
+}
+
+/// Whether something stands, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It stood, and does no more.
-    TakenDown,
-    /// A drive holds nothing any more.
-    Emptied,
-    /// Nothing was there to be taken down: a thing on a drive that is gone is gone.
+enum Standing {
+    Ours,
     Gone,
-    /// It is not ours any more, or nothing says so; a sentence.
-    LeftAlone(String),
+    Another(&'static str),
+    Unproven,
 }
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TakenDown => f.write_str("taken down"),
-            Self::Emptied => f.write_str("emptied"),
-            Self::Gone => f.write_str("is gone already"),
-            Self::LeftAlone(why) => write!(f, "left alone: {why}"),
-        }
-    }
-}
-
-/// Takes it down, if it is there and ours.
+/// Takes it down, if it is there and proves to be ours.
 ///
 /// # Errors
 /// Why it cannot be taken down.
-pub(crate) fn undo(built: &Built) -> Result<Outcome, String> {
-    let outcome = match built {
-        Built::Drive { device, word, tag, boot_id } => {
-            let drive = Drive { device, word, tag, boot_id };
-            return once_let_go(|| drive.give_back());
+pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, String> {
+    match built {
+        Built::Drive { device, word, mark } => {
+            let drive = Drive { device, word, mark: *mark };
+            return once_let_go(|| drive.give_back(witness));
         }
-        built if !stands(built)? => Outcome::Gone,
-        built => {
-            if let Some(command) = take_down(built) {
-                once_let_go(|| asked(&command, &[0]))?;
+        Built::BackingFile { path, mark } => return remove_file(path, *mark),
+        _ => {}
+    }
+    let standing = standing(built, witness)?;
+    if let Built::Mount { at, mark: Some(mark) } = built
+        && standing == Standing::Gone
+        && is_mount_point(at, *mark)
+    {
+        let _ = std::fs::remove_dir(at);
+    }
+    let command = take_down(built);
+    Ok(match (standing, command) {
+        (Standing::Ours, Some(command)) => {
+            once_let_go(|| asked(&command, &[0]))?;
+            if let Built::Mount { at, .. } = built {
+                // A directory that something else lies in stays.
+                let _ = std::fs::remove_dir(at);
             }
             Outcome::TakenDown
         }
-    };
-    match built {
-        // A directory that something else lies in stays.
-        Built::Mount { at } => drop(std::fs::remove_dir(at)),
-        Built::BackingFile { path } if outcome == Outcome::TakenDown => {
-            for device in loops_over(path)? {
-                asked(&command("losetup", &["--detach", &device]), &[0])?;
-            }
-            std::fs::remove_file(path).map_err(|error| format!("{path}: {error}"))?;
-        }
-        _ => {}
-    }
-    Ok(outcome)
+        (Standing::Unproven, Some(command)) => Outcome::Unproven { by_hand: command.line() },
+        (Standing::Another(what), _) => Outcome::LeftAlone(what.into()),
+        _ => Outcome::Gone,
+    })
 }
 
-/// The loop devices over a file.
-fn loops_over(path: &str) -> Result<Vec<String>, String> {
-    let words = ["--associated", path, "--output", "NAME", "--noheadings"];
-    let said = asked(&command("losetup", &words), &[0])?;
-    Ok(said.split_whitespace().map(str::to_owned).collect())
+fn standing(built: &Built, witness: Witness) -> Result<Standing, String> {
+    Ok(match built {
+        Built::Mount { at, mark } => {
+            let mounted = mounts(&Live::new()).into_iter().rfind(|mount| mount.mount.at == *at);
+            mounted.map_or(Standing::Gone, |mount| mounted_by(&mount, *mark))
+        }
+        Built::Mapping { name, mark } => mapped_by(name, *mark),
+        Built::Array { device, name, mark } => {
+            let detail = command("mdadm", &["--detail", "--export", device]);
+            if !Path::new(device).exists() || program::find("mdadm").is_none() {
+                return Ok(Standing::Gone);
+            }
+            // Other statuses than 0: there is none, or it has nothing to say.
+            array_of(&asked(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
+        }
+        Built::Drive { .. } | Built::BackingFile { .. } => Standing::Unproven,
+    })
+}
+
+fn is_mount_point(at: &str, mark: Mark) -> bool {
+    at == Names::mount_point(mark)
+}
+
+/// Whose a mount is, by the name of its directory and the file system's UUID.
+fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
+    const NOT_OURS: Standing = Standing::Another("iodyno mounts nothing there");
+    let at = &mount.mount.at;
+    let Some(mark) = mark else {
+        return match is_earlier(at.strip_prefix("/run/iodyno/")) {
+            true => Standing::Unproven,
+            false => NOT_OURS,
+        };
+    };
+    if !is_mount_point(at, mark) {
+        return NOT_OURS;
+    }
+    // Of a device that is gone nothing can be read; nobody else mounts there.
+    match value_of(&device_of(mount), "UUID") {
+        Ok(uuid) if !uuid.is_empty() && !mark.is_uuid(&uuid) => {
+            Standing::Another("another file system is mounted there by now")
+        }
+        _ => Standing::Ours,
+    }
+}
+
+/// The block device under a mount, by its number where it has one of its own:
+/// a name may be another's by now.
+fn device_of(mount: &MountPoint) -> String {
+    let link = std::fs::read_link(format!("/sys/dev/block/{}:{}", mount.major, mount.minor));
+    let name = link.ok().and_then(|path| Some(path.file_name()?.to_str()?.replace('!', "/")));
+    name.map_or_else(|| mount.source.clone(), |name| format!("/dev/{name}"))
+}
+
+/// Whose a mapping is, by its name, which is given once, and its owner.
+fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
+    let host = snapshot(&Live::new(), Depth::Quick);
+    let mapped = host.blocks.iter().find_map(|block| match &block.kind {
+        BlockKind::DeviceMapper(mapped) if mapped.name == name => Some(mapped),
+        _ => None,
+    });
+    let Some(mapped) = mapped else { return Standing::Gone };
+    let is_of_a_layer = matches!(mapped.owner.as_deref(), Some("LVM" | "CRYPT"));
+    match mark {
+        Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Standing::Ours,
+        None if is_of_a_layer && name.starts_with("iodyno") => Standing::Unproven,
+        _ => Standing::Another("it is no mapping of iodyno's"),
+    }
+}
+
+/// Whose an array is, by what mdadm says of it.
+fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Standing {
+    let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
+    let is_named = !name.is_empty() && said.contains(name);
+    match (uuid, mark) {
+        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) => Standing::Ours,
+        // Of one whose drives are gone it says no more.
+        (None, Some(_)) if is_named && witness == Witness::Maker => Standing::Ours,
+        (None, Some(_)) if is_named => Standing::Unproven,
+        (_, None) if is_named && name.starts_with("iodyno-") => Standing::Unproven,
+        _ => Standing::Gone,
+    }
+}
+
+/// Whether it is a name as earlier versions gave it: five letters.
+fn is_earlier(name: Option<&str>) -> bool {
+    name.is_some_and(|name| name.len() == 5 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, String> {
+    let at = Path::new(path);
+    let by_hand = || {
+        let path = shell_word(path);
+        let loops = format!("losetup --noheadings --output NAME --associated {path}");
+        Outcome::Unproven { by_hand: format!("{loops} | xargs -r losetup --detach; rm {path}") }
+    };
+    let Some(mark) = mark else {
+        let name = at.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        return Ok(match name.starts_with("iodyno-") && name.ends_with(".img") {
+            _ if at.symlink_metadata().is_err() => Outcome::Gone,
+            true => by_hand(),
+            false => Outcome::LeftAlone("it is no file of iodyno's".into()),
+        });
+    };
+    let removed = iodyno_target::remove_backing_file(at, mark);
+    Ok(match removed.map_err(|error| error.to_string())? {
+        Removed::Yes => Outcome::TakenDown,
+        Removed::AlreadyGone => Outcome::Gone,
+        Removed::Unproven => by_hand(),
+        Removed::NotOurs => Outcome::LeftAlone("it is no file of iodyno's".into()),
+    })
 }
 
 /// What is busy is tried again for a while. The kernel lets go of the files of
@@ -103,23 +207,23 @@ pub(super) fn command(program: &'static str, arguments: &[&str]) -> Command {
     Command { program, arguments: arguments.iter().map(|word| (*word).to_owned()).collect() }
 }
 
-/// Whether it stands, and is ours: what has a name with a tag of ours is.
-fn stands(built: &Built) -> Result<bool, String> {
-    Ok(match built {
-        Built::Mount { at } => mounts(&Live::new()).iter().any(|mount| mount.mount.at == *at),
-        Built::Mapping { name } => {
-            let host = snapshot(&Live::new(), Depth::Quick);
-            host.blocks.iter().any(|block| match &block.kind {
-                BlockKind::DeviceMapper(mapped) => mapped.name == *name,
-                _ => false,
-            })
-        }
-        // Also of one that lost a member.
-        Built::Array { device, name } => {
-            let detail = command("mdadm", &["--detail", "--export", device]);
-            // Other statuses than 0: there is none, or it has nothing to say.
-            Path::new(device).exists() && asked(&detail, &[0, 1, 2, 4])?.contains(name.as_str())
-        }
-        Built::Drive { device: path, .. } | Built::BackingFile { path } => Path::new(path).exists(),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: Mark = Mark(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+
+    #[test]
+    fn an_array_is_ours_by_its_uuid_and_not_by_its_name() {
+        let ours = "MD_LEVEL=raid0\nMD_UUID=00112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
+        let other = "MD_UUID=90112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
+        let silent = "MD_LEVEL=raid0\nMD_DEVNAME=iodyno-00112\n";
+        let of = |said, mark, witness| array_of(said, "iodyno-00112", mark, witness);
+        assert_eq!(of(ours, Some(MARK), Witness::Journal), Standing::Ours);
+        assert_eq!(of(other, Some(MARK), Witness::Maker), Standing::Gone);
+        assert_eq!(of(silent, Some(MARK), Witness::Maker), Standing::Ours);
+        assert_eq!(of(silent, Some(MARK), Witness::Journal), Standing::Unproven);
+        assert_eq!(of(ours, None, Witness::Journal), Standing::Unproven);
+        assert_eq!(of("", Some(MARK), Witness::Journal), Standing::Gone);
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use iodyno_model::Setting;
-use iodyno_store::{JournalEntry, SettingChange, Store};
+use iodyno_store::{JournalEntry, SettingChange, Store, boot_id};
 
 use super::{Restored, Sysfs, Wanted, restore};
 use crate::error::CampaignError;
@@ -72,6 +72,7 @@ impl Applied {
                 before: before.clone(),
                 value: value.clone(),
                 with_it: with_it.transpose().map_err(refused)?,
+                boot_id: Some(boot_id()),
             };
             let ordinal = store.journal_add(run_id, &JournalEntry::Setting(change.clone()))?;
             self.changed.push((ordinal, change));

@@ -20,7 +20,7 @@ use crate::places::device_of;
 use crate::plan::Plan;
 
 pub(crate) use applied::Applied;
-pub(crate) use sysfs::{Restored, Sysfs, restore};
+pub(crate) use sysfs::{Restored, Sysfs, restore, set_by_hand};
 
 /// `[settings]` of a plan; what it does not name stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

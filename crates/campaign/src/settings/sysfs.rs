@@ -3,7 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use iodyno_model::shell_word;
 use iodyno_store::SettingChange;
+
+use crate::undo::Outcome;
 
 /// sysfs of this machine, or a folder that a test has in its place.
 #[derive(Debug, Clone)]
@@ -74,6 +77,22 @@ impl Sysfs {
     }
 }
 
+/// What is to be done by hand with a setting that an earlier version's journal
+/// names, which does not say of which machine and boot it is.
+pub(crate) fn set_by_hand(sysfs: &Sysfs, change: &SettingChange) -> Outcome {
+    let SettingChange { path, before, value, .. } = change;
+    match sysfs.value(path) {
+        Ok(now) if now == *before => Outcome::Restored(now),
+        Ok(now) if now == *value => {
+            let by_hand = format!("echo {} >{path}", shell_word(before));
+            Outcome::Unproven { by_hand }
+        }
+        Ok(_) => Outcome::LeftAlone("somebody else set it since".into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::Gone,
+        Err(error) => Outcome::LeftAlone(error.to_string()),
+    }
+}
+
 /// What came of restoring a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restored {
@@ -90,7 +109,7 @@ pub(crate) enum Restored {
 /// # Errors
 /// The kernel does not take the value that it had.
 pub(crate) fn restore(sysfs: &Sysfs, change: &SettingChange) -> io::Result<Restored> {
-    let SettingChange { path, before, value, with_it } = change;
+    let SettingChange { path, before, value, with_it, .. } = change;
     let now = match sysfs.value(path) {
         Ok(now) => now,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::Gone),

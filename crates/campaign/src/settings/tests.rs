@@ -162,6 +162,7 @@ fn a_journal_that_was_tampered_with_touches_nothing_else() {
             before: "before".into(),
             value: "set".into(),
             with_it: Some((path.into(), "before".into())),
+            boot_id: None,
         };
         assert!(restore(&sysfs, &change).is_err(), "{path}");
     }

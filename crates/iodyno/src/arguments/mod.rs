@@ -332,6 +332,9 @@ pub(crate) struct Capture {
 pub(crate) struct CleanUp {
     /// Only what this run left behind
     pub(crate) run: Option<String>,
+    /// The run has ended: you know, where iodyno cannot (an earlier version began it)
+    #[arg(long, requires = "run")]
+    pub(crate) ended: bool,
 }
 
 #[derive(Debug, Args)]

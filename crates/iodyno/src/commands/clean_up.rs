@@ -10,20 +10,19 @@ use crate::terminal;
 pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     let mut store = context.store()?;
     let run = arguments.run.as_deref().map(|run| store.find(run)).transpose()?;
-    let undone = iodyno_campaign::clean_up(&mut store, run.map(|run| run.id).as_deref())?;
-    let mut status = 0;
+    let run_id = run.map(|run| run.id);
+    if let Some(run_id) = &run_id {
+        if arguments.ended {
+            store.declare_ended(run_id)?;
+        }
+        store.refuse_running(run_id)?;
+    }
+    let undone = iodyno_campaign::clean_up(&mut store, run_id.as_deref())?;
     for Undone { what, outcome } in &undone {
-        let words = match outcome {
-            Ok(words) => words.clone(),
-            Err(error) => {
-                status = 3;
-                format!("failed: {error}")
-            }
-        };
-        terminal::print(&format!("{what}: {words}\n"))?;
+        terminal::print(&format!("{what}: {outcome}\n"))?;
     }
     if undone.is_empty() {
         terminal::print("Nothing was left behind.\n")?;
     }
-    Ok(status)
+    Ok(if undone.iter().all(|one| one.outcome.is_settled()) { 0 } else { 3 })
 }

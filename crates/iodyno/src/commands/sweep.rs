@@ -116,6 +116,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         Some(run) => store.find(run)?,
         None => newest_stopped(&store)?,
     };
+    store.refuse_running(&run.id)?;
     let record = store.load(&run.id)?;
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };

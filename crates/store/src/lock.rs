@@ -1,0 +1,231 @@
+//! Who works on a run: whoever holds the lock on its file beside the store,
+//! `STORE.running/RUN`.
+//!
+//! A pid says little: in another PID namespace, on another host that shares the
+//! store, or later, it is another process's. The kernel lets go of a lock
+//! (flock(2)) when its process ends, however it ends, and the lock is seen from
+//! every namespace, and from every host where the file system passes it on
+//! (NFS since Linux 2.6.12).
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// What a row says of a run whose process holds its lock …
+pub(crate) const LOCKED: &str = "lock";
+/// … and of one that could not have one. Earlier versions kept a boot.
+const UNLOCKED: &str = "no lock";
+
+/// Whether a process works on a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// One does.
+    Alive,
+    /// None does.
+    Ended,
+    /// It cannot be known: an earlier version began it, it could not have a
+    /// lock, or its lock cannot be looked at.
+    Unknown,
+}
+
+/// The locks of a store's runs.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    /// Where their files are; `None` for a store in memory, which nobody shares.
+    folder: Option<PathBuf>,
+    held: BTreeMap<String, Option<File>>,
+}
+
+impl Locks {
+    /// Those of the store at `path`, whatever link leads there.
+    pub(crate) fn of(path: &Path) -> Self {
+        let mut name = path.canonicalize().unwrap_or_else(|_| path.into()).into_os_string();
+        name.push(".running");
+        Self { folder: Some(name.into()), held: BTreeMap::new() }
+    }
+
+    /// Takes the lock of a run; `false`: somebody has it.
+    ///
+    /// # Errors
+    /// Its file cannot be made, or the file system has no locks.
+    pub(crate) fn take(&mut self, run_id: &str) -> io::Result<bool> {
+        if self.held.contains_key(run_id) {
+            return Ok(false);
+        }
+        let Some(folder) = &self.folder else {
+            self.held.insert(run_id.into(), None);
+            return Ok(true);
+        };
+        std::fs::create_dir_all(folder)?;
+        let path = self.file(run_id)?;
+        loop {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if is_locked(&file)? => return Ok(false),
+                // Somebody was just looking.
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+            }
+            // Who had it before may have removed the file in between.
+            let is_there = path.metadata().is_ok_and(|there| is_same(&there, &file));
+            if is_there {
+                // For people; nothing reads it.
+                let _ = (&file).write_all(description().as_bytes());
+                self.held.insert(run_id.into(), Some(file));
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Lets go of the lock of a run, if it is ours, and removes its file.
+    pub(crate) fn release(&mut self, run_id: &str) {
+        if let Some(Some(_held)) = self.held.remove(run_id)
+            && let Ok(path) = self.file(run_id)
+        {
+            // One that stays is an unlocked one.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// What the row of a run says of its owner, once its lock was asked for.
+    pub(crate) fn owner(&self, run_id: &str) -> &'static str {
+        if self.held.contains_key(run_id) { LOCKED } else { UNLOCKED }
+    }
+
+    /// Whether a process works on a run whose row says `owner`.
+    pub(crate) fn liveness(&self, run_id: &str, owner: &str) -> Liveness {
+        if self.held.contains_key(run_id) {
+            return Liveness::Alive;
+        }
+        if owner != LOCKED {
+            return Liveness::Unknown;
+        }
+        if self.folder.is_none() {
+            return Liveness::Ended;
+        }
+        let file = self.file(run_id).and_then(File::open);
+        match file.and_then(|file| is_locked(&file)) {
+            Ok(true) => Liveness::Alive,
+            Ok(false) => Liveness::Ended,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Liveness::Ended,
+            Err(_) => Liveness::Unknown,
+        }
+    }
+
+    /// The file of a run. Its id is a store's word, which anybody may have written.
+    fn file(&self, run_id: &str) -> io::Result<PathBuf> {
+        let is_id = !run_id.is_empty()
+            && run_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        match &self.folder {
+            Some(folder) if is_id => Ok(folder.join(run_id)),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+}
+
+/// Whether somebody holds the lock on a file.
+fn is_locked(file: &File) -> io::Result<bool> {
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn is_same(there: &std::fs::Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+}
+
+/// The process that holds a lock, for people.
+fn description() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!(
+        "host {}\nboot {}\npid namespace {}\npid {}\n",
+        read("/proc/sys/kernel/hostname"),
+        boot_id(),
+        namespace.display(),
+        std::process::id()
+    )
+}
+
+/// What the kernel calls this boot of the machine; empty where it does not say.
+pub fn boot_id() -> String {
+    let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    read.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "0190aaaa";
+
+    #[test]
+    fn a_lock_is_taken_once_and_its_file_goes_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        std::fs::write(&path, "").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let (mut one, mut other) = (Locks::of(&path), Locks::of(&link));
+        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);
+        assert!(one.take(RUN).unwrap() && !other.take(RUN).unwrap());
+        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Alive);
+        assert_eq!((one.owner(RUN), other.owner(RUN)), (LOCKED, UNLOCKED));
+        one.release(RUN);
+        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);
+        assert_eq!(std::fs::read_dir(one.folder.as_ref().unwrap()).unwrap().count(), 0);
+        assert!(other.take(RUN).unwrap());
+        // As after a kill: unlocked, and there.
+        drop(other);
+        assert_eq!(one.liveness(RUN, LOCKED), Liveness::Ended);
+        assert!(one.take(RUN).unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_not_guessed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut locks = Locks::of(&folder.path().join("store.sqlite"));
+        for owner in ["", "no lock", "c8b1f2a0-0000-4000-8000-000000000000/123"] {
+            assert_eq!(locks.liveness(RUN, owner), Liveness::Unknown, "{owner}");
+        }
+        for id in ["", "../store.sqlite", "a/b", "/etc/passwd"] {
+            assert_eq!(locks.liveness(id, LOCKED), Liveness::Unknown, "{id}");
+            assert!(locks.take(id).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn of_many_that_take_a_lock_one_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        std::fs::write(&path, "").unwrap();
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut locks = Locks::of(&path);
+                    let mut taken = 0;
+                    while taken < 50 {
+                        if locks.take(RUN).unwrap() {
+                            let others = inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                            assert_eq!(others, 0);
+                            inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                            locks.release(RUN);
+                            taken += 1;
+                        }
+                        locks.liveness(RUN, LOCKED);
+                    }
+                });
+            }
+        });
+    }
+}

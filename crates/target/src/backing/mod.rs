@@ -1,0 +1,264 @@
+//! Files of our own in place of drives, with a loop device over each: made,
+//! used and removed by descriptor, so that nobody can put another file in
+//! their place meanwhile.
+
+#[allow(unsafe_code)] // ioctls of loop devices, which the standard library does not offer
+mod ioctl;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use iodyno_model::Mark;
+use rustix::fs::{FileType, Mode, OFlags, Stat, XattrFlags};
+use rustix::io::Errno;
+
+use crate::removal::remove_in;
+use crate::{FileIdentity, Removed, TargetError};
+
+/// The extended attribute that proves a file to be ours: mark and inode number,
+/// so that a copy that took the attribute along is not taken for it.
+const ATTRIBUTE: &str = "user.iodyno.made";
+/// A free loop device may be taken by another before we have it; so often it is
+/// tried again.
+const MOST_TRIES: usize = 64;
+const STICKY: u32 = 0o1000;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A directory in which nobody else can rename or replace what is ours.
+#[derive(Debug)]
+pub struct OwnFolder {
+    descriptor: OwnedFd,
+    path: PathBuf,
+}
+
+impl OwnFolder {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// It is another user's, others may write it and it is not sticky
+    /// (inode(7)), or it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, TargetError> {
+        let name = path.display().to_string();
+        let failed = |errno| TargetError::of(&name, "open it", errno);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+        let stat = rustix::fs::fstat(&descriptor).map_err(failed)?;
+        let refused = |why: String| TargetError::Refused { name: name.clone(), why };
+        if ![0, own_uid()].contains(&stat.st_uid) {
+            return Err(refused(format!(
+                "user {} owns it and could replace files in it; use a directory of your own",
+                stat.st_uid
+            )));
+        }
+        if stat.st_mode & OTHERS_WRITE != 0 && stat.st_mode & STICKY == 0 {
+            return Err(refused(
+                "others may write it and could replace files in it; use a directory of your own, \
+                 or chmod go-w"
+                    .into(),
+            ));
+        }
+        let path = path.canonicalize().map_err(|error| io(&name, "look it up", error))?;
+        Ok(Self { descriptor, path })
+    }
+
+    /// The path of the backing file `number` of a `mark` in it.
+    pub fn backing_file(&self, mark: Mark, number: usize) -> PathBuf {
+        self.path.join(file_name(mark, number))
+    }
+}
+
+fn file_name(mark: Mark, number: usize) -> String {
+    format!("iodyno-{mark}-{number}.img")
+}
+
+/// A file of ours with a loop device over it. It stays when this is dropped.
+#[derive(Debug)]
+pub struct BackingFile {
+    folder: OwnedFd,
+    name: OsString,
+    shown: String,
+    file: OwnedFd,
+    device: String,
+}
+
+impl BackingFile {
+    /// Makes the file `number` of `mark`, of `size_bytes`, sparse, with a loop
+    /// device over it. Its path is [`OwnFolder::backing_file`].
+    ///
+    /// # Errors
+    /// It exists, cannot be written, or no loop device is free. Nothing of it
+    /// is left then.
+    pub fn make(
+        folder: &OwnFolder,
+        mark: Mark,
+        number: usize,
+        size_bytes: u64,
+    ) -> Result<Self, TargetError> {
+        let name = OsString::from(file_name(mark, number));
+        let shown = folder.path.join(&name).display().to_string();
+        let failed = |errno| TargetError::of(&shown, "make it", errno);
+        let held = folder.descriptor.try_clone().map_err(|error| io(&shown, "make it", error))?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::openat(&held, &name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        let mut made = Self { folder: held, name, shown, file, device: String::new() };
+        match made.set_up(mark, size_bytes) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                // The error that led here is told; this one would hide it.
+                let _ = made.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn set_up(&mut self, mark: Mark, size_bytes: u64) -> Result<(), TargetError> {
+        let failed = |errno| TargetError::of(&self.shown, "make it", errno);
+        let stat = rustix::fs::fstat(&self.file).map_err(failed)?;
+        let value = proof(mark, &stat);
+        match rustix::fs::fsetxattr(&self.file, ATTRIBUTE, value.as_bytes(), XattrFlags::CREATE) {
+            // Not every file system has attributes: after a kill the file is then left to the user.
+            Ok(()) | Err(Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::fs::ftruncate(&self.file, size_bytes).map_err(failed)?;
+        let device = attach(self.file.as_fd());
+        self.device =
+            device.map_err(|error| io(&self.shown, "put a loop device over it", error))?;
+        Ok(())
+    }
+
+    /// The path of the loop device.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Removes the file and all loop devices over it, whatever it is called by now.
+    ///
+    /// # Errors
+    /// It cannot be removed, or a loop device not be looked at.
+    pub fn remove(&self) -> Result<Removed, TargetError> {
+        let failed = |errno| TargetError::of(&self.shown, "remove it", errno);
+        let identity = FileIdentity::of(&rustix::fs::fstat(&self.file).map_err(failed)?);
+        detach_all(identity).map_err(|error| io(&self.shown, "detach its loop device", error))?;
+        let removed =
+            remove_in(&self.folder, &self.name, |stat| FileIdentity::of(stat) == identity);
+        // Somebody may have renamed it: its space is ours all the same.
+        let _ = rustix::fs::ftruncate(&self.file, 0);
+        removed.map_err(failed)
+    }
+}
+
+/// Removes the backing file at `path` that a killed run left, and the loop
+/// devices over it: only where its name holds `mark`, it belongs to this user,
+/// and it bears the mark, or is empty (a kill came before it was marked).
+///
+/// # Errors
+/// It is ours and cannot be removed.
+pub fn remove_backing_file(path: &Path, mark: Mark) -> Result<Removed, TargetError> {
+    let shown = path.display().to_string();
+    let failed = |errno| TargetError::of(&shown, "remove it", errno);
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+        return Ok(Removed::NotOurs);
+    };
+    if !name.to_str().is_some_and(|name| is_file_name(name, mark)) {
+        return Ok(Removed::NotOurs);
+    }
+    let folder = match crate::removal::open_folder(parent) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Removed::AlreadyGone),
+        Err(errno) => return Err(failed(errno)),
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(Removed::AlreadyGone),
+        Err(Errno::LOOP) => return Ok(Removed::NotOurs),
+        Err(errno) => return Err(failed(errno)),
+    };
+    let stat = rustix::fs::fstat(&file).map_err(failed)?;
+    if !FileType::from_raw_mode(stat.st_mode).is_file() || stat.st_uid != own_uid() {
+        return Ok(Removed::NotOurs);
+    }
+    let mut value = [0; 64];
+    match rustix::fs::fgetxattr(&file, ATTRIBUTE, &mut value[..]) {
+        Ok(length) if value.get(..length) == Some(proof(mark, &stat).as_bytes()) => {}
+        Ok(_) => return Ok(Removed::NotOurs),
+        Err(_) if stat.st_size == 0 => {}
+        Err(Errno::OPNOTSUPP) => return Ok(Removed::Unproven),
+        Err(_) => return Ok(Removed::NotOurs),
+    }
+    let identity = FileIdentity::of(&stat);
+    detach_all(identity).map_err(|error| io(&shown, "detach its loop device", error))?;
+    remove_in(&folder, name, |stat| FileIdentity::of(stat) == identity).map_err(failed)
+}
+
+fn is_file_name(name: &str, mark: Mark) -> bool {
+    let number = name.strip_prefix(&format!("iodyno-{mark}-")).and_then(|n| n.strip_suffix(".img"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn proof(mark: Mark, stat: &Stat) -> String {
+    format!("{mark} {}", stat.st_ino)
+}
+
+/// Puts a file behind a free loop device, and returns the device's path.
+fn attach(file: std::os::fd::BorrowedFd<'_>) -> io::Result<String> {
+    let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
+    for _ in 0..MOST_TRIES {
+        let path = format!("/dev/loop{}", ioctl::free(&control)?);
+        let device = open_device(&path, true)?;
+        match ioctl::attach(&device, file) {
+            Ok(()) => {
+                // Not every file system can; then it is measured through the page cache.
+                let _ = ioctl::direct(&device);
+                return Ok(path);
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("other processes took every free loop device"))
+}
+
+/// Takes a file away from all loop devices over it. While a device is open, no
+/// other file can come behind it.
+fn detach_all(file: FileIdentity) -> io::Result<()> {
+    for entry in std::fs::read_dir("/sys/block")? {
+        let entry = entry?;
+        if !entry.path().join("loop/backing_file").exists() {
+            continue;
+        }
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+        let device = match open_device(&format!("/dev/{name}"), false) {
+            Ok(device) => device,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let behind = ioctl::file_behind(&device);
+        if behind.is_ok_and(|behind| behind == (file.device, file.inode)) {
+            ioctl::detach(&device)?;
+        }
+    }
+    Ok(())
+}
+
+fn open_device(path: &str, writable: bool) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new().read(true).write(writable).custom_flags(flags).open(path)
+}
+
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn io(name: &str, action: &'static str, error: io::Error) -> TargetError {
+    TargetError::Io { name: name.into(), action, error }
+}

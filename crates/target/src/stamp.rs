@@ -1,0 +1,89 @@
+//! The mark on a drive that is given up: what proves after a kill that the
+//! drive may be emptied.
+//!
+//! It is for drives on which nothing with a mark of its own is built. It stands
+//! in the first and in the last block: I/O on the drive itself begins at the
+//! first and never comes to the last, and dm-crypt leaves the first alone.
+
+use iodyno_model::Mark;
+use rustix::fs::Advice;
+use rustix::io::Errno;
+
+use crate::{OpenHow, ReadClearance, TargetError, WriteClearance};
+
+/// Length of each mark, bytes: a whole number of blocks of any drive.
+const BYTES: u64 = 4096;
+const CACHED: OpenHow = OpenHow { direct: false, sync: crate::SyncMode::None, nonblocking: false };
+
+/// Writes `mark` on a cleared drive.
+///
+/// # Errors
+/// As of writing the drive.
+pub fn stamp(drive: &WriteClearance, mark: Mark) -> Result<(), TargetError> {
+    write(drive, &places(drive.as_read().size_bytes()), &block(mark))
+}
+
+/// Replaces what is left of `mark` on a cleared drive by zeros.
+///
+/// # Errors
+/// As of reading and writing the drive.
+pub fn unstamp(drive: &WriteClearance, mark: Mark) -> Result<(), TargetError> {
+    let left = stamped(drive.as_read(), mark)?;
+    write(drive, &left, &[0; BYTES as usize])
+}
+
+/// Whether a drive bears `mark` in one of its places.
+///
+/// # Errors
+/// As of reading the drive.
+pub fn is_stamped(drive: &ReadClearance, mark: Mark) -> Result<bool, TargetError> {
+    Ok(!stamped(drive, mark)?.is_empty())
+}
+
+/// Where the marks are on a drive of `size_bytes`.
+fn places(size_bytes: u64) -> Vec<u64> {
+    let last = (size_bytes / BYTES).saturating_sub(1) * BYTES;
+    if last == 0 { vec![0] } else { vec![0, last] }
+}
+
+fn block(mark: Mark) -> Vec<u8> {
+    let mut block = format!("given up for iodyno layouts: {mark}\n").into_bytes();
+    block.resize(BYTES as usize, 0);
+    block
+}
+
+fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
+    let failed = |errno| TargetError::of(drive.name(), "read its mark", errno);
+    let file = drive.open(CACHED)?;
+    // Layers above write past the page cache of the drive.
+    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+    let expected = block(mark);
+    let mut found = Vec::new();
+    for place in places(drive.size_bytes()) {
+        let mut bytes = vec![0; BYTES as usize];
+        match rustix::io::pread(&file, &mut bytes[..], place) {
+            Ok(read) if bytes[..read] == expected => found.push(place),
+            Ok(_) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Ok(found)
+}
+
+fn write(drive: &WriteClearance, places: &[u64], bytes: &[u8]) -> Result<(), TargetError> {
+    let failed = |errno| TargetError::of(drive.as_read().name(), "write its mark", errno);
+    if places.is_empty() {
+        return Ok(());
+    }
+    let file = drive.open(CACHED)?;
+    for place in places {
+        match rustix::io::pwrite(&file, bytes, *place) {
+            Ok(written) if written == bytes.len() => {}
+            Ok(_) => return Err(failed(Errno::IO)),
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    rustix::fs::fsync(&file).map_err(failed)?;
+    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
+}
