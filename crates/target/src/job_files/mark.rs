@@ -96,7 +96,7 @@ fn sampled(size_bytes: u64) -> impl Iterator<Item = u64> {
     let blocks = size_bytes.div_ceil(BLOCK_BYTES);
     let spread = (1..=SAMPLES).map(move |n| {
         let part = n.wrapping_mul(GOLDEN);
-        (u128::from(part) * u128::from(blocks) >> 64) as u64
+        ((u128::from(part) * u128::from(blocks)) >> 64) as u64
     });
     let all = [0, blocks.saturating_sub(1)].into_iter().chain(spread);
     all.filter(move |_| blocks > 0).map(|block| block * BLOCK_BYTES)
