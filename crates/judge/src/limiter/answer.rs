@@ -243,7 +243,7 @@ fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
             && (theirs.conditions.fill, &theirs.conditions.cpus)
                 == (of.conditions.fill, &of.conditions.cpus)
             && (other.own_link(), other.metric) == (case.own_link(), case.metric)
-            && theirs.name != Experiment::OnceMore.name()
+            && Contrast::of(case, other).is_none()
     };
     let mut same: Vec<&Case<'_>> = others.iter().filter(is_same).chain([case]).collect();
     same.sort_by_key(|one| one.measurement);

@@ -18,14 +18,21 @@ fn conclusion(effect: &BlocksEffect) -> String {
         metric => figure(metric, value),
     };
     let ratio = effect.ratio();
-    let is_faster = match effect.metric {
-        Metric::LatencyMean => ratio < 0.9,
-        _ => ratio > 1.1,
+    let (empty, written) = (&effect.empty, &effect.written);
+    let is_more = empty.low() > written.high();
+    let is_less = empty.high() < written.low();
+    let (is_better, is_worse) = match effect.metric {
+        Metric::LatencyMean => (is_less, is_more),
+        _ => (is_more, is_less),
     };
-    let meaning = if is_faster {
-        "reads of what holds nothing need no flash, so such a figure is not the drive's"
-    } else {
-        "what the blocks hold makes no difference here"
+    let meaning = match (is_better, is_worse) {
+        (true, _) => {
+            "reads of what holds nothing need no flash, so such a figure is not the drive's"
+        }
+        (_, true) => {
+            "nothing makes reads of empty blocks slower, so something else changed meanwhile"
+        }
+        _ => "no difference is shown, the intervals overlap",
     };
     format!(
         "{} on {}: {} from trimmed blocks, {} from written ones (x{ratio:.2}): {meaning}.",

@@ -66,6 +66,11 @@ impl Job {
         self.sides.is_empty() && self.issued.is_none() && self.cpu.is_none()
     }
 
+    /// What fio prints behind all directions is there: a further one is not of it.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.issued.is_some() || self.cpu.is_some()
+    }
+
     /// Lines of directions and nothing of the block that fio prints around them: somebody
     /// quoted them.
     pub(super) fn is_quoted(&self) -> bool {

@@ -85,10 +85,9 @@ impl Run {
             Kind::Direction(direction) => {
                 let repeated = |job: &Job| job.sides.iter().any(|side| side.direction == direction);
                 let headless = |job: &Job| job.head.name.is_empty() && !job.sides.is_empty();
-                let other = self
-                    .jobs
-                    .last()
-                    .is_none_or(|job| repeated(job) || statement.apart && headless(job));
+                let other = self.jobs.last().is_none_or(|job| {
+                    repeated(job) || job.is_closed() || statement.apart && headless(job)
+                });
                 if !self.in_job || other {
                     self.begin_headless(statement);
                 }
