@@ -104,7 +104,9 @@ impl Taken<'_> {
                 if used || self.kind == Members::Targets {
                     let whole = report.whole.of(direction);
                     let split = report.split.of(direction).as_ref();
-                    let windows = windows(&[record], cut_ns);
+                    // The only part of several targets is the total.
+                    let is_kept = self.kind == Members::Clones || self.members.len() > 1;
+                    let windows = if is_kept { windows(&[record], cut_ns) } else { Vec::new() };
                     let over_time = (record, windows.as_slice());
                     part.results.push(result(direction, one, over_time, whole, split, self.level));
                 }

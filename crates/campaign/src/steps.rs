@@ -6,6 +6,7 @@ use iodyno_host::Depth;
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, Whole};
 use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement};
+use iodyno_stats::autocorrelation::INDEPENDENT;
 use iodyno_stats::{PtsRounds, Rule, Stopper};
 
 use crate::adaptive::{DepthSearch, spread};
@@ -16,6 +17,9 @@ use crate::look::{Issued, OtherIo, issued_to, other_io};
 use crate::measure::{Cut, Member, Members, Taken, summed};
 use crate::plan::{Search, Step};
 use crate::watch::{Event, PhaseWatch, Progress, ramp_ns};
+
+/// An autocorrelation time of white noise, in windows of 100 ms, s.
+const INDEPENDENT_S: f64 = INDEPENDENT * 0.1;
 
 impl Campaign<'_, '_> {
     /// Measures `step` on the targets that are still there, at the same time.
@@ -271,8 +275,9 @@ impl Campaign<'_, '_> {
                 p99_relative_half_width: p99,
                 least_times,
                 steady,
-                // So much is counted, behind what never is.
-                min_seconds: seconds(self.budget.stop.min_ns + ramp_ns(self.budget.stop.max_ns)),
+                // Before that not even white noise can be known.
+                min_seconds: seconds(self.budget.stop.min_ns)
+                    .max(seconds(ramp_ns(self.budget.stop.max_ns)) + least_times * INDEPENDENT_S),
                 max_seconds: seconds(self.budget.stop.max_ns),
             },
         }

@@ -142,10 +142,7 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
     let batches = means.len();
 
     let trend = trend(&means);
-    let line: Option<Vec<f64>> = trend
-        .is_some_and(|trend| trend.is_significant())
-        .then(|| (0..batches).map(|index| index as f64).collect());
-    let half_width = ar1::fit(&means, line.as_deref()).map_or(0.0, |fit| {
+    let half_width = fit(&means, trend).map_or(0.0, |fit| {
         fit.half_width(level, |component| {
             component.sigma * ar1::variance_of_mean(component.phi, batches).sqrt()
         })
@@ -165,6 +162,30 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
         slow: slow::is_slow(window, tau),
         reliable: steady && is_long_enough(window.len(), tau),
     })
+}
+
+/// The variance of the mean of `window` by the same procedure, and the batches that it is known from:
+/// averaged over the autoregressions that are possible, which costs far less than an interval.
+pub(crate) fn variance_of_mean(window: &[f64]) -> Option<(f64, usize)> {
+    let finite = window.iter().all(|sample| sample.is_finite());
+    if window.len() < LEAST_SAMPLES || !finite {
+        return None;
+    }
+    let (_, means) = batch(window, integrated_time(window));
+    let variance = fit(&means, trend(&means)).map_or(0.0, |fit| {
+        fit.average(|component| {
+            component.sigma.powi(2) * ar1::variance_of_mean(component.phi, means.len())
+        })
+    });
+    Some((variance, means.len()))
+}
+
+/// The autoregression of the means of batches, about their line where the trend is significant.
+fn fit(means: &[f64], trend: Option<Trend>) -> Option<ar1::Fit> {
+    let line: Option<Vec<f64>> = trend
+        .is_some_and(|trend| trend.is_significant())
+        .then(|| (0..means.len()).map(|index| index as f64).collect());
+    ar1::fit(means, line.as_deref())
 }
 
 /// Whether `n` samples make 20 batches of 5 autocorrelation times `tau` (in samples).

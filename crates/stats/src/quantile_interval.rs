@@ -4,9 +4,10 @@
 //! of ten says as much as one: so the number of observations is divided by a design effect,
 //! which is estimated from how many lie beyond the quantile in each window of time ([`design_effect`]).
 
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 
-use crate::ratio::ratio_interval;
+use crate::batch_means::variance_of_mean;
+use crate::ratio::linear;
 
 /// Fewest observations beyond a percentile that is shown.
 pub const LEAST_BEYOND: u64 = 30;
@@ -79,21 +80,25 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
 /// slow I/Os that come in clusters of ten about 10 for the quantiles that these make.
 ///
 /// For each window of time, `beyond` says how many of its `counts` observations lie beyond
-/// the sample quantile. The share beyond is a ratio of sums, whose interval
-/// allows for windows that are correlated ([`ratio_interval`]); squared and over that of as many
+/// the sample quantile. The share beyond is a ratio of sums, whose variance
+/// allows for windows that are correlated ([`crate::ratio_interval`]); over that of as many
 /// independent observations it is the design effect, with the few windows that it
-/// stands on allowed for (Korn, Graubard, "Confidence intervals for proportions with small expected
+/// stands on allowed for by Student's t (Korn, Graubard, "Confidence intervals for proportions with small expected
 /// number of positive counts", Survey Methodology 24, 1998; batched indicators for quantiles:
 /// Nakayama, "Confidence intervals for quantiles using sectioning", ACM TOMACS 24, 2014).
 ///
 /// `None` where nothing or all lies beyond, and where the windows are too few for an interval.
 #[must_use]
 pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
-    let share = ratio_interval(beyond, counts, level)?;
+    let windows = linear(beyond, counts)?;
+    let share = windows.iter().sum::<f64>() / windows.len() as f64;
+    let (variance, batches) = variance_of_mean(&windows)?;
     let n: f64 = counts.iter().sum();
-    let independent = share.mean * (1.0 - share.mean) / n;
-    let z = Normal::standard().inverse_cdf(f64::midpoint(1.0, level));
-    let effect = (share.half_width() / z).powi(2) / independent;
+    let independent = share * (1.0 - share) / n;
+    let at = f64::midpoint(1.0, level);
+    let few = StudentsT::new(0.0, 1.0, batches as f64 - 1.0).ok()?.inverse_cdf(at)
+        / Normal::standard().inverse_cdf(at);
+    let effect = few * few * variance / independent;
     (independent > 0.0 && effect.is_finite()).then(|| effect.max(1.0))
 }
 

@@ -19,6 +19,11 @@ pub fn ratio_interval(
     denominators: &[f64],
     level: f64,
 ) -> Option<MeanInterval> {
+    window_interval(&linear(numerators, denominators)?, level)
+}
+
+/// The residuals of each window about the ratio, which is their mean; `None` as for [`ratio_interval`].
+pub(crate) fn linear(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
     let total: f64 = denominators.iter().sum();
     if numerators.len() != denominators.len() || total.is_nan() || total <= 0.0 {
         return None;
@@ -29,7 +34,7 @@ pub fn ratio_interval(
     let linear = pairs.map(|(numerator, denominator)| {
         ratio + (numerator - ratio * denominator) / mean_denominator
     });
-    window_interval(&linear.collect::<Vec<f64>>(), level)
+    Some(linear.collect())
 }
 
 #[cfg(test)]

@@ -93,6 +93,6 @@ fn percentiles_of_clusters_are_held() {
         };
         let (plain, found) = (percent(|one| one.0), percent(|one| one.1));
         assert!(as_independent.contains(&plain), "clusters of {size}: {plain} %");
-        assert!((92.0..=98.5).contains(&found), "clusters of {size}: {found} %");
+        assert!((92.0..=99.0).contains(&found), "clusters of {size}: {found} %");
     }
 }
