@@ -288,7 +288,11 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     assert_eq!(counts(&world, &[&job[..], &typed].concat()), (0, 2));
     // It is not made longer for a job that only reads, either.
     let longer = ["--name=t", "--rw=read", "--size=64k", "--filename=mine"];
-    refused(&world, &longer, &["mine is shorter than the 64 KiB", "size", "--allow-write"]);
+    refused(
+        &world,
+        &longer,
+        &["mine holds 8 KiB, and a job reads 64 KiB", "size", "--allow-write"],
+    );
     refused(&world, &["--name=t", "--size=4k", "--filename=."], &["directory=."]);
     let null = ["--name=t", "--rw=write", "--size=4k", "--filename=/dev/null"];
     refused(&world, &null, &["job `t`", "`filename=/dev/null`", "block device"]);

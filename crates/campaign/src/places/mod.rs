@@ -233,8 +233,7 @@ impl Places {
         job
     }
 
-    /// A word of `permission` that names no device that is written, and no file of the jobs. (A
-    /// file that is only read counts: the word may have made it long enough before.)
+    /// A word of `permission` that names no device that is written, and no file that needs it.
     fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
         let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));

@@ -11,7 +11,7 @@ use iodyno_host::{Asked, Live, asking_open};
 use iodyno_model::Host;
 use rustix::fs::{Dev, Mode, OFlags};
 
-use super::{FilePlan, Fill, shown};
+use super::{FilePlan, Fill, TO_LOOK, mark, shown};
 use crate::guard::{Guard, names_file};
 use crate::target::PathTarget;
 use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
@@ -66,7 +66,7 @@ impl Surveyed {
         holds_bytes.max(self.plan.size_bytes)
     }
 
-    /// The words of the permission that name it.
+    /// The words of the permission that name it, and that it may need.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -146,6 +146,9 @@ fn look_at_file(
     if target.size_bytes >= plan.size_bytes && !plan.will_write {
         let read = ReadClearance::of_file(&target)?;
         let direct = Direct::of(&read);
+        // A word may have made a file of somebody else long enough before; one of ours needs none.
+        let is_ours = words.is_empty() || mark::is_ours(&read.open(TO_LOOK)?);
+        let words = if is_ours { Vec::new() } else { words };
         return Ok((Place::Enough(target, read), words, Some(direct)));
     }
     let guard = Guard { source: &Live::new(), host, permission };
