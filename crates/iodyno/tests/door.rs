@@ -59,7 +59,7 @@ fn no_command_takes_a_device_for_a_store() {
     let report = world.path("report.html");
     let fio = world.path("fio.json");
     std::fs::write(&fio, "{\"fio version\": \"fio-3.36\", \"jobs\": []}").unwrap();
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 16] = [
         &["runs"],
         &["runs", "rm", "last"],
         &["runs", "prune", "--keep", "1"],
@@ -74,7 +74,6 @@ fn no_command_takes_a_device_for_a_store() {
         &["plot", "last", "-o", "x.svg"],
         &["report", "last", "-o", report.to_str().unwrap()],
         &["sweep", "--target", target, "--set", "bs=4k", "--set", "rw=randread"],
-        &["explain", target, "--time", "200ms"],
         &["explain", "last"],
         &["run", "--name=j", "--filename=data", "--rw=randread", "--size=1m"],
     ];
