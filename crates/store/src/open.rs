@@ -120,7 +120,7 @@ impl Store {
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let store = Self { connection, path: path.into(), aside: None };
         // Another iodyno may be writing.
-        let waits = store.connection.busy_timeout(Duration::from_secs(5));
+        let waits = store.connection.busy_timeout(Duration::from_secs(15));
         waits.map_err(|error| store.explain(error))?;
         Ok(store)
     }
