@@ -88,11 +88,9 @@ fn no_command_takes_a_device_for_a_store() {
     status(&output, 2);
     assert!(flushed(&disk) == before);
     refused(&disk, &["--store", ":memory:", "runs"], "the store is a file");
-    for (program, name) in [("mkfifo", "fifo")] {
-        let path = world.path(name);
-        tool(program, &[path.to_str().unwrap()]);
-        refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
-    }
+    let path = world.path("fifo");
+    tool("mkfifo", &[path.to_str().unwrap()]);
+    refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
 }
 
 #[test]
