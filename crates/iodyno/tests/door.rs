@@ -59,7 +59,7 @@ fn no_command_takes_a_device_for_a_store() {
     let report = world.path("report.html");
     let fio = world.path("fio.json");
     std::fs::write(&fio, "{\"fio version\": \"fio-3.36\", \"jobs\": []}").unwrap();
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 16] = [
         &["runs"],
         &["runs", "rm", "last"],
         &["runs", "prune", "--keep", "1"],
@@ -74,7 +74,6 @@ fn no_command_takes_a_device_for_a_store() {
         &["plot", "last", "-o", "x.svg"],
         &["report", "last", "-o", report.to_str().unwrap()],
         &["sweep", "--target", target, "--set", "bs=4k", "--set", "rw=randread"],
-        &["explain", target, "--time", "200ms"],
         &["explain", "last"],
         &["run", "--name=j", "--filename=data", "--rw=randread", "--size=1m"],
     ];
@@ -89,11 +88,9 @@ fn no_command_takes_a_device_for_a_store() {
     status(&output, 2);
     assert!(flushed(&disk) == before);
     refused(&disk, &["--store", ":memory:", "runs"], "the store is a file");
-    for (program, name) in [("mkfifo", "fifo")] {
-        let path = world.path(name);
-        tool(program, &[path.to_str().unwrap()]);
-        refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
-    }
+    let path = world.path("fifo");
+    tool("mkfifo", &[path.to_str().unwrap()]);
+    refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
 }
 
 #[test]

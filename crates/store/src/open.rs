@@ -129,7 +129,7 @@ impl Store {
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
         let store = Self { connection, locks, path: path.into(), aside: None };
         // Another iodyno may be writing.
-        let waits = store.connection.busy_timeout(Duration::from_secs(5));
+        let waits = store.connection.busy_timeout(Duration::from_secs(15));
         waits.map_err(|error| store.explain(error))?;
         Ok(store)
     }

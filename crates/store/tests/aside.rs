@@ -104,14 +104,6 @@ fn a_store_that_is_locked_by_another_loses_no_measurement() {
 }
 
 #[test]
-fn a_store_that_turns_read_only_loses_no_measurement() {
-    let small = Small::new();
-    let (store, run) = begun(&small.path("store.sqlite"));
-    tool("mount", &["-o", "remount,ro", small.folder.path().to_str().unwrap()]);
-    goes_on(store, run);
-}
-
-#[test]
 fn a_record_takes_the_place_of_a_part_of_it() {
     let mut store = Store::in_memory().unwrap();
     let run = Run { state: RunState::Interrupted, ..run("cut", 1) };
