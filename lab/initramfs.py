@@ -29,7 +29,10 @@ LATER_MODULES = {
     "raid": ["sd_mod", "megaraid_sas"],
     "bcache": ["bcache"],
     "nfs": ["nfsd", "nfsv4"],
-    "exports": ["sd_mod", "nvmet", "target_core_iblock", "target_core_file", "tcm_loop"],
+    # Servers in the kernel: NVMe over fabrics and SCSI targets.
+    "targets": ["nvmet", "target_core_iblock", "target_core_file"],
+    # One that this machine is its own client of.
+    "volumes": ["sd_mod", "target_core_file", "tcm_loop"],
 }
 TOOLS = [
     *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm"),

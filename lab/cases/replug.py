@@ -20,10 +20,7 @@ class Replug(JobCase):
 
     def new_writes(self, drive):
         """How many writes the drive that was put in has served."""
-        for device in self.lab.machine.qmp("query-blockstats"):
-            if f"/{drive}-new/" in device.get("qdev", "") + "/":
-                return device["stats"]["wr_operations"]
-        self.fail(f"QEMU knows no drive {drive}-new")
+        return self.lab.served(f"{drive}-new")["wr_operations"]
 
     def refused_on_the_new_one(self, words, drive):
         result = self.lab.run(words, 90)

@@ -42,36 +42,18 @@ class NvmePaths(JobCase):
         finally:
             self.say("umount /mnt")
 
-    def test_a_controller_that_somebody_else_took_may_be_using_it(self):
-        """As SPDK and VFIO take one, or as another host has one: the namespace is shared, and not all of its paths are here."""
-        kept, taken = self.paths()
-        controller = taken.removesuffix("n1")
-        address = self.say(f"basename $(readlink -f /sys/class/nvme/{controller}/device)").strip()
-        job = f"--allow-write LABC0001 --discard-data LABC0001 --name=w --rw=randwrite {SMALL} --filename=/dev/{kept}"
-        self.say(f"echo {address} >/sys/bus/pci/drivers/nvme/unbind; for i in $(seq 200); do [ -e /sys/block/{taken} ] || exit 0; usleep 50000; done; exit 1")
-        try:
-            writes = self.lab.writes("C")
-            result = self.job(job)
-            self.assertEqual(self.lab.writes("C"), writes, "written without a question")
-            self.assertEqual((result.status, result.stdout), (2, ""), result.stderr)
-            self.assertIn("--assume-unused", result.stderr)
-            self.played(f"--assume-unused LABC0001 {job}")
-            self.assertGreater(self.lab.writes("C"), writes)
-        finally:
-            self.say(f"echo {address} >/sys/bus/pci/drivers/nvme/bind; for i in $(seq 200); do ls /sys/bus/pci/devices/{address}/nvme/*/nvme*n1 && exit 0; usleep 50000; done; exit 1")
-
 
 class ScsiPaths(JobCase):
     """A volume of the kernel's SCSI target with two initiators: two devices here, as with a SAN without dm-multipath."""
 
     @classmethod
     def setUpClass(cls):
-        cls.lab.load("exports")
+        cls.lab.load("volumes")
 
     def setUp(self):
         core = f"{TARGET}/core/fileio_0/lun"
         self.say(
-            "grep -q configfs /proc/mounts || mount -t configfs config /sys/kernel/config; "
+            "grep -q configfs /proc/mounts || mount -t configfs config /sys/kernel/config; mkdir -p /var/target/pr; "
             f"head -c {LUN_BYTES} /dev/urandom >{LUN}; mkdir -p {core} && echo fd_dev_name={LUN},fd_dev_size={LUN_BYTES} >{core}/control && "
             f"echo 1 >{core}/enable && echo lab0001 >{core}/wwn/vpd_unit_serial"
         )
