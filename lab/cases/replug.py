@@ -32,11 +32,11 @@ class Replug(JobCase):
     def test_between_a_plan_and_its_start(self):
         """A sweep that was stopped goes on after the drive's name went to another one."""
         name, both = self.lab.namespace("A"), "--allow-write LABA0001 --discard-data LABA0001"
-        self.file(PLAN_PATH, PLAN.format(time="2s"))
+        self.file(PLAN_PATH, PLAN.format(time="30s"))
         writes = f"$(awk '{{print $5}}' /sys/block/{name}/stat)"
-        sweep = f"iodyno sweep --store {STORE} {PLAN_PATH} --target /dev/{name} --set size=8m {both}"
+        sweep = f"iodyno sweep --store {STORE} {PLAN_PATH} --target /dev/{name} --set size=8m --set rw=randwrite {both}"
         result = self.lab.run(
-            f"goal=$(({writes} + 20)); {sweep} & pid=$!; until [ {writes} -ge $goal ] || ! kill -0 $pid; do usleep 20000; done; kill -INT $pid; wait $pid", 120
+            f"goal=$(({writes} + 1)); {sweep} & pid=$!; until [ {writes} -ge $goal ] || ! kill -0 $pid; do usleep 20000; done; kill -INT $pid; wait $pid", 120
         )
         self.assertEqual(result.status, 3, result.stderr)
         self.lab.replug("A", "OTHER001")
