@@ -220,6 +220,21 @@ class Faults:
         """Takes a drive out for good; the guest is told at once, and I/O to the drive ends."""
         self.machine.qmp("device_del", id=drive)
 
+    def replug(self, drive, serial):
+        """Takes a drive out and puts another one, of this serial number and the same content, into its slot for good."""
+        self.unplug(drive)
+        self.machine.wait_for(lambda: drive not in self._plugged(), f"drive {drive} did not go", 60)
+        self.machine.qmp("device_add", driver="nvme", id=f"{drive}-new", bus=self.topology.named(drive).port, serial=serial, drive=drive)
+
+    def _plugged(self):
+        return [child["name"] for child in self.machine.qmp("qom-list", path="/machine/peripheral")]
+
+    def wait_for_drive(self, serial):
+        """Waits until the guest has a drive of this serial number; the name of its block device."""
+        there = f"grep -ls {serial} /sys/block/nvme*n1/device/serial"
+        self._must(f"for i in $(seq 600); do {there} && exit 0; usleep 50000; done; exit 1")
+        return self.run(there).stdout.split("/")[3]
+
     @contextlib.contextmanager
     def poll_queues(self, drive, count=1):
         """A drive probed anew with queues without interrupts; the others keep theirs."""

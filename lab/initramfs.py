@@ -27,13 +27,18 @@ LATER_MODULES = {
     "aer": ["aer_inject"],
     "memory": ["lzo_rle", "zram"],
     "raid": ["sd_mod", "megaraid_sas"],
+    "bcache": ["bcache"],
+    "nfs": ["nfsd", "nfsv4"],
     # Servers in the kernel: NVMe over fabrics and SCSI targets.
     "targets": ["nvmet", "target_core_iblock", "target_core_file"],
     "user_space": ["uio_pci_generic"],
+    # One that this machine is its own client of.
+    "volumes": ["sd_mod", "target_core_file", "tcm_loop"],
 }
 TOOLS = [
     *("sbin/blkid", "sbin/cryptsetup", "sbin/dmsetup", "sbin/losetup", "sbin/lvm", "sbin/mdadm"),
     *("sbin/mkfs.btrfs", "sbin/mkfs.ext4", "sbin/mkfs.xfs", "sbin/blkdiscard", "sbin/wipefs", "usr/sbin/nvme", "usr/bin/lspci", "usr/bin/setpci"),
+    *("usr/sbin/make-bcache", "usr/bin/sg_persist", "usr/sbin/exportfs", "usr/sbin/rpc.mountd", "usr/sbin/rpc.nfsd"),
 ]
 # Names by which lvm is called.
 LVM = ["lvcreate", "pvs", "vgcreate"]

@@ -195,21 +195,22 @@ class Lab(Faults):
 
     def reads(self, drive):
         """How many reads a drive has served since power-on."""
-        return self._served(drive)["rd_operations"]
+        return self.served(f"namespace-{drive}")["rd_operations"]
 
     def writes(self, drive):
         """How many writes; trims are not counted by QEMU."""
-        return self._served(drive)["wr_operations"]
+        return self.served(f"namespace-{drive}")["wr_operations"]
 
     def written_bytes(self, drive):
         """How many bytes were written to a drive since power-on."""
-        return self._served(drive)["wr_bytes"]
+        return self.served(f"namespace-{drive}")["wr_bytes"]
 
-    def _served(self, drive):
-        for device in self.machine.qmp("query-blockstats"):
-            if device.get("qdev", "").split("/")[-1] == f"namespace-{drive}":
-                return device["stats"]
-        raise machine.MachineError(f"QEMU knows no drive {drive}")
+    def served(self, device):
+        """QEMU's counts of a device, by its id: a namespace, or a drive that was put in later."""
+        for known in self.machine.qmp("query-blockstats"):
+            if known.get("qdev", "").split("/")[-1] == device:
+                return known["stats"]
+        raise machine.MachineError(f"QEMU knows no device {device}")
 
     def wait_for_reads(self, drive, count, timeout_s=60):
         """Waits until a drive has served `count` more reads; QEMU has no event for that, so it is asked often."""

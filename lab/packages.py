@@ -13,7 +13,7 @@ from pathlib import Path
 
 # The small kernel, and the one that has drivers for what clouds have not: five times as much to unpack.
 CLOUD_KERNEL, FULL_KERNEL = "linux-image-cloud-amd64", "linux-image-amd64"
-TOOLS = "btrfs-progs busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nvme-cli pciutils util-linux xfsprogs".split()
+TOOLS = "bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nfs-kernel-server nvme-cli pciutils sg3-utils util-linux xfsprogs".split()
 # Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
 # under test is linked against that one.
 WANTED = re.compile(r"^(lib|zlib1g|pci\.ids)")

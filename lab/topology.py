@@ -13,7 +13,8 @@ taken away as soon as the guest is there, and come back only for those who want 
 one, so that it leaves no gap in the kernel's numbers.
 
 HEALTHY_MACHINE has four drives and nothing wrong; SMALL_MACHINE the same, smaller. TWO_NODES has two NUMA nodes of two
-CPUs, with a drive at each, and one drive whose two controllers are two paths to one namespace. SWITCHED has two drives
+CPUs, with a drive at each, and one drive whose two controllers are two paths to one namespace; TWO_PATHS is the same with a
+kernel that does not join the paths. SWITCHED has two drives
 behind a switch and two beside it. RAID_CARD has three volumes behind a card, of which two share a limit, one drive beside
 it, and a strict IOMMU.
 
@@ -102,6 +103,8 @@ class Topology(NamedTuple):
     volumes: tuple = ()
     kernel: str = packages.CLOUD_KERNEL
     strict_iommu: bool = False
+    # Whether the kernel makes two paths to an NVMe namespace one device.
+    multipath: bool = True
     # Of each drive and volume.
     size_bytes: int = SIZE_BYTES
 
@@ -141,6 +144,8 @@ TWO_NODES = Topology(
     nodes=2,
     far_slots=(2,),
 )
+# Each path to a namespace is a device of its own, as two hosts that share a namespace have one each.
+TWO_PATHS = TWO_NODES._replace(multipath=False)
 SWITCHED = Topology(
     drives=(Drive("A", "switch0", "uplink"), Drive("B", "switch1", "uplink"), Drive("C", "root2", "C"), Drive("D", "root3", "D")),
     root_slots=range(1, 4),
@@ -191,7 +196,9 @@ def namespaces(topology):
 
 def kernel_words(topology):
     """What the guest's kernel is told on its command line."""
-    return f"lab.drives={namespaces(topology)}" + (" intel_iommu=on iommu.strict=1" if topology.strict_iommu else "")
+    iommu = " intel_iommu=on iommu.strict=1" if topology.strict_iommu else ""
+    paths = "" if topology.multipath else " nvme_core.multipath=N"
+    return f"lab.drives={namespaces(topology)}{iommu}{paths}"
 
 
 def throttle_node(drive, below):

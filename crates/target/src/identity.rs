@@ -13,13 +13,19 @@ pub(crate) struct Identity {
     words: Vec<String>,
     /// Name and size where `NAME:SIZE` names it.
     sized: Option<(String, u64)>,
+    /// It is one of several devices for one volume, or a part of such.
+    is_one_path: bool,
 }
 
 impl Identity {
     /// Of `device`, one of `host`'s, which was read from `source`.
     pub(crate) fn of(source: &dyn Source, host: &Host, device: &BlockDevice) -> Self {
         let number = (device.major, device.minor);
-        let mut identity = Self { number, words: Vec::new(), sized: None };
+        let is_one_path = is_one_path(source, host, device);
+        let mut identity = Self { number, words: Vec::new(), sized: None, is_one_path };
+        if is_one_path {
+            return identity;
+        }
         identity.words = match &device.kind {
             BlockKind::Nvme => namespace_words(host, device),
             BlockKind::Partition => partition_words(source, host, device),
@@ -67,6 +73,9 @@ impl Identity {
         {
             return true;
         }
+        if self.is_one_path {
+            return false;
+        }
         let word = word.strip_prefix("PARTUUID=").unwrap_or(word);
         ["/dev/disk/by-id", "/dev/disk/by-partuuid"].iter().any(|folder| {
             let name = Path::new(word).strip_prefix(folder).unwrap_or(Path::new(word));
@@ -94,6 +103,20 @@ fn own_fact(source: &dyn Source, host: &Host, device: &BlockDevice, file: &str) 
         words.clear();
     }
     words
+}
+
+/// Whether another device leads to the same SCSI volume, without dm-multipath
+/// to join them: udev's links lead to any of them, and a use of one is not seen
+/// at the others.
+fn is_one_path(source: &dyn Source, host: &Host, device: &BlockDevice) -> bool {
+    let disk = match device.kind {
+        BlockKind::Partition => device.stands_on.first().and_then(|disk| host.block(disk)),
+        _ => Some(device),
+    };
+    disk.filter(|disk| disk.kind == BlockKind::Scsi).is_some_and(|disk| {
+        !fact(source, disk, "device/wwid").is_empty()
+            && own_fact(source, host, disk, "device/wwid").is_empty()
+    })
 }
 
 /// A word as it can be typed; `None` where nobody could.

@@ -128,6 +128,37 @@ fn arrays_and_volumes_are_named_by_uuid_or_name_with_size() {
 }
 
 #[test]
+fn a_volume_with_two_paths_is_named_by_neither() {
+    let mut paths = vec![block("sda", 8, 0), block("sdb", 8, 16), block("sdc", 8, 32)];
+    for path in &mut paths {
+        path.kind = BlockKind::Scsi;
+    }
+    let mut part = block("sdb1", 8, 17);
+    part.kind = BlockKind::Partition;
+    part.stands_on = vec!["sdb".into()];
+    paths.push(part);
+    let host = host(paths);
+    let mut source = Faked::new()
+        .file("/sys/class/block/sda/device/wwid".into(), "naa.5000c500a1b2c3d4\n")
+        .file("/sys/class/block/sdb/device/wwid".into(), "naa.5000c500a1b2c3d4\n")
+        .file("/sys/class/block/sdc/device/wwid".into(), "naa.5000c500a1b2c3d5\n")
+        .folder("/dev/disk/by-id".into(), &["wwn-0x5", "wwn-0x6"])
+        .folder("/dev/disk/by-partuuid".into(), &["0a1b2c3d-01"]);
+    source.numbers.insert("/dev/disk/by-id/wwn-0x5".into(), (8, 16));
+    source.numbers.insert("/dev/disk/by-id/wwn-0x6".into(), (8, 32));
+    source.numbers.insert("/dev/disk/by-partuuid/0a1b2c3d-01".into(), (8, 17));
+    let of = |name| Identity::of(&source, &host, host.block(name).unwrap());
+
+    let words = ["naa.5000c500a1b2c3d4", "/dev/disk/by-id/wwn-0x5", "wwn-0x5", "0a1b2c3d-01"];
+    for name in ["sda", "sdb", "sdb1"] {
+        assert_eq!(of(name).best(), None, "{name}");
+        assert!(!words.iter().any(|word| of(name).is_named_by(&source, word)), "{name}");
+    }
+    assert!(of("sdc").is_named_by(&source, "wwn-0x6"));
+    assert_eq!(of("sdc").best(), Some("naa.5000c500a1b2c3d5"));
+}
+
+#[test]
 fn sizes_are_exact_or_rounded_to_what_was_typed() {
     assert_eq!(exact_size(64 << 20), "64M");
     assert_eq!(exact_size(1_000_204_886_016), "976762584K");
