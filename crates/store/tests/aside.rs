@@ -70,7 +70,7 @@ fn goes_on(mut store: Store, run: Run) {
     let record = store.load(&id).unwrap();
     assert_eq!((record.measurements.len(), record.snapshots.len()), (2, 2));
     assert_eq!(record.run.state, RunState::Done);
-    let built = JournalEntry::Built(Built::Mount { at: "/nowhere".into() });
+    let built = JournalEntry::Built(Built::Mount { at: "/nowhere".into(), mark: None });
     let refused = store.journal_add(&id, &built);
     assert!(matches!(refused, Err(StoreError::Aside { .. })), "{refused:?}");
 }

@@ -1,17 +1,9 @@
 //! Layouts: built on cleared drives, measured, and taken down by the journal.
 
 mod drive;
-#[allow(
-    clippy::disallowed_methods,
-    reason = "files under loop devices, of which the journal knows"
-)]
 mod files;
 mod program;
 mod stack;
-#[allow(
-    clippy::disallowed_methods,
-    reason = "files under loop devices, of which the journal knows"
-)]
 mod undo;
 
 use std::collections::BTreeSet;
