@@ -168,12 +168,12 @@ fn what_drives_share_is_found_by_half_of_them() {
 fn a_rest_tells_heat_from_the_drive() {
     let drive = SimulatedDrive {
         // Once what decides was measured twice, and before the same once more.
-        throttles: Some((11_000_000_000, 0.5)),
+        throttles: Some((32_000_000_000, 0.5)),
         ..SimulatedDrive::default()
     };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let all = names(&record);
-    assert_eq!(&all[all.len() - 2..], ["once-more", "rest"]);
+    assert_eq!(&all[all.len() - 2..], ["once-more", "rest"], "{all:?}");
     // No temperature is known here: it may be heat, a cache or a credit.
     let (_, text) = named(&record, Limiter::Burst);
     assert!(text.contains("after a rest") && !text.contains("heat"), "{text}");

@@ -120,7 +120,11 @@ fn targets_together_are_one_measurement_with_parts() {
     // All of it is there: nothing is left to go on with.
     let output = world.run(&["resume"]);
     status(&output, 0);
-    assert!(text(&output.stderr).contains("0 of 2 points are left"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("nothing is left of 2 points"),
+        "{}",
+        text(&output.stderr)
+    );
     let apart = document(&world.run(&[&on[..], &["--json"]].concat()));
     assert_eq!(apart["measurements"].as_array().unwrap().len(), 4);
 }

@@ -157,7 +157,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
 fn a_run_that_lacks_nothing_is_finished() {
     let world = World::new();
     let sweep = [&GRID[..], &["--name", "whole", "--set", "runtime=1"]].concat();
-    let output = run(&world, &[&sweep[..], &["--max-time", "200ms"]].concat());
+    let output = run(&world, &sweep);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
     let exported = run(&world, &["runs", "export", "whole"]);
     let mut document: Value = serde_json::from_slice(&exported.stdout).unwrap();

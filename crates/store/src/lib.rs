@@ -12,6 +12,7 @@ mod migrations;
 #[allow(clippy::disallowed_methods, reason = "its place is looked at first")]
 mod open;
 mod place;
+mod running;
 mod runs;
 
 pub use error::StoreError;

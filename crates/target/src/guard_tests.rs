@@ -13,10 +13,9 @@ use iodyno_model::{Host, Use};
 use rustix::fs::OFlags;
 
 use crate::loop_devices::{Loop, MIB, eventually, run, try_to_run, unmount};
-use crate::random::Random;
 use crate::testing::Faked;
 use crate::{
-    Access, Lost, OpenHow, Permission, SyncMode, Target, TargetError, WriteClearance, resolve,
+    Access, OpenHow, Permission, SyncMode, Target, TargetError, WriteClearance, resolve,
     unused_allowances,
 };
 
@@ -433,33 +432,6 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     let error = refused(&disk, || clear(&disk, &allow));
     let said = "1 of 1536 sampled blocks holds data of an unknown kind";
     assert!(error.to_string().contains(said), "{error}");
-}
-
-#[test]
-fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
-    let disk = Loop::new(8 * MIB);
-    let write = |bytes: &[u8], offset| {
-        let image = fs::OpenOptions::new().write(true).open(disk.directory.path().join("image"));
-        image.unwrap().write_all_at(bytes, offset).unwrap();
-    };
-    // A volume of plain dm-crypt that is closed: no header, noise where it was written.
-    let mut noise = vec![0; 4096];
-    Random::new(11).fill(&mut noise);
-    write(&noise, 3 << 20);
-    let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
-    let error = refused(&disk, || clear(&disk, &allow));
-    let lost = Lost::Unknown { blocks: 1, sampled: 1536, offset: 3 << 20 };
-    assert!(matches!(&error, TargetError::HoldsData { lost: found, .. } if *found == [lost]));
-    assert!(error.is_unmarked_data());
-    assert_eq!(error.next_step(), format!("if it may be lost: --discard-data {}", disk.word()));
-    clear(&disk, &everything(&disk.word())).unwrap();
-
-    // Where sectors have their offset in them, they are a benchmark's.
-    for (n, sector) in noise.chunks_mut(512).enumerate() {
-        sector[64..72].copy_from_slice(&((3 << 20) + 512 * n as u64).to_le_bytes());
-    }
-    write(&noise, 3 << 20);
-    eventually("test data is nothing to lose", || clear(&disk, &allow).is_ok());
 }
 
 #[test]

@@ -47,6 +47,8 @@ mod lend_tests;
 mod loop_devices;
 #[cfg(test)]
 mod loop_tests;
+#[cfg(test)]
+mod noise_tests;
 mod nvme;
 mod openers;
 #[cfg(test)]

@@ -265,9 +265,12 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told() {
-        let mut log = LogWriter::create("/dev/full", LogColumns::default()).unwrap();
+        // The door opens no device, and this one alone is always full.
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (path, columns) = (PathBuf::from("/dev/full"), LogColumns::default());
+        let mut log = LogWriter { path, file: BufWriter::new(full), columns };
         log.row(&ROW).unwrap();
         let error = log.finish().unwrap_err().to_string();
-        assert!(error.starts_with("cannot write the log /dev/full: No space left"), "{error}");
+        assert!(error.starts_with("cannot write /dev/full: No space left"), "{error}");
     }
 }

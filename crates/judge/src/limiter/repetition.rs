@@ -17,7 +17,7 @@ use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
 /// Rounds without which nobody is named: what was asked, the change, and both again.
 pub(super) const ROUNDS: usize = 2;
 /// Level of a ratio's interval: several changes are looked at, some of them more than once.
-const NAMING_LEVEL: f64 = 0.99;
+const NAMING_LEVEL: f64 = 0.995;
 
 /// What measurements of the same differ by within a run: the standard deviation of
 /// their logarithms, pooled over all that was repeated.

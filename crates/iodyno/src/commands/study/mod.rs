@@ -50,8 +50,12 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
 /// Refuses rounds of which points would be left out: they are another test.
 pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     if study.rounds.is_some() && left_out > 0 {
-        let why = "its rounds write: --allow-write says what may be written";
-        return Err(Usage(why.into()).into());
+        let targets = study.targets.join(", ");
+        let why = format!(
+            "its rounds write {targets}, and iodyno did not leave it as it is now: --allow-write \
+             says what may be written"
+        );
+        return Err(Usage(why).into());
     }
     Ok(())
 }
