@@ -19,6 +19,8 @@ const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 
 /// The path of a store that is gone with the process.
 const MEMORY: &str = ":memory:";
+/// A commit of another process takes milliseconds, and seconds on a disk that is measured.
+const OTHERS_TIME: Duration = Duration::from_secs(15);
 /// Every user may write it (inode(7)).
 const OTHERS_WRITE: u32 = 0o002;
 
@@ -128,10 +130,17 @@ impl Store {
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
         let store = Self { connection, locks, path: path.into(), aside: None };
-        // Another iodyno may be writing.
-        let waits = store.connection.busy_timeout(Duration::from_secs(15));
-        waits.map_err(|error| store.explain(error))?;
+        store.wait_at_most(OTHERS_TIME)?;
         Ok(store)
+    }
+
+    /// Sets how long a write waits for another iodyno that is writing; 15 s
+    /// unless set.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
+        self.connection.busy_timeout(time).map_err(|error| self.explain(error))
     }
 
     fn prepare(&mut self) -> rusqlite::Result<()> {

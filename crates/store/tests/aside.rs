@@ -6,6 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use common::{host, measurement, run};
 use iodyno_model::{Built, Run, RunState};
@@ -92,6 +93,7 @@ fn a_store_that_is_locked_by_another_loses_no_measurement() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store?%20#.sqlite");
         let (store, run) = begun(&path);
+        store.wait_at_most(Duration::from_millis(200)).unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch(lock).unwrap();
         let id = run.id.clone();
