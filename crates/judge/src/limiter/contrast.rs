@@ -347,11 +347,13 @@ fn rested(case: &Case<'_>) -> Change {
 
 /// One rate over the other, with the widest bounds that their own leave.
 fn ratio(of: Estimate, to: Estimate) -> Estimate {
+    // How a figure was rounded says nothing of how far the next one would be from it.
     let bounds = |rate: Estimate| match rate.spread {
-        Spread::Unknown => {
-            (rate.value * (1.0 - UNKNOWN_SPREAD), rate.value * (1.0 + UNKNOWN_SPREAD))
-        }
-        _ => (rate.low(), rate.high()),
+        Spread::Unknown | Spread::Rounding { .. } => (
+            rate.low().min(rate.value * (1.0 - UNKNOWN_SPREAD)),
+            rate.high().max(rate.value * (1.0 + UNKNOWN_SPREAD)),
+        ),
+        Spread::Confidence { .. } => (rate.low(), rate.high()),
     };
     let ((low, high), (to_low, to_high)) = (bounds(of), bounds(to));
     // A rate that may be next to nothing leaves open how many times it the other is.
