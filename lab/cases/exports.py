@@ -29,6 +29,10 @@ def end_lio(kind):
     return f"rmdir {LIO}/{kind}_0/disk {LIO}/{kind}_0"
 
 
+# Its image is random data.
+NAMED = "--allow-write LABF0001 --discard-data LABF0001"
+
+
 class Exports(WriteCase):
     @classmethod
     def setUpClass(cls):
@@ -49,11 +53,11 @@ class Exports(WriteCase):
             self.say(end)
 
     def written(self):
-        self.played(f"--allow-write LABF0001 {WRITE} {self.of('F')}")
+        self.played(f"{NAMED} {WRITE} {self.of('F')}")
 
     def left_alone(self, *said):
         with self.untouched("F"):
-            self.refused(f"--allow-write LABF0001 --assume-unused LABF0001 {WRITE} {self.of('F')}", "is in use", *said, "cannot be allowed")
+            self.refused(f"{NAMED} --assume-unused LABF0001 {WRITE} {self.of('F')}", "is in use", *said, "cannot be allowed")
 
     def test_what_nvmet_serves(self):
         link = "/tmp/by-another-name"
@@ -76,7 +80,7 @@ class Exports(WriteCase):
         self.written()
 
     def test_servers_that_cannot_be_looked_at_are_asked_for(self):
-        write = f"--allow-write LABF0001 {WRITE} {self.of('F')}"
+        write = f"{NAMED} {WRITE} {self.of('F')}"
         with self.made("umount /sys/kernel/config", MOUNTED):
             with self.untouched("F"):
                 self.refused(write, "cannot be known", "/sys/kernel/config/nvmet", "--assume-unused LABF0001")

@@ -178,7 +178,8 @@ class Prepare(JobCase):
         self.say("sync")
         blocks = self.lab.spare_blocks(1)
         self.assertEqual([at for at in range(0, size, 4096) if not any(blocks[at : at + 4096])], [])
-        self.assertGreater(len(zlib.compress(blocks[: 4 << 20], 1)), 4 << 20)
+        # Random but for the offset in every 512 bytes, by which it is known again.
+        self.assertGreater(len(zlib.compress(blocks[: 4 << 20], 1)), 0.97 * (4 << 20))
         self.assertEqual(len({blocks[at : at + 4096] for at in range(0, size, 4096)}), size // 4096)
         begun, done = self.states()
         self.assertEqual((begun["state"], begun["fill"], done["state"]), ("begun", None, "done"))
