@@ -105,7 +105,9 @@ impl<'a> Compiler<'a> {
             entries.iter().filter(kept).cloned().collect()
         };
         let (inherited, own) = entries.split_at(own);
-        let (inherited, own) = (kept(inherited), kept(own));
+        let (mut inherited, own) = (kept(inherited), kept(own));
+        // As in fio: a job is called by its section, whatever [global] is called.
+        inherited.retain(|entry| !files::is(entry, "name"));
         let first_own = inherited.len();
         (inherited.into_iter().chain(own).chain(overrides.iter().cloned()).collect(), first_own)
     }
