@@ -198,6 +198,17 @@ fn outputs_have_the_shapes_of_fio() {
 }
 
 #[test]
+fn fio_runs_the_engine_that_was_asked_for() {
+    let world = World::new();
+    let words = "--name=t --rw=randwrite --size=64k --filename=data --ioengine=posixaio \
+                 --iodepth=4 --mem=mmap --generator fio";
+    let output = run(&world, &words.split_whitespace().collect::<Vec<_>>());
+    status(&output, 0);
+    let said = text(&output.stdout);
+    assert!(said.contains("depth 4") && said.contains("posixaio"), "{said}");
+}
+
+#[test]
 fn both_generators_do_the_same() {
     let world = World::new();
     let job = "--name=t --rw=randrw --bs=4k --size=256k --filename=data --randrepeat=1 --numjobs=2";

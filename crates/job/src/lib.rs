@@ -22,8 +22,8 @@ pub use job::{
 };
 pub use operation::Operation;
 pub use options::{
-    GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, nearest, notes,
-    options,
+    GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, is_for_fio_alone,
+    nearest, notes, options,
 };
 pub use reference::reference;
 pub use stream::{Planned, Region, Request, Room, Stream};

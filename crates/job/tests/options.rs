@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use iodyno_job::{
     Amount, BlockSize, Job, JobError, OptionSpec, Pattern, Support, apply, apply_all, check, find,
-    nearest, notes, options, reference,
+    is_for_fio_alone, nearest, notes, options, reference,
 };
 use proptest::prelude::*;
 
@@ -449,4 +449,25 @@ fn blocks_of_any_size_are_not_verified() {
     // Their sizes have a common divisor.
     assert!(!is_refused(&[("bssplit", Some("4k/50:6k/50")), unaligned, verify]));
     assert!(!is_refused(&[unaligned, verify]));
+}
+
+#[test]
+fn what_a_job_has_no_room_for_is_fios_as_it_is_written() {
+    for (name, value) in [
+        ("ioengine", "posixaio"),
+        ("ioengine", "null"),
+        ("ioengine", "pvsync"),
+        ("file_service_type", "zipf"),
+        ("random_distribution", "sequence"),
+        ("fadvise_hint", "random"),
+        ("mem", "mmap"),
+        ("clocksource", "gettimeofday"),
+        ("gtod_cpu", "1"),
+        ("zonemode", "zbd"),
+    ] {
+        assert!(is_for_fio_alone(name, Some(value)), "{name}={value}");
+    }
+    for (name, value) in [("ioengine", "libaio"), ("bs", "4k"), ("rw", "randread"), ("bs", "?")] {
+        assert!(!is_for_fio_alone(name, Some(value)), "{name}={value}");
+    }
 }

@@ -119,12 +119,16 @@ impl Drive<'_> {
             }
             Err(error) => return Err(error.to_string()),
         };
-        unstamp(&clearance, mark).map_err(|error| error.to_string())?;
-        if discards {
+        let clearance = if discards {
             lend(vec![(target, clearance)], host, &permission, || discard(host, target))
                 .map_err(|error| error.to_string())?
                 .map_err(|error| error.to_string())?;
-        }
+            target.clear_for_writing(host, &permission).map_err(|error| error.to_string())?
+        } else {
+            clearance
+        };
+        // The mark goes last: until then a kill leaves a drive that proves to be ours.
+        unstamp(&clearance, mark).map_err(|error| error.to_string())?;
         Ok(Outcome::Emptied)
     }
 }

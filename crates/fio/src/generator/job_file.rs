@@ -116,10 +116,17 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "replay_redirect",
         "rw",
     ];
+    /// They work on the files that they are given.
+    const ENGINES: [&str; 7] =
+        ["falloc", "ftruncate", "null", "posixaio", "pvsync", "splice", "vsync"];
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     // An engine of which nothing is known goes where it likes.
-    let engine = name == "ioengine" && (job.writes() || value.starts_with("exec"));
-    if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine {
+    let engine = name == "ioengine"
+        && !ENGINES.contains(&value)
+        && (job.writes() || value.starts_with("exec"));
+    // `mmaphuge:FILE` puts buffers into a file.
+    let memory = matches!(name, "mem" | "iomem") && value.contains(':');
+    if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine || memory {
         return Err(format!("{name}={value} is not passed on to fio: its targets are not cleared"));
     }
     Ok(())

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use iodyno_job::Job;
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 use thiserror::Error;
@@ -114,6 +115,12 @@ impl FioGenerator {
     pub fn with_options(mut self, job: &str, options: Vec<(String, String)>) -> Self {
         self.foreign.insert(job.to_owned(), options);
         self
+    }
+}
+
+impl FioGenerator {
+    fn foreign_of(&self, job: &Job) -> &[(String, String)] {
+        self.foreign.get(&job.name).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(
             return Err(unfit("the job has no target".to_owned()));
         }
         let size_bytes = cleared.files.first().map_or(0, |file| file.read().size_bytes());
-        let foreign = generator.foreign.get(&cleared.job.name).map_or(&[][..], Vec::as_slice);
+        let foreign = generator.foreign_of(&cleared.job);
         let sections = file.owners.len();
         file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
         for section in sections..file.owners.len() {
@@ -87,7 +87,9 @@ pub(super) fn run(
         return Err(LoadError::Unfit { target, what: format!("{what}{}", said(&words)) });
     };
     let outcome = Outcome { ended, words, killed, stopped: watched.stopped };
-    let mut reports: Vec<JobReport> = jobs.iter().map(|cleared| outcome.begin(cleared)).collect();
+    let begin =
+        |cleared: &ClearedJob<'_>| outcome.begin(cleared, generator.foreign_of(&cleared.job));
+    let mut reports: Vec<JobReport> = jobs.iter().map(begin).collect();
     for (owner, measurement) in file.owners.iter().zip(&last.measurements) {
         let ramp_ns = jobs[*owner].job.time.ramp_ns;
         outcome.add(&mut reports[*owner], measurement, ramp_ns);
@@ -176,9 +178,15 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn begin(&self, cleared: &ClearedJob<'_>) -> JobReport {
+    fn begin(&self, cleared: &ClearedJob<'_>, foreign: &[(String, String)]) -> JobReport {
         let job = &cleared.job;
         let (engine, engine_reason) = engine(job);
+        let asked = foreign.iter().rfind(|(name, _)| name == "ioengine").map(|(_, value)| value);
+        let one_at_a_time = match asked {
+            Some(engine) => matches!(engine.as_str(), "pvsync" | "vsync" | "splice"),
+            None => job.engine.ioengine.is_synchronous(),
+        };
+        let engine = asked.map_or(engine, String::as_str);
         let mut shortfalls = Vec::new();
         if job.threads.exec_prerun.is_some() || job.threads.exec_postrun.is_some() {
             shortfalls.push("exec_prerun and exec_postrun were not passed on to fio".to_owned());
@@ -188,7 +196,7 @@ impl Outcome {
             engine_reason,
             threads: job.threads.shared_by.max(1),
             cpus: job.threads.cpus_allowed.clone(),
-            iodepth: if job.engine.ioengine.is_synchronous() { 1 } else { job.depth.iodepth },
+            iodepth: if one_at_a_time { 1 } else { job.depth.iodepth },
             shortfalls,
             failure: self.killed.clone(),
             ..JobReport::default()

@@ -233,6 +233,26 @@ impl OptionSpec {
     }
 }
 
+/// Whether a [`Job`] has no room for an option as it is written: where fio runs
+/// the job, it has to get the option itself.
+pub fn is_for_fio_alone(name: &str, value: Option<&str>) -> bool {
+    let Some(spec) = find(name) else { return false };
+    let value = value.unwrap_or_default().trim();
+    match spec.support {
+        Support::ByFio(_) | Support::Ignored(_) => true,
+        Support::Gone | Support::Own => false,
+        Support::Native => {
+            let mut job = Job::default();
+            match spec.apply(&mut job, value) {
+                Err(JobError::NotNative { .. }) => true,
+                // Some of fio's engines are one of ours.
+                Ok(()) => spec.name == "ioengine" && (spec.print)(&job) != value,
+                Err(_) => false,
+            }
+        }
+    }
+}
+
 /// Every option, in the order of the reference.
 pub fn options() -> impl Iterator<Item = &'static OptionSpec> {
     GROUPS.iter().flat_map(|group| group.rows)

@@ -11,6 +11,7 @@ use anyhow::Result;
 use iodyno_campaign::{Event, Options, Plan, Watcher};
 use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
+use iodyno_job::is_for_fio_alone;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
     CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
@@ -162,21 +163,15 @@ fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenera
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
             for section in sections {
-                let options =
-                    section.entries.iter().filter(|entry| is_of_fio_alone(&entry.name)).map(
-                        |entry| (entry.name.clone(), entry.value.clone().unwrap_or("1".into())),
-                    );
+                let options = section.entries.iter();
+                let options = options
+                    .filter(|entry| is_for_fio_alone(&entry.name, entry.value.as_deref()))
+                    .map(|entry| (entry.name.clone(), entry.value.clone().unwrap_or("1".into())));
                 fio = fio.with_options(&section.name, options.collect());
             }
             Box::new(fio)
         }
     })
-}
-
-/// Options that a job has no room for: fio gets them as they were written.
-fn is_of_fio_alone(name: &str) -> bool {
-    iodyno_job::find(name)
-        .is_some_and(|option| matches!(option.support, iodyno_job::Support::ByFio(_)))
 }
 
 /// What the store keeps as the plan.
