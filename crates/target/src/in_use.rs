@@ -74,9 +74,15 @@ pub(crate) fn against_writing_file(
     let mut lines = Vec::new();
     let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
     // A whole snapshot for each of a job's thousand files would take its time.
+    let mut may_back = Vec::new();
     for (name, kind) in loop_devices(source).into_iter().chain(before) {
-        if let Some(line) = backs(&name, &kind, identity).filter(|line| !lines.contains(line)) {
-            lines.push(line);
+        let (line, found) = match backs(&kind, identity) {
+            Some(true) => (format!("backs {name}"), &mut lines),
+            Some(false) => continue,
+            None => (format!("may back {name}, root can tell"), &mut may_back),
+        };
+        if !found.contains(&line) {
+            found.push(line);
         }
     }
     if is_swap(&is_it) {
@@ -88,8 +94,12 @@ pub(crate) fn against_writing_file(
         return Look { uses: lines, ..Look::default() };
     }
     let elsewhere = OpenElsewhere::than(file);
+    // A loop device has its file open: where nobody has, there is none over it.
     if elsewhere == OpenElsewhere::No {
         return Look::default();
+    }
+    if !may_back.is_empty() {
+        return Look { uses: may_back, ..Look::default() };
     }
     let (device, inode) = identity;
     let id = FileId::Inode { device, inode };
@@ -105,20 +115,17 @@ pub(crate) fn against_writing_file(
     look
 }
 
-/// Whether a device is a loop device over this file, in a few words. Where only
-/// root may ask which file it is over, its path has to lead to another one.
-fn backs(name: &str, kind: &BlockKind, identity: (u64, u64)) -> Option<String> {
-    let BlockKind::Loop { backing_file, backing } = kind else { return None };
+/// Whether a device is a loop device over this file. Where only root may ask
+/// which file it is over, its path has to lead to one; `None`: it does not.
+fn backs(kind: &BlockKind, identity: (u64, u64)) -> Option<bool> {
+    let BlockKind::Loop { backing_file, backing } = kind else { return Some(false) };
     if let Some(file) = backing.get() {
         let (major, minor) = file.device;
-        let is_it = (rustix::fs::makedev(major, minor), file.inode) == identity;
-        return is_it.then(|| format!("backs {name}"));
+        return Some((rustix::fs::makedev(major, minor), file.inode) == identity);
     }
-    match fs::metadata(backing_file.as_ref()?) {
-        Ok(found) if (found.dev(), found.ino()) != identity => None,
-        Ok(_) => Some(format!("backs {name}")),
-        Err(_) => Some(format!("may back {name}, root can tell")),
-    }
+    let Some(path) = backing_file else { return Some(false) };
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()) == identity)
 }
 
 fn is_file(path: &Path, identity: (u64, u64)) -> bool {

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 
 use iodyno_host::{Depth, Live, Source, snapshot};
 
+use crate::lease::OpenElsewhere;
 use crate::loop_devices::{MIB, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
 use crate::{Permission, TargetError, WriteClearance, resolve};
@@ -277,7 +278,12 @@ fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     let path = file.to_str().unwrap();
     fs::write(&file, vec![0; 8192]).unwrap();
     eventually("it is another file", || clear_with(&source, path, path).is_ok());
+    // Where it leads nowhere, a file that nobody has open lies under no loop device.
     fs::remove_file(image.path()).unwrap();
+    clear_with(&source, path, path).unwrap();
+    let under = fs::File::open(mine.path()).unwrap().into();
+    assert_eq!(OpenElsewhere::than(&under), OpenElsewhere::Yes, "a loop device has it open");
+    let _open = fs::File::open(&file).unwrap();
     let error = clear_with(&source, path, path).unwrap_err();
     assert!(
         error.to_string().contains(&format!("may back {}, root can tell", theirs.name())),
