@@ -7,6 +7,7 @@ import contextlib
 
 import topology
 from cases import STORE, command
+from cases.exports import MOUNTED
 from cases.jobs import JobCase
 from cases.layouts import PLAN, PLAN_PATH
 from cases.prepare import ALLOWED, BOTH, DEVICE, STALE, USES
@@ -55,6 +56,8 @@ class InUse(JobCase):
         super().setUpClass()
         for modules in ("layers", "layouts", "bcache", "targets"):
             cls.lab.load(modules)
+        # With their modules loaded, what they export has to be readable, too.
+        cls.lab.run(MOUNTED)
         cls.controller = cls.enterClassContext(cls.lab.spare())
         cls.device = f"/dev/{cls.controller}n1"
         cls.second = f"/dev/{cls.controller}n2"
