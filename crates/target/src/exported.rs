@@ -1,9 +1,10 @@
 //! What servers in the kernel export of a device or a file.
 
 use iodyno_host::{FileId, Source, exports};
-use iodyno_model::{BlockDevice, Host};
+use iodyno_model::Host;
 
 use crate::BlindSpot;
+use crate::extents::below;
 use crate::openers::{Look, way};
 
 /// The exports of a block device by one of the `ways` to it, or of something
@@ -15,7 +16,7 @@ pub(crate) fn of_block(
     block: &str,
     ways: &[(String, FileId)],
 ) -> Look {
-    let below = beneath(host, block).into_iter().map(way);
+    let below = below(host, block).into_iter().filter_map(|name| host.block(name)).map(way);
     let ways: Vec<(String, FileId)> = ways.iter().cloned().chain(below).collect();
     look(source, &ways)
 }
@@ -46,19 +47,4 @@ fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
     let folders = exports.unreadable.into_iter();
     look.blind.extend(folders.map(|folder| BlindSpot::Exports { folder }));
     look
-}
-
-/// Everything that `block` stands on, down to the drives.
-fn beneath<'h>(host: &'h Host, block: &str) -> Vec<&'h BlockDevice> {
-    let mut found: Vec<&BlockDevice> = Vec::new();
-    let mut todo: Vec<&BlockDevice> = host.block(block).into_iter().collect();
-    while let Some(device) = todo.pop() {
-        for below in device.stands_on.iter().filter_map(|name| host.block(name)) {
-            if !found.iter().any(|known| known.name == below.name) {
-                found.push(below);
-                todo.push(below);
-            }
-        }
-    }
-    found
 }
