@@ -46,7 +46,7 @@ pub use captured::Captured;
 pub use disk_stats::disk_stats;
 pub use exports::{Export, Exports, exports};
 pub use live::Live;
-pub use loop_device::loop_devices;
+pub use loop_device::{ioctl::loop_backing, loop_devices};
 pub use mounts::{MountPoint, mounts};
 pub use nvme::{
     FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use crate::asking::{Asked, asking};
 use crate::device_mapper::ioctl::table;
-use crate::loop_device::ioctl::status;
+use crate::loop_device::ioctl::loop_backing;
 use crate::nvme::ioctl;
 use crate::source::{AdminRead, FileId, Source};
 
@@ -94,7 +94,7 @@ impl Source for Live {
         if self.block_number(&path)? != number {
             return Err(io::ErrorKind::NotFound.into());
         }
-        status(&File::open(path)?)
+        loop_backing(&File::open(path)?)
     }
 
     fn taken_ns(&self) -> i64 {

@@ -1,9 +1,8 @@
 //! What a loop device lies on through the kernel's ioctl: sysfs has the path
 //! alone, and a path names another file tomorrow.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use iodyno_model::BackingFile;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
@@ -35,13 +34,16 @@ const _: () = assert!(size_of::<Status>() == 232);
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const GET_STATUS64: u64 = 0x4c05;
 
-/// What the loop device lies on; `ENXIO` where it is free.
-pub(crate) fn status(device: &File) -> io::Result<BackingFile> {
+/// What an open loop device lies on.
+///
+/// # Errors
+/// `ENXIO` where it is free; what the kernel says.
+pub fn loop_backing(device: impl AsFd) -> io::Result<BackingFile> {
     let mut status = Status::new_zeroed();
     // SAFETY: the descriptor is open; the kernel writes one `loop_info64`, whose
     // layout `Status` has, to a place that lives until the call returns.
     let answer = unsafe {
-        libc::ioctl(device.as_raw_fd(), GET_STATUS64 as _, std::ptr::from_mut(&mut status))
+        libc::ioctl(device.as_fd().as_raw_fd(), GET_STATUS64 as _, std::ptr::from_mut(&mut status))
     };
     if answer != 0 {
         return Err(io::Error::last_os_error());
@@ -78,6 +80,6 @@ mod tests {
 
     #[test]
     fn what_is_no_loop_device_answers_with_an_error() {
-        assert!(status(&File::open("/dev/null").unwrap()).is_err());
+        assert!(loop_backing(std::fs::File::open("/dev/null").unwrap()).is_err());
     }
 }

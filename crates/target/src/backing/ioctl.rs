@@ -5,12 +5,8 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 const LOOP_SET_FD: u64 = 0x4c00;
 const LOOP_CLR_FD: u64 = 0x4c01;
-const LOOP_GET_STATUS64: u64 = 0x4c05;
 const LOOP_SET_DIRECT_IO: u64 = 0x4c08;
 const LOOP_CTL_GET_FREE: u64 = 0x4c82;
-/// `struct loop_info64` in words of 8 bytes; its first two are device and inode
-/// number of the file.
-const STATUS_WORDS: usize = 29;
 
 /// The number of a loop device that nothing stands behind, from /dev/loop-control.
 pub(super) fn free(control: impl AsFd) -> io::Result<u32> {
@@ -31,16 +27,6 @@ pub(super) fn direct(device: impl AsFd) -> io::Result<()> {
 /// Takes the file away from a loop device: now, or with the last who has it open.
 pub(super) fn detach(device: impl AsFd) -> io::Result<()> {
     with_number(device.as_fd(), LOOP_CLR_FD, 0).map(drop)
-}
-
-/// Device and inode number of the file behind a loop device; ENXIO: there is none.
-pub(super) fn file_behind(device: impl AsFd) -> io::Result<(u64, u64)> {
-    let mut status = [0_u64; STATUS_WORDS];
-    let descriptor = device.as_fd().as_raw_fd();
-    // SAFETY: the descriptor is open; `status` is as large as the struct that
-    // this ioctl fills, and any bytes are valid numbers.
-    let result = unsafe { libc::ioctl(descriptor, LOOP_GET_STATUS64 as _, status.as_mut_ptr()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok((status[0], status[1])) }
 }
 
 /// One of the ioctls that take a number and touch no memory of ours.

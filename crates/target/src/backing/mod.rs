@@ -242,12 +242,18 @@ fn detach_all(file: FileIdentity) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let behind = ioctl::file_behind(&device);
-        if behind.is_ok_and(|behind| behind == (file.device, file.inode)) {
+        if file_behind(&device).is_ok_and(|behind| behind == (file.device, file.inode)) {
             ioctl::detach(&device)?;
         }
     }
     Ok(())
+}
+
+/// Device and inode number of the file behind a loop device.
+fn file_behind(device: impl AsFd) -> io::Result<(u64, u64)> {
+    let behind = iodyno_host::loop_backing(device)?;
+    let (major, minor) = behind.device;
+    Ok((rustix::fs::makedev(major, minor), behind.inode))
 }
 
 fn open_device(path: &str, writable: bool) -> io::Result<File> {

@@ -11,7 +11,7 @@ const MARK: Mark = Mark(0x9911_2233_4455_6677_8899_aabb_ccdd_eeff);
 fn behind_all() -> Vec<(u64, u64)> {
     let said = run("losetup", &["--list", "--raw", "--noheadings", "--output", "NAME"]);
     let devices = said.lines().filter_map(|path| open_device(path, false).ok());
-    devices.filter_map(|device| ioctl::file_behind(&device).ok()).collect()
+    devices.filter_map(|device| file_behind(&device).ok()).collect()
 }
 
 fn identity(path: &Path) -> (u64, u64) {
@@ -26,7 +26,7 @@ fn a_file_is_made_and_removed_with_its_loop_device() {
     let made = BackingFile::make(&folder, MARK, 0, 4 * MIB).unwrap();
     let path = folder.backing_file(MARK, 0);
     let own = identity(&path);
-    assert_eq!(ioctl::file_behind(open_device(made.device(), false).unwrap()).unwrap(), own);
+    assert_eq!(file_behind(open_device(made.device(), false).unwrap()).unwrap(), own);
     assert_eq!(fs::read(made.device()).unwrap().len() as u64, 4 * MIB);
     // There is one already: it is left as it is.
     assert!(BackingFile::make(&folder, MARK, 0, MIB).is_err());
@@ -55,7 +55,7 @@ fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
             let _ = fs::remove_file(&path);
             // Where the swap came first, there is a link in its place.
             let Ok(made) = BackingFile::make(&folder, MARK, 0, 4 * MIB) else { continue };
-            let behind = ioctl::file_behind(open_device(made.device(), false).unwrap()).unwrap();
+            let behind = file_behind(open_device(made.device(), false).unwrap()).unwrap();
             assert!(behind != victims && !behind_all().contains(&victims));
             made.remove().unwrap();
             assert!(!behind_all().contains(&behind), "its loop device is left");
