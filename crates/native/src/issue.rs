@@ -6,6 +6,7 @@ use iodyno_model::Direction;
 use crate::flights::Flights;
 use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
+use crate::page_cache::PageCache;
 use crate::requests::Requests;
 
 /// Says which requests may go, a batch at a time.
@@ -100,6 +101,12 @@ impl Issuer {
         self.exhausted = false;
         let held = std::mem::replace(&mut self.held, held);
         (std::mem::replace(&mut self.requests, requests), held)
+    }
+
+    /// Takes the requests of another pass from now on.
+    pub(crate) fn begin_again(&mut self, requests: Requests) {
+        let (before, _) = self.turn_to(requests, None);
+        self.requests.page_cache = before.page_cache.inspect(PageCache::empty);
     }
 
     /// Changes how many are in flight at most.
@@ -261,13 +268,15 @@ impl Issuer {
         if !mixed {
             return self.next_request();
         }
-        let Some(stream) = self.requests.stream_mut() else { return self.next_request() };
         let of = |direction, other| {
             let (due, instead) = (pacer.due_in(direction), pacer.due_in(other));
             if due > now && instead < due { other } else { direction }
         };
         let read = of(Direction::Read, Direction::Write);
-        let request = stream.next_with((read, of(Direction::Write, Direction::Read)));
+        let write = of(Direction::Write, Direction::Read);
+        let Some(request) = self.requests.next_with((read, write)) else {
+            return self.next_request();
+        };
         self.exhausted |= request.is_none();
         request
     }

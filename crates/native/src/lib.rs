@@ -31,6 +31,7 @@ mod latency_target;
 mod least_rate;
 mod levels;
 mod pace;
+mod page_cache;
 mod phase;
 mod placement;
 mod preparation;

@@ -16,6 +16,7 @@ use crate::contents::{Filler, mix};
 use crate::fit::{DEEPEST, fit};
 use crate::io::{Character, EngineOptions, Setup};
 use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
+use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
 use crate::running::Running;
@@ -197,10 +198,15 @@ impl Team<'_> {
         let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
         let bounds = Bounds::new(stream.regions(), sizes, job.largest_block() as u32);
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
+        let opened = open(files, job, *direct).map_err(|error| error.to_string())?;
+        let again = || opened.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>();
+        let page_cache = (!*direct && job.files.invalidate).then(again).transpose();
+        let page_cache = page_cache.map_err(|error| format!("dup of a target: {error}"))?;
         Ok(Assignment {
             engine: self.engine,
+            page_cache: page_cache.map(PageCache::new),
             setup: Setup {
-                files: open(files, job, *direct).map_err(|error| error.to_string())?,
+                files: opened,
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_block() as u32,
@@ -286,8 +292,7 @@ fn open(
         // A job that does not write cannot.
         let opened = if job.writes() { file.open(how)? } else { file.read().open(how)? };
         if !direct && job.files.invalidate {
-            // As fio: what the page cache holds is dropped; that it may not be is no error.
-            let _ = rustix::fs::fadvise(&opened, 0, None, rustix::fs::Advice::DontNeed);
+            drop_pages(&opened);
         }
         if !direct && job.files.fadvise_hint {
             let advice = match job.pattern.rw.is_random() {

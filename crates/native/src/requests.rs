@@ -1,7 +1,9 @@
 //! Where requests come from.
 
 use iodyno_job::{Request, Stream};
+use iodyno_model::Direction;
 
+use crate::page_cache::PageCache;
 use crate::replay::Replay;
 
 /// Requests that are made at once, at least: asking for each by itself would
@@ -12,6 +14,8 @@ const AHEAD: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Requests {
     source: Source,
+    /// Emptied each time that a stream begins its files again.
+    pub(crate) page_cache: Option<PageCache>,
     /// How many are made at once, at least.
     at_once: usize,
     ahead: Box<[Request]>,
@@ -40,12 +44,14 @@ impl Requests {
     }
 
     fn of(source: Source) -> Self {
-        Self { source, at_once: 1, ahead: Box::default(), first: 0, end: 0 }
+        Self { source, page_cache: None, at_once: 1, ahead: Box::default(), first: 0, end: 0 }
     }
 
     /// Makes room to take `most` at once; from now on more than that may be
     /// made ahead, or not: what is made has its direction. They keep their order.
     pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
+        // The page cache is emptied when a pass begins, and not long before.
+        let ahead = ahead && self.page_cache.is_none();
         self.at_once = if ahead { AHEAD } else { 1 };
         let mut room = std::mem::take(&mut self.ahead).into_vec();
         room.resize(room.len().max(most).max(self.at_once), Request::default());
@@ -69,10 +75,14 @@ impl Requests {
         matches!(self.source, Source::Replay(_))
     }
 
-    /// The stream that they come from, where none of them was made ahead.
-    pub(crate) fn stream_mut(&mut self) -> Option<&mut Stream> {
+    /// [`Stream::next_with`]; `None` where some were made ahead, or there is no stream.
+    pub(crate) fn next_with(&mut self, instead: (Direction, Direction)) -> Option<Option<Request>> {
         match &mut self.source {
-            Source::Stream(stream) if self.first == self.end => Some(stream),
+            Source::Stream(stream) if self.first == self.end => {
+                let request = stream.next_with(instead);
+                empty_if_begun_again(&mut self.page_cache, stream);
+                Some(request)
+            }
             _ => None,
         }
     }
@@ -84,10 +94,20 @@ impl Requests {
         let until = self.ahead.len().min(most.max(self.at_once));
         let empty = &mut self.ahead[kept..until];
         let made = match &mut self.source {
-            Source::Stream(stream) => stream.fill(empty),
+            Source::Stream(stream) => {
+                let made = stream.fill(empty);
+                empty_if_begun_again(&mut self.page_cache, stream);
+                made
+            }
             Source::Replay(replay) => replay.fill(empty),
         };
         (self.first, self.end) = (0, kept + made);
+    }
+}
+
+fn empty_if_begun_again(page_cache: &mut Option<PageCache>, stream: &Stream) {
+    if let Some(page_cache) = page_cache {
+        page_cache.empty_at(stream.restarts());
     }
 }
 

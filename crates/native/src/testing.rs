@@ -155,6 +155,23 @@ pub(crate) fn page_cache_holds_dirty_pages(path: &Path) -> bool {
     dirty
 }
 
+/// How many pages of a file are in memory.
+pub(crate) fn pages_in_memory(path: &Path) -> usize {
+    let file = File::open(path).unwrap();
+    let size = file.metadata().unwrap().len() as usize;
+    let (protection, flags) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::SHARED);
+    let mut pages = vec![0_u8; size.div_ceil(rustix::param::page_size())];
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists;
+    // mincore writes a byte for each of its pages, and no address of it is kept.
+    unsafe {
+        let start = rustix::mm::mmap(std::ptr::null_mut(), size, protection, flags, &file, 0);
+        let start = start.unwrap();
+        assert_eq!(libc::mincore(start, size, pages.as_mut_ptr()), 0);
+        rustix::mm::munmap(start, size).unwrap();
+    }
+    pages.iter().filter(|page| **page & 1 == 1).count()
+}
+
 /// Counts allocations of each thread.
 struct Counting;
 

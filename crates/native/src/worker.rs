@@ -24,6 +24,7 @@ use crate::io::{
 use crate::issue::Issuer;
 use crate::levels::Levels;
 use crate::pace::Pacer;
+use crate::page_cache::PageCache;
 use crate::placement::Placement;
 use crate::preparation::{Preparation, Verifying};
 use crate::replay::Replay;
@@ -42,6 +43,8 @@ pub(crate) struct Assignment {
     pub(crate) stream: Stream,
     /// What it may touch.
     pub(crate) bounds: Bounds,
+    /// Of buffered jobs that ask for it: what is emptied between passes.
+    pub(crate) page_cache: Option<PageCache>,
     /// Contents of what it writes.
     pub(crate) filler: Option<Filler>,
     pub(crate) verifying: Option<Verifying>,
@@ -141,7 +144,8 @@ impl Assignment {
         });
         let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
         let fresh = self.stream.clone();
-        let requests = Requests::stream(self.stream);
+        let mut requests = Requests::stream(self.stream);
+        requests.page_cache = self.page_cache;
         let issuer = Issuer::new(job, depth, requests, pacer);
         let tallies = self.tallies.table();
         let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
@@ -245,7 +249,7 @@ fn stages<I: Io>(
     let loops = if verifies { job.space.loops.max(1) } else { 1 };
     for turn in 0..loops {
         if turn > 0 {
-            course.issuer.turn_to(Requests::stream(fresh.clone()), None);
+            course.issuer.begin_again(Requests::stream(fresh.clone()));
         }
         let ending = work(course, verifies.then_some(job.verify.backlog), length, spent)?;
         if ending != Ending::Done {
@@ -312,6 +316,8 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
     let Some(verifying) = preparation.and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
     };
+    // fio's do_verify empties the page cache, its verify_backlog does not.
+    let all = verifying.backlog.is_none();
     let replay = match &mut verifying.backlog {
         Some(backlog) => Replay::of(std::mem::take(backlog)),
         None => Replay::new(&verifying.ledgers, verifying.verifier.interval(), length),
@@ -323,6 +329,9 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
         }
     };
     let (rest, held) = course.issuer.turn_to(Requests::replay(replay), None);
+    if let Some(page_cache) = rest.page_cache.as_ref().filter(|_| all) {
+        page_cache.write_back_and_drop();
+    }
     attend(course, true);
     let ending = course.run();
     attend(course, false);

@@ -163,7 +163,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "1",
         ["0"],
-        "what the page cache holds of the files is dropped first"
+        "what the page cache holds of the files is dropped first, each time they are begun again (time_based, loops), and before they are verified"
     ),
     OptionSpec {
         name: "fadvise_hint",

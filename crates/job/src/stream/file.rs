@@ -22,6 +22,8 @@ pub(super) struct File {
     pub(super) blocks: Option<Blocks>,
     pub(super) open: bool,
     pub(super) done: bool,
+    /// How often it was begun again from its start.
+    pub(super) restarts: u64,
 }
 
 impl File {
@@ -34,6 +36,7 @@ impl File {
             blocks,
             open: false,
             done: false,
+            restarts: 0,
         }
     }
 
@@ -52,6 +55,7 @@ impl File {
         let end = &mut self.ends[way];
         if rules.time_based && alone && *end >= start.saturating_add(length) {
             *end = self.base;
+            self.restarts += 1;
         }
         if *end >= file_bytes {
             return None;
@@ -84,6 +88,7 @@ impl File {
         let mut block = blocks.next_block(way, rng);
         if block.is_none() && rules.time_based {
             self.reset();
+            self.restarts += 1;
             block = self.blocks.as_mut()?.next_block(way, rng);
         }
         Some(block? * rules.ways[way].align)

@@ -180,6 +180,12 @@ impl Stream {
         Some(request[0])
     }
 
+    /// How often its files were begun again from their start, all together: by
+    /// `time_based`, `loops` or `io_size`.
+    pub fn restarts(&self) -> u64 {
+        self.files.iter().map(|file| file.restarts).sum()
+    }
+
     /// How much this thread will make; `None` where time alone ends it, or
     /// where it cannot be told, as with blocks of several sizes. Of threads
     /// that take turns at random it is the mean.

@@ -63,6 +63,7 @@ impl Stream {
             self.finished = !self.budget.again(files_done);
             for file in &mut self.files {
                 (file.open, file.done, file.base) = (false, false, file.area.start);
+                file.restarts += u64::from(!self.finished);
             }
             self.progress.open_files = 0;
             self.progress.done_files = 0;

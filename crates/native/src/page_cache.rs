@@ -1,0 +1,94 @@
+//! Empties what the page cache holds of a job's files, where fio does.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Advice, fadvise, fsync};
+
+/// The files of a buffered job with `invalidate`, whose pages are dropped each time the job begins
+/// them again (fio's `loop_cache_invalidate`) and before what was written is verified
+/// (`do_verify`): otherwise every pass but the first measures memory.
+#[derive(Debug)]
+pub(crate) struct PageCache {
+    files: Vec<OwnedFd>,
+    /// [`Stream::restarts`](iodyno_job::Stream::restarts) when they were dropped last.
+    restarts: u64,
+}
+
+impl PageCache {
+    /// Of these files, which were dropped just now.
+    pub(crate) const fn new(files: Vec<OwnedFd>) -> Self {
+        Self { files, restarts: 0 }
+    }
+
+    /// Drops the pages if the files were begun again since.
+    pub(crate) fn empty_at(&mut self, restarts: u64) {
+        if restarts != self.restarts {
+            self.restarts = restarts;
+            self.empty();
+        }
+    }
+
+    /// Drops the pages that are clean.
+    pub(crate) fn empty(&self) {
+        self.files.iter().for_each(drop_pages);
+    }
+
+    /// Writes back what is dirty and drops all pages.
+    pub(crate) fn write_back_and_drop(&self) {
+        for file in &self.files {
+            // What could not be written is found by the verification.
+            let _ = fsync(file);
+            drop_pages(file);
+        }
+    }
+}
+
+/// Drops the clean pages of `file`; as in fio it is no error if the kernel refuses.
+pub(crate) fn drop_pages(file: &OwnedFd) {
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use iodyno_job::{Job, Pattern, Room, Stream};
+
+    use super::*;
+    use crate::requests::Requests;
+    use crate::testing::{BLOCK, NumberedFile, pages_in_memory};
+
+    const BLOCKS: usize = 8;
+
+    #[test]
+    fn every_pass_begins_with_an_empty_page_cache() {
+        let numbered = NumberedFile::new(BLOCKS as u64);
+        let file = File::open(&numbered.path).unwrap();
+        let read = || file.read_exact_at(&mut [0; BLOCKS * BLOCK as usize], 0).unwrap();
+        for (rw, time_based, loops) in [
+            (Pattern::Read, true, 1),
+            (Pattern::Read, false, 3),
+            (Pattern::RandRead, true, 1),
+            (Pattern::RandRead, false, 3),
+        ] {
+            let mut job = Job::default();
+            (job.pattern.rw, job.time.time_based, job.space.loops) = (rw, time_based, loops);
+            let room = Room { size_bytes: BLOCKS as u64 * BLOCK, block_bytes: 1 };
+            let mut requests = Requests::stream(Stream::new(&job, &[room], 0, 0).unwrap());
+            requests.page_cache = Some(PageCache::new(vec![file.try_clone().unwrap().into()]));
+            requests.make_room(BLOCKS, true);
+            read();
+            for pass in 0..3 {
+                for take in 0..BLOCKS {
+                    assert_eq!(requests.take(1).len(), 1);
+                    // Emptied by the first request of a pass that is not the first one.
+                    let emptied = pass > 0 && take == 0;
+                    let left = if emptied { 0 } else { BLOCKS };
+                    assert_eq!(pages_in_memory(&numbered.path), left, "{rw:?} {pass} {take}");
+                    read();
+                }
+            }
+        }
+    }
+}
