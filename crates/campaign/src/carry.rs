@@ -131,7 +131,7 @@ impl Carried<'_> {
             .then(|| iodyno_host::snapshot(tools.source, Depth::Full));
         let host = set_host.as_ref().unwrap_or(host);
         let outcome = self.measured(tools, run, host, applied.conditions.clone());
-        match applied.restore(tools.store, &run.id) {
+        match applied.restore(tools.source, tools.store, &run.id) {
             Ok(told) => {
                 told.iter().for_each(|told| tools.watcher.event(&Event::Warning(told)));
                 outcome

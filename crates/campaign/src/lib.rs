@@ -57,7 +57,7 @@ pub use resume::{Left, Resumed, differences, foreign_writes};
 pub use rounds::InRounds;
 pub use scaling::InScaling;
 pub use schema::plan_schema;
-pub use settings::Settings;
+pub use settings::{Settings, WriteCacheState};
 pub use so_far::so_far;
 pub use study::{MadeBy, Order, Point, Study, StudyStep, Until};
 pub use undo::{Outcome, Undone, clean_up};

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use iodyno_store::{JournalEntry, SettingChange, Store, StoreError, boot_id};
+use iodyno_host::Live;
+use iodyno_store::{JournalEntry, SettingChange, Store, StoreError, WriteCacheChange, boot_id};
 use iodyno_target::{FileIdentity, Removed};
 
 use crate::error::CampaignError;
 use crate::layouts::{Witness, undo};
-use crate::settings::{Restored, Sysfs, restore, set_by_hand};
+use crate::settings::{Restored, Sysfs, WriteCacheState, restore, set_by_hand, switch_back};
 
 /// Something that a run left behind.
 #[derive(Debug)]
@@ -122,6 +123,13 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
                 (path.clone(), removed(path, *identity))
             }
             JournalEntry::Setting(change) => (change.path.clone(), restored(change)),
+            JournalEntry::WriteCache(change) => (
+                format!("volatile write cache of {}", change.controller),
+                match change.boot_id == boot_id() {
+                    true => switched_back(change),
+                    false => Outcome::LeftAlone("the machine was restarted since".into()),
+                },
+            ),
             JournalEntry::Built(built) => {
                 (built.title(), Outcome::of(undo(built, Witness::Journal)))
             }
@@ -143,6 +151,14 @@ fn removed(path: &str, identity: Option<(u64, u64)>) -> Outcome {
         Ok(Removed::NotOurs | Removed::Unproven) => {
             Outcome::LeftAlone("something else has its name now".into())
         }
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+fn switched_back(change: &WriteCacheChange) -> Outcome {
+    match switch_back(&Live::new(), change) {
+        Ok(Restored::Yes) => Outcome::Restored(WriteCacheState::of(!change.on).name().into()),
+        Ok(Restored::NotOurs | Restored::Gone) => Outcome::Gone,
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }

@@ -114,6 +114,7 @@ fn drive(
         iommu: Fact::Absent,
         power_state: extras.power_state,
         autonomous_power_states: extras.autonomous_power_states,
+        write_cache_on: extras.write_cache_on,
         ocp_health: extras.ocp_health,
         latency_monitor: extras.latency_monitor,
     })
@@ -124,6 +125,7 @@ fn drive(
 struct Extras {
     power_state: Fact<u8>,
     autonomous_power_states: Fact<bool>,
+    write_cache_on: Fact<bool>,
     ocp_health: Fact<OcpHealth>,
     latency_monitor: Fact<LatencyMonitor>,
 }
@@ -145,6 +147,11 @@ impl Extras {
                 .map(|state| state & 0x1f),
             autonomous_power_states: understood(
                 when(|knows| knows.autonomous_power_states, AdminRead::AutonomousPowerStates),
+                first,
+            )
+            .map(|enabled| enabled & 1 != 0),
+            write_cache_on: understood(
+                when(|knows| knows.write_cache, AdminRead::VolatileWriteCache),
                 first,
             )
             .map(|enabled| enabled & 1 != 0),

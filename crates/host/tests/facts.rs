@@ -115,8 +115,11 @@ fn ocp_pages() -> (Vec<u8>, Vec<u8>, Vec<u8>) {
 #[test]
 fn power_states_and_the_logs_of_data_centers_are_read() {
     let (list, health, latency) = ocp_pages();
+    let mut controller = identify(true, 2, true);
+    controller[525] = 1; // VWC
     let machine = one_drive()
-        .bytes("/ioctl/nvme0.idctrl", &identify(true, 2, true))
+        .bytes("/ioctl/nvme0.idctrl", &controller)
+        .bytes("/ioctl/nvme0.vwc", &[0, 0, 0, 0])
         .bytes("/ioctl/nvme0.power", &[0x22, 0, 0, 0])
         .bytes("/ioctl/nvme0.apst", &[1, 0, 0, 0])
         .bytes("/ioctl/nvme0.uuids", &list)
@@ -136,6 +139,7 @@ fn power_states_and_the_logs_of_data_centers_are_read() {
         [state(25_000, true, 0, 0), state(8_250, true, 0, 0), state(50, false, 2000, 8000)]
     );
     assert_eq!(drive.power_state, Fact::Read(2));
+    assert_eq!(drive.write_cache_on, Fact::Read(false));
     assert_eq!(drive.autonomous_power_states, Fact::Read(true));
     let health = drive.ocp_health.get().unwrap();
     assert_eq!((health.media_written_bytes, health.soft_ecc_errors), (123_456_789, 7));
@@ -167,6 +171,7 @@ fn a_drive_is_not_asked_what_it_does_not_know() {
     let source = Watched::new(machine.open());
     let host = snapshot(&source, Depth::Full);
     assert_eq!(host.drives[0].power_state, Fact::Absent);
+    assert_eq!(host.drives[0].write_cache_on, Fact::Absent);
     assert_eq!(host.drives[0].latency_monitor, Fact::Absent);
     let asked = source.commands.into_inner().unwrap();
     assert_eq!(asked, ["/ioctl/nvme0.idctrl", "/ioctl/nvme0.smart", "/ioctl/nvme0n1.idns"]);

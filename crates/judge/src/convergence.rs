@@ -1,7 +1,8 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
 use iodyno_model::{
-    Direction, EndReason, Host, Measurement, Metric, PurgeMethod, Rounds, Run, RunRecord, Tracked,
+    Direction, EndReason, Host, Measurement, Metric, PtsStatement, PurgeMethod, Rounds, Run,
+    RunRecord, Tracked,
 };
 use iodyno_stats::{PtsLimits, PtsWindow};
 use serde::Deserialize;
@@ -17,6 +18,9 @@ pub struct RoundsPlan {
     pub before: String,
     /// What the run itself did to its drives before; `None`: nothing.
     pub preparation: Option<PlanPreparation>,
+    /// What is stated for its report.
+    #[serde(default)]
+    pub report: PtsStatement,
     /// When its rounds are over.
     pub rounds: Rounds,
 }

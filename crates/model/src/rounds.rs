@@ -6,6 +6,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::Metric;
 
+/// What the SNIA PTS wants to be reported and no program can read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PtsStatement {
+    /// Who ran the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Who audited it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auditor: Option<String>,
+    /// Form factor of the drives, `U.2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form_factor: Option<String>,
+    /// Their media, `TLC`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<String>,
+}
+
+impl PtsStatement {
+    /// The names of all that can be stated.
+    pub const NAMES: [&str; 4] = ["operator", "auditor", "form_factor", "media"];
+
+    /// Nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// States `what`, one of [`Self::NAMES`]; whether it is one.
+    pub fn state(&mut self, what: &str, text: &str) -> bool {
+        let field = match what {
+            "operator" => &mut self.operator,
+            "auditor" => &mut self.auditor,
+            "form_factor" => &mut self.form_factor,
+            "media" => &mut self.media,
+            _ => return false,
+        };
+        *field = Some(text.into());
+        true
+    }
+
+    /// Everything that can be stated, with what is stated of it.
+    pub fn entries(&self) -> [(&'static str, Option<&str>); 4] {
+        let Self { operator, auditor, form_factor, media } = self;
+        let [a, b, c, d] = [operator, auditor, form_factor, media].map(Option::as_deref);
+        [("operator", a), ("auditor", b), ("form factor", c), ("media", d)]
+    }
+}
+
 /// When a plan in rounds is over (SNIA PTS 2.0.2, 2.1.24).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -165,6 +165,7 @@ fn how_links_and_layers_lie_is_read_back() {
     link.device.errors = vec![PcieError { severity, kind: "CmpltTO".into(), count: 2 }];
     host.drives[0].power_state = Fact::Read(1);
     host.drives[0].autonomous_power_states = Fact::NeedsRoot;
+    host.drives[0].write_cache_on = Fact::Read(false);
     host.drives[0].iommu =
         Fact::Read(Iommu { group: 14, domain: Fact::Read("DMA".into()), strict: Fact::Read(true) });
     host.drives[0].ocp_health = Fact::Read(OcpHealth {
@@ -232,6 +233,7 @@ fn how_links_and_layers_lie_is_read_back() {
     assert_eq!(again.drives[0].iommu, host.drives[0].iommu);
     assert_eq!(again.drives[0].power_state, Fact::Read(1));
     assert_eq!(again.drives[0].autonomous_power_states, Fact::NeedsRoot);
+    assert_eq!(again.drives[0].write_cache_on, Fact::Read(false));
     assert_eq!(again.drives[0].ocp_health, host.drives[0].ocp_health);
     assert_eq!(again.drives[0].latency_monitor, host.drives[0].latency_monitor);
     assert_eq!(again.drives[0].namespaces[0].path, host.drives[0].namespaces[0].path);

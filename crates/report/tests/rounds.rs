@@ -8,7 +8,7 @@ use iodyno_figure::Kind;
 use iodyno_judge::{ClaimBook, PlanPreparation, RoundsPlan};
 use iodyno_model::{
     Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
-    Metric, PreparationState, PurgeMethod, Rounds, RunRecord, RunState, Tracked,
+    Metric, PreparationState, PtsStatement, PurgeMethod, Rounds, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -84,6 +84,7 @@ fn what_nobody_recorded_is_said_to_be_unknown() {
         rounds,
         about: "IOPS\u{1b}[2J".into(),
         before: "purge it".into(),
+        report: PtsStatement::default(),
         preparation: None,
     };
     let text = pts_text(&record, &plan, &[], &style(80));
@@ -99,8 +100,13 @@ fn times_of_points_stand_in_peoples_units() {
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
         of.workload.options.insert("runtime".into(), runtime.into());
     }
-    let plan =
-        RoundsPlan { rounds, about: String::new(), before: String::new(), preparation: None };
+    let plan = RoundsPlan {
+        rounds,
+        about: String::new(),
+        before: String::new(),
+        report: PtsStatement::default(),
+        preparation: None,
+    };
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains("time of a point 1.8 s, 10 s, 60 s ·"), "{text}");
 }
@@ -113,8 +119,13 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let Fact::Read(health) = &mut drive.health else { panic!("{drive:?}") };
     health.host_written_bytes = 3_000_000_000_000;
     let serial = drive.serial.get().unwrap().clone();
-    let plan =
-        RoundsPlan { rounds, about: String::new(), before: String::new(), preparation: None };
+    let plan = RoundsPlan {
+        rounds,
+        about: String::new(),
+        before: String::new(),
+        report: PtsStatement::default(),
+        preparation: None,
+    };
     let state = DriveState {
         serial,
         nsid: 1,
@@ -226,12 +237,15 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     record.measurements.insert(0, fill);
     let own = PlanPreparation { purge: Some(PurgeMethod::Format), fill: Some(2.0) };
     let before = "purge it and fill it".to_owned();
-    let plan = RoundsPlan { rounds, about: String::new(), before, preparation: Some(own) };
+    let report = PtsStatement { operator: Some("Jane Doe".into()), ..PtsStatement::default() };
+    let plan = RoundsPlan { rounds, about: String::new(), before, report, preparation: Some(own) };
     let text = pts_text(&record, &plan, &[], &style(400));
     for words in [
         "Purge         format · by this run, right before its rounds",
         "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
         "the plan asks to purge it",
+        "Stated        operator Jane Doe\n",
+        "Not known     auditor · form factor · media · major features\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -240,10 +254,40 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     assert!(text.contains("Conditioning  not written"), "{text}");
     // As it stands in the plan that the store keeps.
     record.run.plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
-                       [preparation]\npurge = \"discard\"\nround = \"30m\"\n"
+                       [preparation]\npurge = \"discard\"\nround = \"30m\"\n\
+                       [report]\nmedia = \"TLC\"\n"
         .into();
-    let own = RoundsPlan::of(&record.run).unwrap().preparation.unwrap();
+    let plan = RoundsPlan::of(&record.run).unwrap();
+    assert_eq!(plan.report.media.as_deref(), Some("TLC"));
+    let own = plan.preparation.unwrap();
     assert_eq!((own.purge, own.fill), (Some(PurgeMethod::Discard), None));
+}
+
+#[test]
+fn the_write_cache_is_what_the_drive_says_of_it() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    let plan = RoundsPlan {
+        rounds,
+        about: String::new(),
+        before: String::new(),
+        report: PtsStatement::default(),
+        preparation: None,
+    };
+    for (fact, words) in [
+        (Fact::Read(false), "volatile write cache off"),
+        (Fact::Read(true), "volatile write cache on"),
+        (Fact::Absent, "no volatile write cache"),
+        (Fact::NeedsRoot, "volatile write cache not known"),
+    ] {
+        let host = &mut record.snapshots[0];
+        host.drives[0].write_cache_on = fact;
+        // What the kernel thinks of its queue is another thing.
+        host.blocks
+            .iter_mut()
+            .for_each(|one| one.queue.write_cache = Fact::Read("write back".into()));
+        let text = pts_text(&record, &plan, &[], &style(400));
+        assert!(text.contains(words) && !text.contains("write back"), "{words}: {text}");
+    }
 }
 
 #[test]

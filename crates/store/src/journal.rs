@@ -24,6 +24,21 @@ pub enum JournalEntry {
     Built(Built),
     /// A setting of the machine.
     Setting(SettingChange),
+    /// The volatile write cache of an NVMe drive.
+    WriteCache(WriteCacheChange),
+}
+
+/// A change of the volatile write cache of an NVMe controller (feature 06h).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteCacheChange {
+    /// The controller, `nvme0`.
+    pub controller: String,
+    /// Its serial number.
+    pub serial: String,
+    /// It was switched on; before it was off. The other way round: `false`.
+    pub on: bool,
+    /// The boot of the machine on which it was switched: the feature ends with it.
+    pub boot_id: String,
 }
 
 /// A change of a setting in sysfs.

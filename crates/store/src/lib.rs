@@ -16,7 +16,7 @@ mod running;
 mod runs;
 
 pub use error::StoreError;
-pub use journal::{JournalEntry, Pending, SettingChange};
+pub use journal::{JournalEntry, Pending, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path};
 pub use runs::new_id;

@@ -15,6 +15,8 @@
 //!
 //! [`clear_for_purge`] clears all that a destructive command of a drive
 //! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
+//!
+//! [`WriteCache`] switches the write cache of a controller, the one feature that is set.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -67,6 +69,7 @@ mod signatures;
 mod stamp;
 mod target;
 mod write;
+mod write_cache;
 
 #[cfg(test)]
 mod testing;
@@ -92,3 +95,4 @@ pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
 pub use stamp::{is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;
+pub use write_cache::WriteCache;

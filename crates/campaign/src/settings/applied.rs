@@ -2,10 +2,11 @@
 
 use std::io;
 
+use iodyno_host::Source;
 use iodyno_model::Setting;
-use iodyno_store::{JournalEntry, SettingChange, Store, boot_id};
+use iodyno_store::{JournalEntry, SettingChange, Store, WriteCacheChange, boot_id};
 
-use super::{Restored, Sysfs, Wanted, restore};
+use super::{Restored, Sysfs, Wanted, WriteCacheState, restore, switch_back};
 use crate::error::CampaignError;
 
 /// What a run has set, with its entries in the journal.
@@ -13,6 +14,8 @@ use crate::error::CampaignError;
 pub(crate) struct Applied {
     sysfs: Sysfs,
     changed: Vec<(i64, SettingChange)>,
+    /// Write caches that were switched, likewise.
+    pub(super) switched: Vec<(i64, WriteCacheChange)>,
     /// What of it is a condition of the measurements.
     pub(crate) conditions: Vec<Setting>,
 }
@@ -34,7 +37,7 @@ impl Applied {
             wanted.iter().map(|one| applied.sysfs.value(&one.path).ok()).collect();
         for (one, before) in wanted.iter().zip(before) {
             if let Err(error) = applied.set(store, run_id, one, before) {
-                let left = applied.restore(store, run_id)?;
+                let left = applied.restore_sysfs(store, run_id)?;
                 return Err(left.into_iter().next().map_or(error, CampaignError::Setting));
             }
         }
@@ -94,6 +97,28 @@ impl Applied {
     /// Restores what is still as it was set, the last one first. What cannot
     /// be restored stays in the journal, and is told.
     pub(crate) fn restore(
+        &mut self,
+        source: &dyn Source,
+        store: &mut Store,
+        run_id: &str,
+    ) -> Result<Vec<String>, CampaignError> {
+        let mut told = Vec::new();
+        while let Some((ordinal, change)) = self.switched.pop() {
+            match switch_back(source, &change) {
+                Ok(_) => store.journal_done(run_id, ordinal)?,
+                Err(error) => told.push(format!(
+                    "the volatile write cache of {} is not {} as before: {error}; iodyno clean-up \
+                     tries it again",
+                    change.controller,
+                    WriteCacheState::of(!change.on).name()
+                )),
+            }
+        }
+        told.extend(self.restore_sysfs(store, run_id)?);
+        Ok(told)
+    }
+
+    pub(super) fn restore_sysfs(
         &mut self,
         store: &mut Store,
         run_id: &str,

@@ -6,11 +6,12 @@ mod applied;
 mod sysfs;
 #[cfg(test)]
 mod tests;
+mod write_cache;
 
 use std::path::Path;
 
 use iodyno_host::Source;
-use iodyno_model::{BlockDevice, Host};
+use iodyno_model::{BlockDevice, Fact, Host};
 use iodyno_target::resolve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ use crate::plan::Plan;
 
 pub(crate) use applied::Applied;
 pub(crate) use sysfs::{Restored, Sysfs, restore, set_by_hand};
+pub use write_cache::WriteCacheState;
+pub(crate) use write_cache::switch_back;
 
 /// `[settings]` of a plan; what it does not name stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +39,9 @@ pub struct Settings {
     /// Frequency governor of all CPUs: `performance`, `powersave`, `schedutil`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Volatile write caches of the NVMe drives that are targets, by feature 06h: `on`, `off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<WriteCacheState>,
 }
 
 /// One file that is to hold a value.
@@ -87,6 +93,22 @@ impl Settings {
             sentences.push(format!(
                 "Sets the governor of all CPUs to {governor} (that of CPU 0 is {now})."
             ));
+        }
+        if let Some(state) = self.write_cache {
+            // A device that is not there yet is an error once something is measured.
+            for drive in write_cache::drives(targets, host).unwrap_or_default() {
+                let (name, state) = (&drive.name, state.name());
+                let now = match &drive.write_cache_on {
+                    Fact::Absent => {
+                        sentences.push(format!("{name} has no volatile write cache."));
+                        continue;
+                    }
+                    fact => fact.value().map_or("not known", |on| WriteCacheState::of(on).name()),
+                };
+                sentences.push(format!(
+                    "Switches the volatile write cache of {name} {state} (it is {now})."
+                ));
+            }
         }
         sentences.push("What was set before is restored at the end.".into());
         Ok(sentences)
@@ -178,5 +200,17 @@ pub(crate) fn apply(
     paths.sort();
     paths.dedup();
     let wanted = plan.settings.wanted(&paths, host, tools.source)?;
-    Applied::new(Sysfs::default(), tools.store, run_id, &wanted)
+    let caches = match plan.settings.write_cache {
+        Some(state) => Some((state, write_cache::caches(&write_cache::drives(&paths, host)?)?)),
+        None => None,
+    };
+    let mut applied = Applied::new(Sysfs::default(), tools.store, run_id, &wanted)?;
+    let switched = caches.iter().flat_map(|(state, caches)| caches.iter().map(|one| (*state, one)));
+    for (state, cache) in switched {
+        if let Err(error) = applied.switch(cache, state, tools.source, tools.store, run_id) {
+            let left = applied.restore(tools.source, tools.store, run_id)?;
+            return Err(left.into_iter().next().map_or(error, CampaignError::Setting));
+        }
+    }
+    Ok(applied)
 }

@@ -89,7 +89,7 @@ fn what_was_set_is_restored() {
     assert_eq!((&*applied.conditions[1].before, &*applied.conditions[1].value), ("256", "64"));
     // The kernel sets it anew with the scheduler.
     machine.write(SCHEDULER, "none");
-    assert_eq!(applied.restore(&mut machine.store, RUN).unwrap(), Vec::<String>::new());
+    assert_eq!(applied.restore_sysfs(&mut machine.store, RUN).unwrap(), Vec::<String>::new());
     assert_eq!(machine.state(), before);
     assert_eq!(machine.pending(), 0);
 }
@@ -118,7 +118,7 @@ fn what_somebody_else_set_since_is_left_alone() {
     let mut applied = machine.apply(&all()).unwrap();
     machine.write(REQUESTS, "128");
     std::fs::remove_file(machine.file(&governor(1))).unwrap();
-    let told = applied.restore(&mut machine.store, RUN).unwrap();
+    let told = applied.restore_sysfs(&mut machine.store, RUN).unwrap();
     assert_eq!(told.len(), 1, "a CPU that is gone needs nothing: {told:?}");
     assert!(told[0].contains("nr_requests was set by somebody else"), "{told:?}");
     assert_eq!((machine.read(&governor(0)), machine.pending()), ("powersave".into(), 0));
@@ -167,4 +167,39 @@ fn a_journal_that_was_tampered_with_touches_nothing_else() {
         assert!(restore(&sysfs, &change).is_err(), "{path}");
     }
     assert_eq!(machine.read("/etc/passwd"), "set");
+}
+
+#[test]
+fn a_plan_says_how_write_caches_are_to_be() {
+    let settings: Settings = toml::from_str("write_cache = \"off\"").unwrap();
+    assert_eq!(settings.write_cache, Some(WriteCacheState::Off));
+    assert!(!settings.is_empty());
+    assert!(toml::from_str::<Settings>("write_cache = \"maybe\"").is_err());
+    for preset in ["snia-iops", "snia-throughput", "snia-latency", "snia-wsat", "snia-hir"] {
+        let study = crate::Study::preset(preset).unwrap();
+        assert_eq!(study.settings.write_cache, Some(WriteCacheState::Off), "{preset}");
+        // What the store keeps of it says the same when it goes on.
+        let again = crate::Study::parse(&study.to_toml().unwrap(), preset).unwrap();
+        assert_eq!(again.settings, study.settings);
+    }
+}
+
+#[test]
+fn only_drives_that_have_a_write_cache_and_say_so_are_switched() {
+    use iodyno_model::Drive;
+    let drive = |name: &str, write_cache_on| Drive {
+        name: name.into(),
+        serial: Fact::Read(format!("S-{name}")),
+        write_cache_on,
+        ..Drive::default()
+    };
+    let (with, without) = (drive("nvme0", Fact::Read(true)), drive("nvme1", Fact::Absent));
+    let caches = write_cache::caches(&[&with, &without]).unwrap();
+    let only = iodyno_target::WriteCache { controller: "nvme0".into(), serial: "S-nvme0".into() };
+    assert_eq!(caches, [only]);
+    let unknown = drive("nvme2", Fact::NeedsRoot);
+    let said = write_cache::caches(&[&with, &unknown]).unwrap_err().to_string();
+    for words in ["nvme2", "needs root", "--write-cache keep"] {
+        assert!(said.contains(words), "{said}");
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::{Job, apply, parse_seconds};
-use iodyno_model::{Rounds, Scaling};
+use iodyno_model::{PtsStatement, Rounds, Scaling};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,9 @@ pub struct Study {
     /// What is set on the machine before, and restored after it.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
+    /// What nobody can read of drives and people, for the report of SNIA tests.
+    #[serde(default, skip_serializing_if = "PtsStatement::is_empty")]
+    pub report: PtsStatement,
     /// What is done to the drives before: all that they hold is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
@@ -233,6 +236,7 @@ impl Study {
             rounds: None,
             scaling: None,
             settings: Settings::default(),
+            report: PtsStatement::default(),
             preparation: None,
             job: BTreeMap::new(),
             grid: BTreeMap::new(),

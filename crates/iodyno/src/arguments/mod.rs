@@ -28,7 +28,7 @@ pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
-pub(crate) use sweep::{Resume, Sweep, SweepOrder};
+pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?

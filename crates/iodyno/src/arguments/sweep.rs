@@ -41,6 +41,13 @@ pub(crate) struct Sweep {
     /// How the drives are emptied before, in place of what the plan says: all their data are lost
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) purge: Option<Purge>,
+    /// Volatile write caches of the NVMe drives that are targets, in place of what the plan says;
+    /// they are switched back at the end
+    #[arg(long, value_enum, value_name = "STATE")]
+    pub(crate) write_cache: Option<WriteCache>,
+    /// State for the SNIA report: operator, auditor, form_factor or media
+    #[arg(long, value_name = "WHAT=TEXT")]
+    pub(crate) state: Vec<String>,
     /// How often all points are measured, one time after the other
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
@@ -92,6 +99,16 @@ pub(crate) struct Resume {
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WriteCache {
+    /// Switch it on, as SNIA's client tests want it
+    On,
+    /// Switch it off, as its enterprise tests want it
+    Off,
+    /// Leave it as it is
+    Keep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

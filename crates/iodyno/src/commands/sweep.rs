@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, cost, differences,
-    foreign_writes,
+    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, WriteCacheState, cost,
+    differences, foreign_writes,
 };
-use iodyno_model::{Run, RunRecord, RunState};
+use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
 
-use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder};
+use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     Start, allowed, generator, measure, outline, prepared, print, whole_rounds,
@@ -281,6 +281,20 @@ fn study(arguments: &Sweep) -> Result<Study> {
     study.generator =
         arguments.carrying.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
     study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
+    if let Some(state) = arguments.write_cache {
+        study.settings.write_cache = match state {
+            WriteCache::On => Some(WriteCacheState::On),
+            WriteCache::Off => Some(WriteCacheState::Off),
+            WriteCache::Keep => None,
+        };
+    }
+    for word in &arguments.state {
+        let (what, text) = halves(word, "WHAT=TEXT")?;
+        if !study.report.state(&what, &text) {
+            let known = PtsStatement::NAMES.join(", ");
+            return Err(Usage(format!("--state {what}: it is one of {known}")).into());
+        }
+    }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
     study.fresh |= arguments.fresh;
     study.adaptive |= arguments.adaptive;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use iodyno_judge::{PlanPreparation, RoundsPlan};
 use iodyno_model::{
-    BlockDevice, Bytes, Direction, Drive, DriveState, EndReason, Host, LinkState, Measurement,
+    Bytes, Direction, Drive, DriveState, EndReason, Fact, Host, LinkState, Measurement,
     PreparationState, PurgeMethod, Rounds, RunRecord, Workload, format_duration_ns,
     parse_duration_ns,
 };
@@ -101,8 +101,19 @@ pub(crate) fn pts_lines(
     if stopped > 0 {
         lines.push(("Pauses", vec![format!("stopped and taken up again {stopped} times")]));
     }
-    let unknown = ["operator", "auditor", "form factor", "media", "major features"];
-    lines.push(("Not known", unknown.map(str::to_owned).into()));
+    let (stated, mut unknown) = (plan.report.entries(), Vec::new());
+    let mut statements = Vec::new();
+    for (what, text) in stated {
+        match text {
+            Some(text) => statements.push(format!("{what} {text}")),
+            None => unknown.push(what.to_owned()),
+        }
+    }
+    unknown.push("major features".into());
+    if !statements.is_empty() {
+        lines.push(("Stated", statements));
+    }
+    lines.push(("Not known", unknown));
     for (_, items) in &mut lines {
         items.iter_mut().for_each(|item| *item = clean(item));
     }
@@ -232,7 +243,6 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
         let mut conditions = record.measurements.iter().map(|of| &of.conditions);
         if let Some(under) = conditions.find_map(|of| of.device.as_deref()) {
             items.push(format!("on {under}"));
-            items.extend(host.block(under).and_then(write_cache));
         }
         return items;
     };
@@ -247,7 +257,7 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
     items.push(fact("capacity", drive.capacity.value().map(|bytes: Bytes| bytes.decimal())));
     items.extend(drive.transport.value());
     items.push(fact("link", link(host, drive)));
-    items.extend(host.block(target).and_then(write_cache));
+    items.push(write_cache(drive));
     items
 }
 
@@ -257,8 +267,16 @@ fn link(host: &Host, drive: &Drive) -> Option<String> {
     Some(format!("Gen{generation} x{width}"))
 }
 
-fn write_cache(block: &BlockDevice) -> Option<String> {
-    block.queue.write_cache.value().map(|cache| format!("write cache: {cache}"))
+/// By feature 06h; the kernel's queue says what it was when the drive was found.
+fn write_cache(drive: &Drive) -> String {
+    match &drive.write_cache_on {
+        Fact::Absent => "no volatile write cache".into(),
+        fact => match fact.get() {
+            Some(true) => "volatile write cache on".into(),
+            Some(false) => "volatile write cache off".into(),
+            None => "volatile write cache not known".into(),
+        },
+    }
 }
 
 /// What was the same in all measurements, and which threads and depths there were.

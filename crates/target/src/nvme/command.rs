@@ -1,9 +1,9 @@
-//! Format NVM and Sanitize, as the specification lays them out.
+//! Format NVM, Sanitize and a feature, as the specification lays them out.
 
 use iodyno_host::FormatInUse;
 
-/// An admin command without data. Only [`Command::format`] and
-/// [`Command::sanitize`] build one.
+/// An admin command without data. Only [`Command::format`], [`Command::sanitize`] and
+/// [`Command::write_cache`] build one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Command {
     /// Opcode.
@@ -12,6 +12,10 @@ pub(crate) struct Command {
     pub(super) nsid: u32,
     /// Command dword 10.
     pub(super) dword_10: u32,
+    /// Command dword 11.
+    pub(super) dword_11: u32,
+    /// The drive may take so long, ms; 0: as long as the kernel grants.
+    pub(super) timeout_ms: u32,
 }
 
 /// What a format does to the data (SES).
@@ -36,6 +40,12 @@ pub(crate) enum SanitizeAction {
 
 const FORMAT_NVM: u8 = 0x80;
 const SANITIZE: u8 = 0x84;
+const SET_FEATURES: u8 = 0x09;
+const VOLATILE_WRITE_CACHE: u32 = 0x06;
+
+/// A user data erase of a large drive takes its time, and a shorter limit
+/// would make the kernel reset the controller in the middle: 12 h.
+const PURGE_TIMEOUT_MS: u32 = 12 * 3600 * 1000;
 
 impl Command {
     /// Format NVM (Base Specification 2.0, figures 332 and 333) of one
@@ -48,14 +58,22 @@ impl Command {
             | u32::from(as_is.protection_first) << 8
             | (erase as u32) << 9
             | (index >> 4 & 3) << 12;
-        Self { opcode: FORMAT_NVM, nsid, dword_10 }
+        Self { opcode: FORMAT_NVM, nsid, dword_10, dword_11: 0, timeout_ms: PURGE_TIMEOUT_MS }
     }
 
     /// Sanitize (Base Specification 2.0, figures 374 and 375) of the whole NVM
     /// subsystem. With AUSE (bit 3): a drive whose sanitize failed can be used
     /// again. What is wanted is a fresh drive, not a promise of secrecy.
     pub(crate) const fn sanitize(action: SanitizeAction) -> Self {
-        Self { opcode: SANITIZE, nsid: 0, dword_10: action as u32 | 1 << 3 }
+        let dword_10 = action as u32 | 1 << 3;
+        Self { opcode: SANITIZE, nsid: 0, dword_10, dword_11: 0, timeout_ms: PURGE_TIMEOUT_MS }
+    }
+
+    /// Set Features 06h (Base Specification 2.0, 5.27.1.4) of the controller: until its next reset,
+    /// since it is not to be saved (SV, bit 31).
+    pub(crate) const fn write_cache(on: bool) -> Self {
+        let dword_10 = VOLATILE_WRITE_CACHE;
+        Self { opcode: SET_FEATURES, nsid: 0, dword_10, dword_11: on as u32, timeout_ms: 0 }
     }
 }
 
@@ -70,6 +88,15 @@ mod tests {
         let block = Command::sanitize(SanitizeAction::BlockErase);
         assert_eq!((block.opcode, block.nsid, block.dword_10), (0x84, 0, 0b1010));
         assert_eq!(Command::sanitize(SanitizeAction::CryptoErase).dword_10, 0b1100);
+    }
+
+    #[test]
+    fn the_write_cache_is_a_feature_that_is_not_saved() {
+        for (on, dword_11) in [(true, 1), (false, 0)] {
+            let set = Command::write_cache(on);
+            assert_eq!((set.opcode, set.nsid), (0x09, 0));
+            assert_eq!((set.dword_10, set.dword_11), (0x06, dword_11));
+        }
     }
 
     proptest! {

@@ -1,17 +1,12 @@
 //! The kernel's passthrough ioctl, for a command without data.
 
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use super::Command;
-use crate::WriteClearance;
 
 /// `_IOWR('N', 0x41, struct nvme_passthru_cmd)`: `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h.
 const ADMIN_COMMAND: u64 = 3 << 30 | (size_of::<PassthroughCommand>() as u64) << 16 | 0x4e41;
-
-/// A user data erase of a large drive takes its time, and a shorter limit
-/// would make the kernel reset the controller in the middle: 12 h.
-const TIMEOUT_MS: u32 = 12 * 3600 * 1000;
 
 /// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h, 72 bytes.
 #[repr(C)]
@@ -22,7 +17,8 @@ struct PassthroughCommand {
     nsid: u32,
     _dwords_2_to_9: [u32; 8],
     dword_10: u32,
-    _dwords_11_to_15: [u32; 5],
+    dword_11: u32,
+    _dwords_12_to_15: [u32; 4],
     timeout_ms: u32,
     _result: u32,
 }
@@ -32,21 +28,22 @@ const _: () = {
     assert!(size_of::<PassthroughCommand>() == 72);
     assert!(offset_of!(PassthroughCommand, nsid) == 4);
     assert!(offset_of!(PassthroughCommand, dword_10) == 40);
+    assert!(offset_of!(PassthroughCommand, dword_11) == 44);
     assert!(offset_of!(PassthroughCommand, timeout_ms) == 64);
 };
 
 /// Sends `command` to the controller of a held namespace, through the
-/// descriptor that holds it, and waits for its answer.
+/// descriptor that holds it, or to one that is held itself, and waits for its answer.
 ///
 /// # Errors
 /// The kernel's error, or the drive's status.
-pub(crate) fn send(held: &WriteClearance, command: Command) -> io::Result<()> {
-    use std::os::fd::AsFd as _;
+pub(crate) fn send(held: &impl AsFd, command: Command) -> io::Result<()> {
     let mut request = PassthroughCommand {
         opcode: command.opcode,
         nsid: command.nsid,
         dword_10: command.dword_10,
-        timeout_ms: TIMEOUT_MS,
+        dword_11: command.dword_11,
+        timeout_ms: command.timeout_ms,
         ..PassthroughCommand::default()
     };
     let descriptor = held.as_fd().as_raw_fd();

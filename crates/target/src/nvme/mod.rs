@@ -1,4 +1,4 @@
-//! The NVMe commands that destroy what is on a drive.
+//! The NVMe commands that change a drive: those that destroy what is on it, and a feature.
 
 mod command;
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer

@@ -147,6 +147,7 @@ fn drive(of: &Drive) -> model::Drive {
         power_state: unknown.fact("power_state", &of.power_state),
         autonomous_power_states: unknown
             .fact("autonomous_power_states", &of.autonomous_power_states),
+        write_cache_on: unknown.fact("write_cache_on", &of.write_cache_on),
         ocp_health: unknown
             .fact("ocp_health", &of.ocp_health.as_ref().and_then(drive_log::ocp_health)),
         latency_monitor: unknown
