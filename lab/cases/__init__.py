@@ -14,6 +14,12 @@ FREE = 20
 OUT = Path(__file__).parent.parent / "out"
 
 
+def long(test):
+    """Marks a test that `make test` leaves out: a shorter one goes through the same code there."""
+    test.long = True
+    return test
+
+
 class Case(unittest.TestCase):
     """A test in the running laboratory, which the runner puts into `lab`."""
 

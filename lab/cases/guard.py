@@ -2,6 +2,7 @@
 
 import contextlib
 
+from cases import FREE, long
 from cases.jobs import SMALL, JobCase
 
 WRITE = f"--name=w --rw=randwrite {SMALL}"
@@ -27,6 +28,12 @@ class WriteCase(JobCase):
 
 
 class Guard(WriteCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Whether it holds data is looked for in thousands of blocks.
+        cls.enterClassContext(cls.lab.throttled("E", FREE))
+
     def test_only_the_drive_that_was_named_is_written(self):
         device = self.of("F")
         with self.untouched("F"):
@@ -82,6 +89,7 @@ class Guard(WriteCase):
         finally:
             self.say(f"dmsetup remove --retry {name}")
 
+    @long  # crates/target/src/extents_tests.rs has mappings over the same sectors.
     def test_a_mapping_over_sectors_that_are_mounted_is_left_alone(self):
         drive = f"/dev/{self.lab.namespace('E')}"
         written = "--name=w --rw=write --bs=4k --size=64k --direct=1"
@@ -102,6 +110,7 @@ class Guard(WriteCase):
             with self.mapped("beside", 65536, 2048, drive) as beside:
                 self.played(f"{written} --allow-write LAB-beside --filename={beside}")
 
+    @long  # crates/target/src/noise_tests.rs has data of an unknown kind.
     def test_a_closed_encrypted_volume_is_data(self):
         self.lab.load("layouts")
         drive, allowed = f"/dev/{self.lab.namespace('E')}", "--allow-write LABE0001"

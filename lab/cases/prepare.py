@@ -8,7 +8,7 @@ import tempfile
 import zlib
 
 import topology
-from cases import STORE, exports
+from cases import STORE, exports, long
 from cases.jobs import JobCase
 
 SERIAL = topology.SPARE_SERIAL
@@ -157,6 +157,27 @@ class Prepare(JobCase):
             self.refused_prepare(f"{self.device} --purge format {ALLOWED}", "purges all of its drive", "ext2, ext3 or ext4")
         self.say(f"dd if=/dev/zero of={second} bs=1M count=1 conv=fsync 2>/dev/null")
 
+    def test_the_write_cache_is_switched_and_switched_back(self):
+        def cache():
+            return int(self.say(f"nvme get-feature /dev/{self.controller} -f 6").rsplit(":", 1)[1], 16)
+
+        self.assertEqual(cache(), 1)
+        sweep = f"iodyno sweep --store {OWN_STORE} --json --target {self.device} --write-cache off --set rw=randread --set bs=4k --set direct=1"
+        result = self.lab.run(f"{sweep} --grid iodepth=1 --max-time 1s", 120)
+        _, document = self.document("sweep", result)
+        switched = {"path": f"/dev/{self.controller} feature 06h (volatile write cache)", "before": "on", "value": "off"}
+        self.assertEqual([of["conditions"]["settings"] for of in document["measurements"]], [[switched]], result.stderr)
+        drives = {drive["name"]: drive["write_cache_on"] for drive in document["drives"]}
+        self.assertIs(drives[self.controller], False)
+        self.assertEqual(cache(), 1)
+        with self.subTest("killed"):
+            waits = f"for i in $(seq 300); do nvme get-feature /dev/{self.controller} -f 6 | grep -q 00000000 && break; usleep 50000; done"
+            self.say(f"({sweep} --grid iodepth=1 --set runtime=60 --set time_based=1 --max-time 60s >/dev/null 2>&1 3>&-) & {waits}; killall -9 iodyno; wait", 120)
+            self.assertEqual(cache(), 0)
+            said = self.say(f"iodyno clean-up --store {OWN_STORE}")
+            self.assertIn(f"volatile write cache of {self.controller}", said)
+            self.assertEqual(cache(), 1)
+
     def test_what_a_drive_cannot_do_is_said(self):
         with self.untouched(*topology.SPARE_NAMESPACES):
             for method in ("sanitize-block", "sanitize-crypto", "format-crypto"):
@@ -206,6 +227,7 @@ class Prepare(JobCase):
         self.assertEqual((document["state"], fill["end"]), ("interrupted", "interrupted"))
         self.assertLess(fill["write"]["bytes"], 100 * topology.SPARE_BYTES)
 
+    @long  # crates/campaign/tests/resume.rs has what counts as foreign.
     def test_a_fill_does_not_go_on_over_what_others_wrote(self):
         """Whether that happened, the drive's own count of written bytes says; --anew begins again."""
         store = "/tmp/foreign.sqlite"
