@@ -7,7 +7,7 @@ use iodyno_job::{Region, Request};
 use crate::io::Operation;
 
 /// No offset in a file is larger than a quarter of what fits into 64 bits, whatever a job is
-/// allowed (`fill_device`); so the difference of two tells by its sign which is larger.
+/// allowed (`fill_device`); so a difference of two that is larger is a negative one.
 const END_OF_ALL: u64 = 1 << 62;
 
 /// What of each of its files a job may touch. It is known from the job and from what was cleared,
@@ -48,15 +48,24 @@ impl Bounds {
     /// The first of `requests` that is outside, if any is.
     #[inline]
     pub(crate) fn outside(&self, requests: &[Request]) -> Option<Outside> {
-        // Of one file, which nearly every job has, all together with one comparison.
+        // Of one file, which nearly every job has, all together with one comparison: what begins
+        // before the start is by wrapping further behind it than there is room.
         if let &[(start, end)] = &*self.files {
-            let last = end.wrapping_sub(self.largest.into());
-            let (mut odd, mut lengths) = (last.wrapping_sub(start), 0);
-            for request in requests {
-                odd |= request.offset.wrapping_sub(start) | last.wrapping_sub(request.offset);
-                lengths |= request.length;
-            }
-            if odd >> 63 == 0 && lengths <= self.largest {
+            let room = end.wrapping_sub(start).wrapping_sub(self.largest.into());
+            let (furthest, lengths) = match requests {
+                // Setting up a loop takes longer than this.
+                [one] => (one.offset.wrapping_sub(start), one.length),
+                many => {
+                    let (mut furthest, mut lengths) = (0, 0);
+                    for request in many {
+                        furthest = request.offset.wrapping_sub(start).max(furthest);
+                        lengths |= request.length;
+                    }
+                    (furthest, lengths)
+                }
+            };
+            // A block larger than all that may be touched leaves less room than none.
+            if furthest <= room && room < END_OF_ALL && lengths <= self.largest {
                 return None;
             }
         }
