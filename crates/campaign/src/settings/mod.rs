@@ -110,7 +110,9 @@ impl Settings {
                 ));
             }
         }
-        sentences.push("What was set before is restored at the end.".into());
+        if !sentences.is_empty() {
+            sentences.push("What was set before is restored at the end.".into());
+        }
         Ok(sentences)
     }
 
