@@ -3,7 +3,7 @@
 
 mod support;
 
-use iodyno_host::{Captured, Depth, capture, snapshot};
+use iodyno_host::{Captured, Depth, capture, snapshot, temperature_c};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Fact, Host, LatencyMonitor, MappedDevice, MdArray, PowerState,
 };
@@ -392,4 +392,18 @@ fn tables_full_of_garbage_are_survived() {
         machine = machine.file("/proc/interrupts", &table.join("\n"));
         full(&machine);
     }
+}
+
+#[test]
+fn a_drive_that_reports_no_temperature_has_none() {
+    // The kernel makes -273150 m°C of the 0 K that means "not reported".
+    let hwmon = format!("{DRIVE}/nvme/nvme0/hwmon1");
+    let cold = |input: &str| {
+        let machine = one_drive().file(&format!("{hwmon}/temp1_input"), input);
+        let host = full(&machine);
+        (host.drives[0].temperature.clone(), temperature_c(&machine.open(), "nvme0"))
+    };
+    assert_eq!(cold("-273150\n"), (Fact::Absent, None));
+    assert_eq!(cold("-20150\n").1, Some(-20.15));
+    assert!(cold("nonsense\n").0.why_unknown().unwrap().contains("unreadable"));
 }
