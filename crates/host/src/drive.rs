@@ -114,6 +114,7 @@ fn drive(
         iommu: Fact::Absent,
         power_state: extras.power_state,
         autonomous_power_states: extras.autonomous_power_states,
+        write_cache: extras.write_cache,
         ocp_health: extras.ocp_health,
         latency_monitor: extras.latency_monitor,
     })
@@ -124,6 +125,7 @@ fn drive(
 struct Extras {
     power_state: Fact<u8>,
     autonomous_power_states: Fact<bool>,
+    write_cache: Fact<bool>,
     ocp_health: Fact<OcpHealth>,
     latency_monitor: Fact<LatencyMonitor>,
 }
@@ -148,6 +150,8 @@ impl Extras {
                 first,
             )
             .map(|enabled| enabled & 1 != 0),
+            write_cache: understood(when(|knows| knows.write_cache, AdminRead::WriteCache), first)
+                .map(|enabled| enabled & 1 != 0),
             ocp_health: understood(log(AdminRead::OcpHealth), nvme::parse_ocp_health),
             latency_monitor: understood(
                 log(AdminRead::LatencyMonitor),

@@ -28,6 +28,8 @@ pub enum AdminRead {
     /// Whether the controller may change it itself (Get Features 0Ch): the
     /// answer's dword 0, 4 bytes.
     AutonomousPowerStates,
+    /// Whether the volatile write cache is on (Get Features 06h): the answer's dword 0, 4 bytes.
+    WriteCache,
     /// The vendors' UUIDs that the controller knows (Identify, CNS 17h), 4096 bytes.
     UuidList,
     /// SMART / Health Information Extended of OCP (log page C0h), 512 bytes,
@@ -50,7 +52,7 @@ impl AdminRead {
             Self::Health | Self::SanitizeStatus | Self::OcpHealth(_) | Self::LatencyMonitor(_) => {
                 512
             }
-            Self::PowerState | Self::AutonomousPowerStates => 4,
+            Self::PowerState | Self::AutonomousPowerStates | Self::WriteCache => 4,
         }
     }
 
@@ -69,6 +71,7 @@ impl AdminRead {
             Self::SanitizeStatus => format!("/ioctl/{controller}.sanitize"),
             Self::PowerState => format!("/ioctl/{controller}.power"),
             Self::AutonomousPowerStates => format!("/ioctl/{controller}.apst"),
+            Self::WriteCache => format!("/ioctl/{controller}.vwc"),
             Self::UuidList => format!("/ioctl/{controller}.uuids"),
             Self::OcpHealth(_) => format!("/ioctl/{controller}.ocpsmart"),
             Self::LatencyMonitor(_) => format!("/ioctl/{controller}.latmon"),

@@ -114,6 +114,8 @@ pub struct JobReport {
     pub iodepth: u32,
     /// Shortfalls, each a sentence.
     pub shortfalls: Vec<String>,
+    /// How long the process did not run while the phase went on, ns, each time: cut out.
+    pub lapses_ns: Vec<u64>,
     /// In all, for each direction.
     pub whole: Each<Whole>,
     /// How long it was at it, ns, where a direction had a time of its own: what

@@ -56,6 +56,9 @@ pub struct Drive {
     /// Whether it may change its power state itself (APST, Get Features 0Ch); root only.
     #[serde(default)]
     pub autonomous_power_states: Fact<bool>,
+    /// Whether its volatile write cache is on (Get Features 06h); absent: it has none; root only.
+    #[serde(default)]
+    pub write_cache: Fact<bool>,
     /// The OCP extended health log, where the drive has it; root only.
     #[serde(default)]
     pub ocp_health: Fact<OcpHealth>,

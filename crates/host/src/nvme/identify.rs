@@ -108,6 +108,8 @@ pub(crate) struct Knows {
     pub(crate) power_states: bool,
     /// The controller may change it itself (APSTA bit 0).
     pub(crate) autonomous_power_states: bool,
+    /// There is a volatile write cache (VWC bit 0).
+    pub(crate) write_cache: bool,
 }
 
 impl Knows {
@@ -118,6 +120,7 @@ impl Knows {
             uuid_list: page.ctratt.get() & 1 << 9 != 0,
             power_states: page.npss > 0,
             autonomous_power_states: page.apsta & 1 != 0,
+            write_cache: page.vwc & 1 != 0,
         }
     }
 }

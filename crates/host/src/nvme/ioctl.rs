@@ -47,6 +47,7 @@ const UUID_LIST: u32 = 0x17;
 const OCP_HEALTH_LOG: u32 = 0xc0;
 const LATENCY_MONITOR_LOG: u32 = 0xc3;
 const POWER_MANAGEMENT: u32 = 0x02;
+const VOLATILE_WRITE_CACHE: u32 = 0x06;
 const AUTONOMOUS_POWER_STATES: u32 = 0x0c;
 const ALL_NAMESPACES: u32 = 0xffff_ffff;
 
@@ -59,7 +60,7 @@ const AUTONOMOUS_TABLE_BYTES: usize = 256;
 pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8>> {
     // Features answer in dword 0, and one of them with a table beside it.
     let (is_feature, length) = match command {
-        AdminRead::PowerState => (true, 0),
+        AdminRead::PowerState | AdminRead::WriteCache => (true, 0),
         AdminRead::AutonomousPowerStates => (true, AUTONOMOUS_TABLE_BYTES),
         page => (false, page.length_bytes()),
     };
@@ -83,6 +84,7 @@ pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8
         }
         AdminRead::PowerState => (GET_FEATURES, 0, POWER_MANAGEMENT, 0),
         AdminRead::AutonomousPowerStates => (GET_FEATURES, 0, AUTONOMOUS_POWER_STATES, 0),
+        AdminRead::WriteCache => (GET_FEATURES, 0, VOLATILE_WRITE_CACHE, 0),
     };
     let mut request = PassthroughCommand {
         opcode,

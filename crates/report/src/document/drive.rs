@@ -63,6 +63,9 @@ pub struct Drive {
     /// Whether it may change its power state itself.
     #[serde(default)]
     pub autonomous_power_states: Option<bool>,
+    /// Whether its volatile write cache is on; null where it has none.
+    #[serde(default)]
+    pub write_cache: Option<bool>,
     /// OCP's extended health log; null where the drive has none.
     #[serde(default)]
     pub ocp_health: Option<OcpHealth>,
@@ -182,6 +185,7 @@ impl Drive {
             power_state: unknown.take("power_state", &drive.power_state),
             autonomous_power_states: unknown
                 .take("autonomous_power_states", &drive.autonomous_power_states),
+            write_cache: unknown.take("write_cache", &drive.write_cache),
             ocp_health: unknown.take("ocp_health", &drive.ocp_health).as_ref().map(OcpHealth::from),
             latency_monitor: unknown
                 .take("latency_monitor", &drive.latency_monitor)

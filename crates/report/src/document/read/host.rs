@@ -147,6 +147,7 @@ fn drive(of: &Drive) -> model::Drive {
         power_state: unknown.fact("power_state", &of.power_state),
         autonomous_power_states: unknown
             .fact("autonomous_power_states", &of.autonomous_power_states),
+        write_cache: unknown.fact("write_cache", &of.write_cache),
         ocp_health: unknown
             .fact("ocp_health", &of.ocp_health.as_ref().and_then(drive_log::ocp_health)),
         latency_monitor: unknown
@@ -271,10 +272,13 @@ fn block(of: &Block) -> model::BlockDevice {
             io_poll: known(&of.io_poll),
             rq_affinity: known(&of.rq_affinity),
             minimum_io_bytes: known(&of.minimum_io_bytes),
+            zoned: known(&of.zoned),
+            zone_bytes: known(&of.zone_bytes),
             ..Queue::default()
         },
         start: known(&of.start_bytes).map(Bytes),
         pci_function: of.pci_function.clone(),
+        sata: of.sata,
         file_system: of.file_system.as_ref().map(stack::file_system),
     }
 }
