@@ -167,7 +167,7 @@ fn a_process_that_was_stopped_measures_nothing_meanwhile() {
     let iodyno = world
         .command()
         .args(["run", "--name=t", "--rw=randread", "--bs=4k", "--ioengine=psync", "--time_based"])
-        .args(["--runtime=3", "--output-format=json", "--json"])
+        .args(["--runtime=3", "--json"])
         .arg(format!("--filename={}", path.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -186,8 +186,7 @@ fn a_process_that_was_stopped_measures_nothing_meanwhile() {
     signal(&iodyno, "-CONT");
     let output = iodyno.wait_with_output().unwrap();
     assert!(output.status.code().is_some_and(|code| code != 1), "{}", text(&output.stderr));
-    let shown = world.iodyno(&["show", "last", "--json"]);
-    let document = json(&shown);
+    let document = json(&output.stdout);
     let of = &document["measurements"][0];
     let lapses = of["conditions"]["lapses_ns"].as_array().unwrap();
     let longest = lapses.iter().filter_map(serde_json::Value::as_u64).max().unwrap();

@@ -52,6 +52,11 @@ pub trait LoadGenerator {
         Ok(())
     }
 
+    /// Whether it writes the zones of a zoned device as they have to be written, by itself.
+    fn keeps_to_zones(&self, _job: &Job) -> bool {
+        false
+    }
+
     /// Runs `jobs` at the same time until the observer stops them or their own
     /// run times are over, and waits for what is in flight.
     ///

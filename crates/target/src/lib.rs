@@ -67,6 +67,7 @@ mod signatures;
 mod stamp;
 mod target;
 mod write;
+mod zones;
 
 #[cfg(test)]
 mod testing;
@@ -92,3 +93,4 @@ pub use scratch::{ScratchFile, ScratchPlan, remove_if_ours};
 pub use stamp::{is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;
+pub use zones::Zones;

@@ -163,7 +163,7 @@ fn drive_cell(
         Column::Model => fact(&drive.model, Clone::clone),
         Column::Serial => fact(&drive.serial, Clone::clone),
         Column::Capacity => fact(&drive.capacity, |bytes| bytes.decimal()),
-        Column::Lba => lba(drive),
+        Column::Lba => lba(host, drive),
         Column::Usage => usage(drive),
         Column::Firmware => fact(&drive.firmware, Clone::clone),
         Column::State => {
@@ -261,7 +261,7 @@ fn uses(uses: Option<Vec<String>>) -> GridCell {
 }
 
 /// The LBA format in use, and the best offered where it is another: `512 (best 4096)`.
-fn lba(drive: &Drive) -> GridCell {
+fn lba(host: &Host, drive: &Drive) -> GridCell {
     let format = |namespace: &Namespace| -> Option<String> {
         if let Some(identify) = namespace.identify.get() {
             let write = |format: &iodyno_model::LbaFormat| match format.metadata_bytes {
@@ -278,7 +278,11 @@ fn lba(drive: &Drive) -> GridCell {
         namespace.logical_block_bytes.get().map(u32::to_string)
     };
     let mut texts: Vec<String> = Vec::new();
-    for text in drive.namespaces.iter().filter_map(format) {
+    for namespace in &drive.namespaces {
+        let Some(mut text) = format(namespace) else { continue };
+        if host.block(&namespace.name).is_some_and(|block| block.zones().is_some()) {
+            text.push_str(" zoned");
+        }
         if !texts.contains(&text) {
             texts.push(text);
         }
