@@ -14,9 +14,9 @@ class Zoned(Case):
     def states(self):
         """How many zones are in each state, `{"EMPTY": 8}`."""
         report = self.say(f"nvme zns report-zones /dev/{self.lab.namespace('A')}")
-        found = re.findall(r"State: *0x[0-9a-f]+ *[(]?([A-Z_]*)|State: *(0x[0-9a-f]+)", report, re.IGNORECASE)
-        names = {"0x10": "EMPTY", "0xe0": "FULL"}
-        states = [name.upper() or names.get(number, number) for name, number in found]
+        # By name, or as the number of Zone State.
+        names = {"0x1": "EMPTY", "0x10": "EMPTY", "0xe": "FULL", "0xe0": "FULL"}
+        states = [names.get(state, state) for state in re.findall(r"State: *(\S+)", report)]
         return {state: states.count(state) for state in states}
 
     def test_it_is_named_as_zoned(self):

@@ -1,5 +1,7 @@
 //! The table of drives, or of the block devices that stand in for them.
 
+use std::iter::once;
+
 use iodyno_model::{
     Assessment, BlockDevice, BlockKind, Drive, Fact, Host, LinkState, Namespace, RunRecord, Verdict,
 };
@@ -163,7 +165,7 @@ fn drive_cell(
         Column::Model => fact(&drive.model, Clone::clone),
         Column::Serial => fact(&drive.serial, Clone::clone),
         Column::Capacity => fact(&drive.capacity, |bytes| bytes.decimal()),
-        Column::Lba => lba(host, drive),
+        Column::Lba => lba(drive),
         Column::Usage => usage(drive),
         Column::Firmware => fact(&drive.firmware, Clone::clone),
         Column::State => {
@@ -187,7 +189,10 @@ fn drive_cell(
             let cell = fact(&drive.health, |health| format!("{} %", health.used_percent));
             GridCell { ink: if worn { Ink::Doubt } else { cell.ink }, ..cell }
         }
-        Column::Use => uses(layers::uses(host, drive)),
+        Column::Use => {
+            let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
+            named(blocks, uses(layers::uses(host, drive)))
+        }
         Column::Verdict => {
             let names = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
             verdict(host, run, &names.chain([drive.name.as_str()]).collect::<Vec<_>>())
@@ -209,7 +214,7 @@ fn block_cell(
         },
         Column::Capacity => fact(&block.size, |bytes| bytes.decimal()),
         Column::Lba => fact(&block.queue.logical_block_bytes, u32::to_string),
-        Column::Use => uses(Some(layers::uses_of(host, &[block]))),
+        Column::Use => named(once(block), uses(Some(layers::uses_of(host, &[block])))),
         Column::Verdict => verdict(host, run, &[block.name.as_str()]),
         Column::Serial
         | Column::Usage
@@ -248,6 +253,16 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
 
 /// What uses it: mount points first, then what lies between; `free`, or `-`
 /// where it is not known.
+/// The cell of what devices are used for, behind what they are where that is no plain disk.
+fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCell) -> GridCell {
+    let zoned = blocks.clone().any(|block| block.zones().is_some()).then_some("zoned");
+    let memory = blocks.clone().any(|block| block.memory().is_some()).then_some("memory");
+    match zoned.or(memory) {
+        Some(what) => GridCell { text: format!("{what}, {}", cell.text), ..cell },
+        None => cell,
+    }
+}
+
 fn uses(uses: Option<Vec<String>>) -> GridCell {
     let Some(uses) = uses else { return plain("-") };
     if uses.is_empty() {
@@ -261,7 +276,7 @@ fn uses(uses: Option<Vec<String>>) -> GridCell {
 }
 
 /// The LBA format in use, and the best offered where it is another: `512 (best 4096)`.
-fn lba(host: &Host, drive: &Drive) -> GridCell {
+fn lba(drive: &Drive) -> GridCell {
     let format = |namespace: &Namespace| -> Option<String> {
         if let Some(identify) = namespace.identify.get() {
             let write = |format: &iodyno_model::LbaFormat| match format.metadata_bytes {
@@ -278,11 +293,7 @@ fn lba(host: &Host, drive: &Drive) -> GridCell {
         namespace.logical_block_bytes.get().map(u32::to_string)
     };
     let mut texts: Vec<String> = Vec::new();
-    for namespace in &drive.namespaces {
-        let Some(mut text) = format(namespace) else { continue };
-        if host.block(&namespace.name).is_some_and(|block| block.zones().is_some()) {
-            text.push_str(" zoned");
-        }
+    for text in drive.namespaces.iter().filter_map(format) {
         if !texts.contains(&text) {
             texts.push(text);
         }
