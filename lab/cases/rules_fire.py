@@ -168,12 +168,12 @@ class RulesFire(Case):
         self.assertNotIn("write-cache-differs", {f["rule"] for f in self.look()["findings"]})
 
     def test_a_process_that_is_stopped(self):
-        job = f"run --name=t --rw=randread --bs=4k --direct=1 --runtime=6 --time_based --filename=/dev/{self.lab.namespace('C')}"
-        begun = self.lab.begin(f"{command(job)} & echo $! >/tmp/pid; wait $!", 90)
+        name = self.lab.namespace("C")
+        job = f"run --name=t --rw=randread --bs=4k --iodepth=8 --direct=1 --runtime=12 --time_based --filename=/dev/{name}"
+        count = f"read reads rest </sys/block/{name}/stat"
         # 4096 blocks are sampled first.
-        self.lab.wait_for_reads("C", 4096 + 250)
-        self.say("kill -STOP $(cat /tmp/pid); sleep 5; kill -CONT $(cat /tmp/pid)")
-        result = self.lab.finish(begun)
+        wait = f"{count}; until=$((reads + 4096 + 1500)); while [ $reads -lt $until ]; do usleep 50000; {count}; done"
+        result = self.lab.run(f"{command(job)} & pid=$!; {wait}; kill -STOP $pid; sleep 5; kill -CONT $pid; wait $pid", 90)
         self.no_panic(result)
         self.fires("process-stopped", self.document(job, result)[1], "t ")
 

@@ -70,6 +70,9 @@ pub struct Host {
     /// NVMe subsystems.
     #[serde(default)]
     pub subsystems: Vec<Subsystem>,
+    /// There was no /sys, so that its devices are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_sysfs: bool,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -265,6 +268,7 @@ impl From<&model::Host> for Host {
             nvme_functions: host.nvme_functions.iter().map(NvmeFunction::from).collect(),
             slots: host.slots.iter().map(Slot::from).collect(),
             blocks: host.blocks.iter().map(Block::from).collect(),
+            no_sysfs: host.no_sysfs,
             subsystems: host.subsystems.iter().map(Subsystem::from).collect(),
             unknown,
         }

@@ -13,6 +13,10 @@ use super::ink::Ink;
 use super::words::{Hanging, clean};
 use crate::layers;
 
+/// Said in place of drives where nothing could be looked at.
+pub(crate) const NO_SYSFS: &str =
+    "/sys is not mounted here, so which drives this machine has is not known.";
+
 /// Mount points, arrays and volumes that the table names before it counts the rest.
 const USES_SHOWN: usize = 2;
 
@@ -37,7 +41,9 @@ pub fn drives_table(
     };
     let Drives { headings, rows } = drives(host, run, chosen.as_deref());
     let mut out = String::new();
-    if host.drives.is_empty() {
+    if host.no_sysfs {
+        out.push_str(&paragraph(NO_SYSFS, style));
+    } else if host.drives.is_empty() {
         let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
         out.push_str(&paragraph(&format!("No NVMe drive on this machine{what}"), style));
     }

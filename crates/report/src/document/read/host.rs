@@ -59,6 +59,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         nvme_functions: of.nvme_functions.iter().map(nvme_function).collect(),
         slots: of.slots.iter().map(slot).collect(),
         blocks: of.blocks.iter().map(block).collect(),
+        no_sysfs: of.no_sysfs,
         subsystems: of.subsystems.iter().map(drive_log::subsystem).collect(),
         ..model::Host::default()
     })
