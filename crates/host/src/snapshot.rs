@@ -60,7 +60,7 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
         nvme_functions,
         slots,
         disk_stats: disk_stats(source),
-        no_sysfs: ["block", "bus", "class"]
+        no_sysfs: ["bus", "class", "block"]
             .iter()
             .all(|folder| source.list(&format!("/sys/{folder}")).is_err()),
         subsystems: subsystems::read(source),

@@ -213,23 +213,22 @@ impl Target {
         };
         remarks.extend(memory.map(|what| format!("{what}, not storage")));
         match self {
-            Self::Block(block) => match &block.kind {
-                BlockKind::Loop { backing_file: Some(file), .. } => {
-                    let file_system =
-                        FileSystem::of(Path::new(file)).filter(FileSystem::is_in_memory);
-                    remarks.push(match file_system {
-                        Some(memory) => format!(
-                            "a loop device on {}: memory, not storage",
-                            memory.kind.escape_debug()
-                        ),
-                        None => format!(
-                            "a loop device: the file system of {} is part of what is measured",
-                            file.escape_debug()
-                        ),
-                    });
-                }
-                _ => {}
-            },
+            Self::Block(BlockTarget {
+                kind: BlockKind::Loop { backing_file: Some(file), .. },
+                ..
+            }) => {
+                let file_system = FileSystem::of(Path::new(file)).filter(FileSystem::is_in_memory);
+                remarks.push(match file_system {
+                    Some(memory) => format!(
+                        "a loop device on {}: memory, not storage",
+                        memory.kind.escape_debug()
+                    ),
+                    None => format!(
+                        "a loop device: the file system of {} is part of what is measured",
+                        file.escape_debug()
+                    ),
+                });
+            }
             Self::File(file) if file.allocated_bytes < file.size_bytes => {
                 remarks.push(format!(
                     "only {} of {} are allocated: reads of the rest never reach a drive",
@@ -237,7 +236,7 @@ impl Target {
                     Bytes(file.size_bytes).binary()
                 ));
             }
-            Self::File(_) | Self::Directory(_) => {}
+            Self::Block(_) | Self::File(_) | Self::Directory(_) => {}
         }
         remarks
     }
