@@ -19,6 +19,7 @@ UNIT_TESTS_ONLY = {
     "worn-out": HEALTH,
     "thermal-throttling": HEALTH,
     "behind-vmd": "QEMU has no VMD controller",
+    "sata-limits": "its RAID card presents volumes, and no ATA disk",
     "tail-not-drives": "QEMU's drives have no latency monitor (OCP log page C3h)",
 }
 

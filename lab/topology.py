@@ -16,7 +16,7 @@ HEALTHY_MACHINE has four drives and nothing wrong; SMALL_MACHINE the same, small
 CPUs, with a drive at each, and one drive whose two controllers are two paths to one namespace; TWO_PATHS is the same with a
 kernel that does not join the paths. SWITCHED has two drives
 behind a switch and two beside it. RAID_CARD has three volumes behind a card, of which two share a limit, one drive beside
-it, and a strict IOMMU.
+it, and a strict IOMMU. ZONED has a zoned namespace, whose controller has one I/O queue, beside a healthy drive.
 
 All drives but the spare are one model of 1 GB. A drive's rates are a QEMU throttle, well below what an emulated CPU can submit.
 """
@@ -59,6 +59,8 @@ HEALTHY = Rates(1000, 25_000_000)
 class Drive(NamedTuple):
     """One emulated drive; `port` is the id of the port it sits in, `throttle` a group that drives may share.
 
+    `zoned`, each zone holds three quarters of its size, and it has one I/O queue.
+
     With a `second_port` it has a second controller, and is left with QEMU's own identity.
     """
 
@@ -70,6 +72,7 @@ class Drive(NamedTuple):
     firmware: str = FIRMWARE
     written: bool = True
     second_port: str = ""
+    zoned: bool = False
 
     @property
     def index(self):
@@ -158,6 +161,12 @@ RAID_CARD = Topology(
     kernel=packages.FULL_KERNEL,
     strict_iommu=True,
 )
+ZONE_BYTES, ZONE_CAPACITY_BYTES = 16 << 20, 12 << 20
+ZONED = Topology(
+    drives=(Drive("A", "root1", "A", rates=HEALTHY.times(10), written=False, zoned=True), Drive("B", "root2", "B")),
+    root_slots=range(1, 3),
+    size_bytes=8 * ZONE_BYTES,
+)
 DRIVES = FAULTY_MACHINE.drives
 
 
@@ -243,10 +252,13 @@ def arguments(topology, directory):
         subsystem = f",subsys=subsystem-{drive.name}" if drive.second_port else ""
         if subsystem:
             yield "-device", f"nvme-subsys,id=subsystem-{drive.name}"
-        yield "-device", f"nvme,id={drive.name},bus={drive.port},{marks}{subsystem}"
+        queues = ",max_ioqpairs=1" if drive.zoned else ""
+        yield "-device", f"nvme,id={drive.name},bus={drive.port},{marks}{queues}{subsystem}"
         if subsystem:
             yield "-device", f"nvme,id={drive.name}-again,bus={drive.second_port},serial={drive.serial},msix_qsize={drive.mark + 32}{subsystem}"
         shared = ",shared=on" if subsystem else ""
+        if drive.zoned:
+            shared += f",zoned=on,zoned.zone_size={ZONE_BYTES},zoned.zone_capacity={ZONE_CAPACITY_BYTES}"
         yield "-device", f"nvme-ns,id=namespace-{drive.name},bus={drive.name},drive={drive.name},nsid=1,eui64={drive.eui64:#x}{shared}"
     if topology.volumes:
         yield "-device", f"megasas-gen2,id=card,bus=root{topology.root_slots[-1]}"

@@ -36,7 +36,14 @@ FIO_JOB = {
     "job options": {"rw": "write", "bs": "4k", "ioengine": "libaio", "iodepth": "4", "direct": "1", "verify": "crc32c", "filename": "/dev/nvme9n1"},
     "write": {"io_bytes": 4096000, "total_ios": 1000, "bw_bytes": 4096000, "iops": 1000.0, "runtime": 1000},
 }
-FIO = {"fio version": "fio-3.36", "jobs": [{"jobname": "verified", "error": 0, **FIO_JOB}, {"jobname": "failed", "error": 5, **FIO_JOB}]}
+# One that was answered by memory.
+FIO_MEMORY = {
+    "jobname": "memory",
+    "error": 0,
+    "job options": {"rw": "randread", "bs": "4k", "ioengine": "psync", "direct": "1", "filename": "/dev/nvme9n1"},
+    "read": {"io_bytes": 4096000, "total_ios": 1000000, "bw_bytes": 4096000000, "iops": 1000000.0, "runtime": 1000, "lat_ns": {"min": 700, "max": 9000, "mean": 900.0, "stddev": 90.0, "N": 1000000}},
+}
+FIO = {"fio version": "fio-3.36", "jobs": [{"jobname": "verified", "error": 0, **FIO_JOB}, {"jobname": "failed", "error": 5, **FIO_JOB}, FIO_MEMORY]}
 
 
 class RulesFire(Case):
@@ -149,6 +156,33 @@ class RulesFire(Case):
         document = self.document("show", result)[1]
         self.fires("fio-defects", document, "verified")
         self.fires("measurement-failed", document, "failed")
+        self.fires("latency-too-low", document, "memory")
+
+    def test_a_write_cache_that_is_off(self):
+        controller = self.lab.controller("B")
+        self.say(f"nvme set-feature /dev/{controller} -f 6 -v 0 || nvme set-feature /dev/{controller} -f 6 -V 0")
+        try:
+            self.fires("write-cache-differs", self.look(), controller)
+        finally:
+            self.say(f"nvme set-feature /dev/{controller} -f 6 -v 1 || nvme set-feature /dev/{controller} -f 6 -V 1")
+        self.assertNotIn("write-cache-differs", {f["rule"] for f in self.look()["findings"]})
+
+    def test_a_process_that_is_stopped(self):
+        name = self.lab.namespace("C")
+        job = f"run --name=t --rw=randread --bs=4k --iodepth=8 --direct=1 --runtime=12 --time_based --filename=/dev/{name}"
+        count = f"read reads rest </sys/block/{name}/stat"
+        # 4096 blocks are sampled first.
+        wait = f"{count}; until=$((reads + 4096 + 1500)); while [ $reads -lt $until ]; do usleep 50000; {count}; done"
+        result = self.lab.run(f"{command(job)} & pid=$!; {wait}; kill -STOP $pid; sleep 5; kill -CONT $pid; wait $pid", 90)
+        self.no_panic(result)
+        self.fires("process-stopped", self.document(job, result)[1], "t ")
+
+    def test_small_writes_that_cost_as_much_as_large_ones(self):
+        """The throttle counts I/Os, as a drive counts its units."""
+        sections = {"four": "bs=4k", "sixteen": "bs=16k"}
+        more = "direct=1\nrw=randwrite\niodepth=32\noffset=512m\nsize=64m\nruntime=3\ntime_based"
+        path = self.jobs("units", sections, more, drive="D")
+        self.fires("indirection-unit", self.ran(f"--allow-write {WRITTEN} --discard-data {WRITTEN} {path}"), "four ")
 
     def look(self):
         """A look without load and without the data sheet, so that drives are held to be as fast as their links."""

@@ -189,6 +189,8 @@ impl Taken<'_> {
             }
             whole.threads += report.threads;
             whole.cpus.extend(&report.cpus);
+            // Those of the phase, which all of its jobs report.
+            whole.lapses_ns.extend(report.lapses_ns.iter().skip(whole.lapses_ns.len()));
             whole.iodepth = whole.iodepth.min(report.iodepth);
             whole.punted = match (whole.punted, report.punted) {
                 (Some(a), Some(b)) => Some(a || b),
@@ -235,6 +237,7 @@ impl Taken<'_> {
             depth_asked: Some(self.members.iter().map(|one| one.job.job.outstanding()).sum()),
             depth_reached,
             shortfalls,
+            lapses_ns: whole.lapses_ns.clone(),
             ..known
         }
     }

@@ -78,7 +78,7 @@ impl SteadyWatch {
         let jobs = || self.jobs.iter().filter_map(|number| interval.jobs.get(*number));
         // Jobs that begin or end within it, or are over, have no rate in it.
         let runs = jobs().any(|job| job.active_ns >= interval.duration_ns);
-        if interval.draining || interval.start_ns < self.asked.ramp_ns || !runs {
+        if interval.cut || interval.draining || interval.start_ns < self.asked.ramp_ns || !runs {
             return None;
         }
         let sample = &mut self.sample;
@@ -149,6 +149,7 @@ mod tests {
             start_ns: n * 100_000_000,
             duration_ns: 100_000_000,
             draining: false,
+            cut: false,
             warnings: Vec::new(),
             jobs: ios.iter().map(job).collect(),
         }

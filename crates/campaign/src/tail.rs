@@ -89,6 +89,7 @@ mod tests {
                 start_ns: n * 100_000_000,
                 duration_ns: 100_000_000,
                 draining: false,
+                cut: false,
                 warnings: Vec::new(),
                 jobs: vec![job(true), job(n >= 5)],
             };

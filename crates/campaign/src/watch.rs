@@ -251,7 +251,8 @@ impl<'a> PhaseWatch<'a> {
 
 impl Observer for PhaseWatch<'_> {
     fn observe(&mut self, interval: &Interval) -> Flow {
-        let elapsed_ns = interval.start_ns + interval.duration_ns;
+        let counted_ns = if interval.cut { 0 } else { interval.duration_ns };
+        let elapsed_ns = interval.start_ns + counted_ns;
         self.observed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.seconds {
             self.seconds = elapsed_ns / 1_000_000_000;
@@ -270,7 +271,7 @@ impl Observer for PhaseWatch<'_> {
         let measured = || interval.jobs.iter().take(self.measured);
         let ios: u64 = measured().map(JobInterval::ios).sum();
         let bytes: u64 = measured().map(JobInterval::bytes).sum();
-        if seconds > 0.0 && !interval.draining {
+        if seconds > 0.0 && !interval.draining && !interval.cut {
             self.progress.iops = ios as f64 / seconds;
             self.progress.bytes_per_s = bytes as f64 / seconds;
             if interval.start_ns >= ramp_ns(self.progress.most_ns) {

@@ -92,9 +92,9 @@ fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Opt
         folder.and_then(|folder| source.list(&folder).ok()).unwrap_or_default()
     };
     let size = read::number::<u64>(source, &format!("{real}/size"));
-    let model = match entries.iter().any(|entry| entry == "device") {
+    let (model, sata) = match entries.iter().any(|entry| entry == "device") {
         true => model(source, real),
-        false => Fact::Absent,
+        false => (Fact::Absent, false),
     };
     let kind = kind(source, (name, (major, minor)), real, entries, model.get());
     Some(BlockDevice {
@@ -109,6 +109,7 @@ fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Opt
         queue: Queue::default(),
         start: Fact::Absent,
         pci_function: pci::chain(real).pop().map(|(address, _)| address),
+        sata,
         file_system: None,
     })
 }
@@ -163,16 +164,17 @@ fn is_virtual_scsi(model: &str) -> bool {
         .any(|prefix| model.starts_with(prefix))
 }
 
-/// The model string; of a SCSI disk its vendor in front, `ATA` being none.
-fn model(source: &dyn Source, real: &str) -> Fact<String> {
+/// The model string, of a SCSI disk its vendor in front; and whether that is `ATA`, which is none:
+/// libata, and HBAs that translate (SAT), say so of SATA disks.
+fn model(source: &dyn Source, real: &str) -> (Fact<String>, bool) {
     let model = read::text(source, &format!("{real}/device/model"));
     if !on_bus(real, "host") {
-        return model;
+        return (model, false);
     }
-    let vendor = read::text(source, &format!("{real}/device/vendor")).value();
-    match vendor.filter(|vendor| vendor != "ATA") {
-        Some(vendor) => model.map(|model| format!("{vendor} {model}")),
-        None => model,
+    match read::text(source, &format!("{real}/device/vendor")).value() {
+        Some(vendor) if vendor == "ATA" => (model, true),
+        Some(vendor) => (model.map(|model| format!("{vendor} {model}")), false),
+        None => (model, false),
     }
 }
 
@@ -211,6 +213,8 @@ fn queue(
             Fact::Unreadable(_) => Fact::Absent,
             other => other,
         },
+        zoned: read::text(source, &file("zoned")),
+        zone_bytes: read::number(source, &file("chunk_sectors")).map(|n| in_bytes(n).0),
         io_poll: read::number::<u8>(source, &file("io_poll")).map(|flag| flag != 0),
         rq_affinity: read::number(source, &file("rq_affinity")),
     }

@@ -60,6 +60,9 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
         nvme_functions,
         slots,
         disk_stats: disk_stats(source),
+        no_sysfs: ["bus", "class", "block"]
+            .iter()
+            .all(|folder| source.list(&format!("/sys/{folder}")).is_err()),
         subsystems: subsystems::read(source),
         interrupts: interrupts::read(source, &raising),
         blocks: blocks.into_iter().map(|block| block.device).collect(),

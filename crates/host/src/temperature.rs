@@ -1,6 +1,6 @@
 //! Temperature through the kernel's hwmon.
 
-use iodyno_model::{Fact, HealthLog, IdentifyController, Temperature};
+use iodyno_model::{ABSOLUTE_ZERO_C, Fact, HealthLog, IdentifyController, Temperature};
 
 use crate::read;
 use crate::source::Source;
@@ -32,10 +32,12 @@ pub(crate) fn read(source: &dyn Source, controller: &str, names: &[String]) -> F
 
 /// Millidegrees as °C; beyond what the field of the drive can say is refused.
 fn degrees(source: &dyn Source, path: &str) -> Fact<f64> {
-    read::parsed(source, path, |text| {
+    let degrees = read::parsed(source, path, |text| {
         let millidegrees: i64 = text.parse().ok()?;
         (-273_150..=65_535_000).contains(&millidegrees).then(|| millidegrees as f64 / 1000.0)
-    })
+    });
+    // The kernel converts the 0 K of a drive that reports none, too.
+    degrees.and_then(|c| if c > ABSOLUTE_ZERO_C { Fact::Read(c) } else { Fact::Absent })
 }
 
 /// The hwmon folder: in the controller's, in `hwmon/` there, or, in older
@@ -54,13 +56,14 @@ fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<Stri
         Some(format!("{folder}/{name}"))
     })
 }
+
 /// The same from the health log and Identify Controller, which give K. 0 K is
 /// "not reported" (Base Specification 2.0, figures 207 and 275).
 pub(crate) fn from_health(
     identify: &Fact<IdentifyController>,
     health: &Fact<HealthLog>,
 ) -> Fact<Temperature> {
-    let celsius = |kelvin: u16| (kelvin > 0).then(|| f64::from(kelvin) - 273.15);
+    let celsius = |kelvin: u16| (kelvin > 0).then(|| f64::from(kelvin) + ABSOLUTE_ZERO_C);
     let identify = identify.get();
     match health.as_ref().map(|health| celsius(health.temperature_k)) {
         Fact::Read(Some(composite_c)) | Fact::Stated(Some(composite_c)) => {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use iodyno_host::{Captured, Depth, capture, snapshot};
+use iodyno_host::{Captured, Depth, capture, snapshot, temperature_c};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Fact, Host, LatencyMonitor, MappedDevice, MdArray, PowerState,
 };
@@ -397,4 +397,49 @@ fn tables_full_of_garbage_are_survived() {
         machine = machine.file("/proc/interrupts", &table.join("\n"));
         full(&machine);
     }
+}
+
+#[test]
+fn a_drive_that_reports_no_temperature_has_none() {
+    // The kernel makes -273150 m°C of the 0 K that means "not reported".
+    let hwmon = format!("{DRIVE}/nvme/nvme0/hwmon1");
+    let cold = |input: &str| {
+        let machine = one_drive().file(&format!("{hwmon}/temp1_input"), input);
+        let host = full(&machine);
+        (host.drives[0].temperature.clone(), temperature_c(&machine.open(), "nvme0"))
+    };
+    assert_eq!(cold("-273150\n"), (Fact::Absent, None));
+    assert_eq!(cold("-20150\n").1, Some(-20.15));
+    assert!(cold("nonsense\n").0.why_unknown().unwrap().contains("unreadable"));
+}
+
+#[test]
+fn zones_sata_disks_and_write_caches_are_read() {
+    let disk = format!("{DRIVE}/nvme/nvme0/nvme0n1");
+    let sata = "/sys/devices/pci0000:00/0000:00:1f.0/host3/target3:0:0/3:0:0:0/block/sda";
+    let mut page = identify(true, 2, true);
+    page[525] = 1; // VWC
+    let machine = one_drive()
+        .folder(
+            &format!("{disk}/queue"),
+            &[("zoned", "host-managed\n"), ("chunk_sectors", "32768\n")],
+        )
+        .bytes("/ioctl/nvme0.idctrl", &page)
+        .bytes("/ioctl/nvme0.vwc", &[0, 0, 0, 0])
+        .block(sata, "8:0", 8 << 20)
+        .folder(&format!("{sata}/device"), &[("vendor", "ATA     \n"), ("model", "A DISK\n")]);
+    let host = full(&machine);
+    let zoned = host.block("nvme0n1").unwrap();
+    assert_eq!((zoned.zones(), zoned.sata), (Some(Some(16 << 20)), false));
+    let sda = host.block("sda").unwrap();
+    assert_eq!((sda.zones(), sda.sata, sda.model.get().unwrap().as_str()), (None, true, "A DISK"));
+    assert_eq!(host.drives[0].write_cache_on, Fact::Read(false));
+    // What has none is not asked.
+    page[525] = 0;
+    let none = full(&one_drive().bytes("/ioctl/nvme0.idctrl", &page));
+    assert_eq!(none.drives[0].write_cache_on, Fact::Absent);
+    assert!(
+        !host.no_sysfs
+            && full(&Machine::default().file("/proc/sys/kernel/hostname", "x\n")).no_sysfs
+    );
 }

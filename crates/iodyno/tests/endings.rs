@@ -157,3 +157,44 @@ fn what_does_not_answer_before_the_start_is_told_and_does_not_hold_up_an_end() {
     tool("fsfreeze", &["--unfreeze", &frozen.at]);
     assert_eq!(iodyno.wait().unwrap().code(), Some(3));
 }
+
+#[test]
+fn a_process_that_was_stopped_measures_nothing_meanwhile() {
+    const STOPPED: Duration = Duration::from_secs(3);
+    let world = World::new();
+    let path = world.path("stopped");
+    fs::write(&path, vec![7; 16 << 20]).unwrap();
+    let iodyno = world
+        .command()
+        .args(["run", "--name=t", "--rw=randread", "--bs=4k", "--ioengine=psync", "--time_based"])
+        .args(["--runtime=3", "--json"])
+        .arg(format!("--filename={}", path.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What it reads is counted for it, also where the page cache answers.
+    let io = format!("/proc/{}/io", iodyno.id());
+    let read_bytes = || {
+        let text = fs::read_to_string(&io).unwrap_or_default();
+        let bytes = text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok());
+        bytes.unwrap_or(0)
+    };
+    eventually("it reads", || read_bytes() > 32 << 20);
+    signal(&iodyno, "-STOP");
+    std::thread::sleep(STOPPED);
+    signal(&iodyno, "-CONT");
+    let output = iodyno.wait_with_output().unwrap();
+    assert!(output.status.code().is_some_and(|code| code != 1), "{}", text(&output.stderr));
+    let document = json(&output.stdout);
+    let of = &document["measurements"][0];
+    let lapses = of["conditions"]["lapses_ns"].as_array().unwrap();
+    let longest = lapses.iter().filter_map(serde_json::Value::as_u64).max().unwrap();
+    let stopped_ns = STOPPED.as_nanos() as u64;
+    assert!((stopped_ns - 200_000_000..stopped_ns + 2_000_000_000).contains(&longest), "{longest}");
+    let slowest = of["read"]["latency"]["total"]["max_ns"].as_u64().unwrap();
+    assert!(slowest < stopped_ns / 2, "no I/O is told to have taken {slowest} ns");
+    assert!(of["duration_ns"].as_u64().unwrap() < 3_500_000_000, "{}", of["duration_ns"]);
+    let reasons = of["reasons"].to_string();
+    assert!(reasons.contains("process-stopped"), "{reasons}");
+}

@@ -14,7 +14,7 @@ use crate::place::names;
 use crate::rules::{Reservation, rules};
 
 /// Version of the rules: counted up when a stored run may be judged differently.
-pub const RULESET: &str = "5";
+pub const RULESET: &str = "6";
 
 /// Rules without which a drive cannot be called sound: where they cannot tell
 /// of it, it is unjudged at best.

@@ -2,8 +2,8 @@
 //! several drives at once, the sum of each alone.
 
 use iodyno_model::{
-    BelowSaturation, Bytes, ClaimFigure, DirectionResult, Drive, Estimate, Host, Measurement,
-    Metric, RunRecord, Verdict, WrittenState,
+    BelowSaturation, Bytes, ClaimFigure, Direction, DirectionResult, Drive, Estimate, Host,
+    Measurement, Metric, RunRecord, Verdict, WrittenState, format_duration_ns,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
@@ -11,7 +11,8 @@ use crate::against_claim::{
     against_claim, claimed, depth_limiter, found_limiters, is_70_30, link_limiter,
 };
 use crate::ceiling::ceiling;
-use crate::facts::{Question, claim_of, metric, unwritten, written};
+use crate::cliff::Cliff;
+use crate::facts::{Question, claim_of, is_paced, metric, unwritten, written};
 use crate::limiter;
 use crate::place::{capacities, own_link, place, shared_drives};
 
@@ -93,6 +94,12 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
         let ceiling = if is_70_30(of) { None } else { ceiling(record, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
+            let lasting = lasting(of, metric, estimate);
+            let judged = lasting.as_ref().map_or(estimate, |lasting| lasting.rate);
+            let level = |held: Held| match &lasting {
+                Some(lasting) => lasting.level(held),
+                None => held,
+            };
             limiters = found_limiters(record, of, &place);
             let sheet = place.drive.and_then(|drive| claim_of(question.claims, drive));
             claim = sheet.and_then(|sheet| {
@@ -101,11 +108,11 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                     limiters.push(why);
                 }
                 limiters.extend(depth_limiter(of, metric, &figure));
-                let held = against_claim(record, sheet, &figure, of, metric, estimate, &limiters);
-                Some((figure, held))
+                let held = against_claim(record, sheet, &figure, of, metric, judged, &limiters);
+                Some((figure, level(held)))
             });
-            peers = against_peers(record, index, metric, estimate)
-                .map(|(median, count, held)| (median, count, excused(of, held)));
+            peers = against_peers(record, index, metric, judged)
+                .map(|(median, count, held)| (median, count, excused(of, level(held))));
             if let Some(whose) = &place.virtual_disk {
                 unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
             }
@@ -138,6 +145,44 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
         })
     })
     .collect()
+}
+
+/// The level that a rate of reads fell to: what it is held to, since the mean of two levels is the
+/// rate of neither, and its interval holds both.
+struct Lasting {
+    rate: Estimate,
+    /// Of the measurement, the mean over the level.
+    mean: f64,
+    at_ns: u64,
+}
+
+/// The lasting level of a measurement whose rate fell. Writes fall where a cache is full, which is
+/// how drives are made.
+fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> {
+    let [result] = of.total.as_slice() else { return None };
+    if metric == Metric::LatencyMean || result.direction != Direction::Read || is_paced(of) {
+        return None;
+    }
+    let cliff = Cliff::of(result)?;
+    let share = cliff.after_bytes_per_s / result.bandwidth?.value;
+    (share < 1.0).then(|| Lasting {
+        rate: Estimate::bare(mean.value * share),
+        mean: 1.0 / share,
+        at_ns: cliff.at_ns,
+    })
+}
+
+impl Lasting {
+    /// A drive is not replaced for what happened once: it warns at most.
+    fn level(&self, held: Held) -> Held {
+        let reason = format!(
+            "{}, from {} on ({} on the whole)",
+            held.reason,
+            format_duration_ns(self.at_ns as f64),
+            percent(held.ratio * self.mean)
+        );
+        Held { verdict: held.verdict.min(Verdict::Warn), reason, ..held }
+    }
 }
 
 /// The metric that a measurement is judged by, and its figure; `None` where it

@@ -53,14 +53,15 @@ impl<'a> Facts<'a> {
         self.question.record
     }
 
-    /// The host at the start of the run.
+    /// The host at the start of the run; `None` also where it had no /sys, so that its devices are
+    /// not known.
     pub(crate) fn host(&self) -> Option<&'a Host> {
-        self.question.record.host()
+        self.question.record.host().filter(|host| !host.no_sysfs)
     }
 
     /// The same for a rule that cannot do without: what is missing, where it is.
     pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
-        self.host().ok_or_else(|| "the run holds no snapshot of the host".into())
+        self.host().ok_or_else(|| "the run holds no snapshot of the host's devices".into())
     }
 
     /// Measurements that came to an end, with their index.

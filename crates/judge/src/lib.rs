@@ -17,6 +17,7 @@ mod blocks_effect;
 mod ceiling;
 mod claim_reach;
 mod claims;
+mod cliff;
 mod compare;
 pub mod comparison;
 mod conditions;

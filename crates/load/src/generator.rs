@@ -52,6 +52,11 @@ pub trait LoadGenerator {
         Ok(())
     }
 
+    /// Whether it writes the zones of a zoned device as they have to be written, by itself.
+    fn keeps_to_zones(&self, _job: &Job) -> bool {
+        false
+    }
+
     /// Runs `jobs` at the same time until the observer stops them or their own
     /// run times are over, and waits for what is in flight.
     ///
@@ -114,6 +119,8 @@ pub struct JobReport {
     pub iodepth: u32,
     /// Shortfalls, each a sentence.
     pub shortfalls: Vec<String>,
+    /// How long the process did not run while the phase went on, ns, each time: cut out.
+    pub lapses_ns: Vec<u64>,
     /// In all, for each direction.
     pub whole: Each<Whole>,
     /// How long it was at it, ns, where a direction had a time of its own: what

@@ -12,6 +12,10 @@ pub struct Interval {
     /// No new I/O was submitted any more: what was in flight came back, at a
     /// rate that says nothing of the workload's.
     pub draining: bool,
+    /// The process did not run in a part of it, or I/Os came back that had waited for it
+    /// (SIGSTOP, a virtual machine that moved, sleep): nothing in it is to be counted, and the
+    /// next interval begins where this one did.
+    pub cut: bool,
     /// What should be told while it goes on: an I/O without an answer.
     pub warnings: Vec<String>,
     /// For each job, in the phase's order.

@@ -83,7 +83,7 @@ impl Recorder {
     pub fn record(&mut self, interval: &Interval, temperature_c: Option<f32>) {
         self.jobs.resize_with(interval.jobs.len().max(self.jobs.len()), JobRecord::default);
         let whole = self.counting == Counting::Whole;
-        if interval.draining && !whole {
+        if interval.cut || interval.draining && !whole {
             return;
         }
         for (record, job) in self.jobs.iter_mut().zip(&interval.jobs) {
@@ -189,6 +189,7 @@ mod tests {
             start_ns: n * 100_000_000,
             duration_ns: 100_000_000,
             draining: false,
+            cut: false,
             warnings: Vec::new(),
             jobs: vec![JobInterval {
                 active_ns: 100_000_000,

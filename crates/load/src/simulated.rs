@@ -156,6 +156,7 @@ impl LoadGenerator for SimulatedGenerator {
                 start_ns: now_ns,
                 duration_ns: INTERVAL_NS,
                 draining: false,
+                cut: false,
                 warnings: Vec::new(),
                 jobs,
             };

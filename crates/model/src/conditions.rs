@@ -44,6 +44,10 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// How long the measuring process did not run, ns, each time (stopped, asleep, its machine
+    /// moved): not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lapses_ns: Vec<u64>,
     /// Settings of the machine that the plan asked for.
     #[serde(default)]
     pub settings: Vec<Setting>,

@@ -68,6 +68,9 @@ pub struct Drive {
     pub latency_monitor: Fact<LatencyMonitor>,
 }
 
+/// 0 K in °C: what a drive that reports no temperature seems to have.
+pub const ABSOLUTE_ZERO_C: f64 = -273.15;
+
 /// Composite temperature and its levels, °C.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Temperature {
@@ -208,6 +211,15 @@ pub struct HealthLog {
     pub thermal_transitions: [u32; 2],
     /// Seconds in light and heavy thermal management.
     pub thermal_seconds: [u32; 2],
+}
+
+impl Drive {
+    /// Composite temperature, °C, by the hardware monitor or the log; `None`: not reported.
+    pub fn composite_c(&self) -> Option<f64> {
+        let monitor = self.temperature.get().map(|temperature| temperature.composite_c);
+        let log = self.health.get().map(|log| f64::from(log.temperature_k) + ABSOLUTE_ZERO_C);
+        [monitor, log].into_iter().flatten().find(|c| *c > ABSOLUTE_ZERO_C)
+    }
 }
 
 impl HealthLog {

@@ -42,6 +42,10 @@ pub struct Host {
     pub blocks: Vec<BlockDevice>,
     /// I/O counters of block devices.
     pub disk_stats: Vec<DiskStats>,
+    /// There is no /sys here (a container or chroot that mounts none): which devices the machine has
+    /// is not known.
+    #[serde(default)]
+    pub no_sysfs: bool,
     /// NVMe subsystems.
     #[serde(default)]
     pub subsystems: Vec<Subsystem>,

@@ -85,6 +85,12 @@ pub struct Queue {
     /// Whether the queue can be polled.
     #[serde(default)]
     pub io_poll: Fact<bool>,
+    /// `none`, `host-managed` or `host-aware`.
+    #[serde(default)]
+    pub zoned: Fact<String>,
+    /// Size of a zone, bytes; of a device without zones what sysfs calls a chunk.
+    #[serde(default)]
+    pub zone_bytes: Fact<u64>,
     /// Where completions are handled: 0 where the interrupt came, 1 in the
     /// submitter's CPU group, 2 on the submitter's CPU.
     #[serde(default)]
@@ -158,12 +164,37 @@ pub struct BlockDevice {
     /// multipath head, or on no PCI bus.
     #[serde(default)]
     pub pci_function: Option<String>,
+    /// A SATA disk, whether an HBA translates for it or the kernel does.
+    #[serde(default)]
+    pub sata: bool,
     /// The file system on it, where one is mounted and its kind is known.
     #[serde(default)]
     pub file_system: Option<FileSystem>,
 }
 
 impl BlockDevice {
+    /// Of a device of which each zone has to be written from its start on, one block after the
+    /// other, the size of its zones, bytes; `None` in it: not known.
+    pub fn zones(&self) -> Option<Option<u64>> {
+        let zoned = self.queue.zoned.get().is_some_and(|model| model == "host-managed");
+        zoned.then(|| self.queue.zone_bytes.value().filter(|bytes| *bytes > 0))
+    }
+
+    /// What it is, where it is memory and no storage.
+    pub fn memory(&self) -> Option<&'static str> {
+        let numbered = |prefix: &str| {
+            let rest = self.name.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        match self.kind {
+            BlockKind::Zram => Some("zram: compressed memory"),
+            BlockKind::Other if numbered("ram") => Some("brd: a RAM disk"),
+            BlockKind::Other if numbered("pmem") => Some("pmem: persistent memory"),
+            BlockKind::Other if numbered("nullb") => Some("null_blk: it keeps nothing"),
+            _ => None,
+        }
+    }
+
     /// Where it is mounted first.
     pub fn mount(&self) -> Option<&Mount> {
         self.used_by.iter().find_map(|used| match used {

@@ -52,8 +52,8 @@ pub use conditions::{
 };
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
-    Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,
-    Temperature,
+    ABSOLUTE_ZERO_C, Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace,
+    PowerState, Temperature,
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
 pub use each::{DIRECTIONS, Each};

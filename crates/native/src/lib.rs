@@ -27,6 +27,7 @@ mod generator;
 mod io;
 mod issue;
 mod kernel;
+mod lapse;
 mod latency_target;
 mod least_rate;
 mod levels;

@@ -2,11 +2,12 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use iodyno_load::{Flow, Interval, LoadError, Observer, PhaseReport};
+use iodyno_load::{Flow, Interval, JobReport, LoadError, Observer, PhaseReport};
 
 use crate::clock::Clock;
+use crate::lapse::{LATE_NS, OwnClock, Seen, slept_ns};
 use crate::prepare::Prepared;
 use crate::reporter::Reporter;
 use crate::running::Running;
@@ -17,6 +18,15 @@ use crate::worker::Event;
 const INTERVAL_NS: u64 = 100_000_000;
 /// The shortest: reading the counts takes some 10 us for each thread.
 const SHORTEST_NS: u64 = 10_000_000;
+
+/// When the control thread looks, and how.
+#[derive(Debug, Clone, Copy)]
+struct Looked {
+    now_ns: u64,
+    /// How much later than it asked for it woke up, ns.
+    late_ns: u64,
+    draining: bool,
+}
 
 /// Workers of all jobs, set up and waiting, or running.
 #[derive(Debug)]
@@ -91,35 +101,39 @@ impl Phase {
     pub(crate) fn run(mut self, observer: &mut dyn Observer, patience: Duration) -> PhaseReport {
         let interval_ns = self.jobs.iter().filter_map(Running::log_window_ns);
         let interval_ns = interval_ns.map(interval_for).min().unwrap_or(INTERVAL_NS);
-        let begun = Instant::now();
+        let mut clock = OwnClock::start();
         let begun_at_ns = unix_ns();
-        let now_ns = || begun.elapsed().as_nanos() as u64;
         let mut next_ns = interval_ns;
-        let mut give_up_ns = None;
+        let (mut give_up_ns, mut late_ns) = (None, 0);
         self.start_due(0, begun_at_ns);
         while self.jobs.iter().any(Running::is_busy) {
             let draining = !self.jobs.iter().any(Running::is_issuing);
-            let give_up =
-                draining.then(|| *give_up_ns.get_or_insert(now_ns() + patience.as_nanos() as u64));
+            let give_up = draining
+                .then(|| *give_up_ns.get_or_insert(clock.now_ns() + patience.as_nanos() as u64));
             let marks = self.jobs.iter().filter_map(Running::next_mark_ns);
             let wake_ns = marks.chain([next_ns]).chain(give_up).min().unwrap_or(next_ns);
-            let wait = Duration::from_nanos(wake_ns.saturating_sub(now_ns()));
+            let wait = Duration::from_nanos(wake_ns.saturating_sub(clock.now_ns()));
             match self.events.recv_timeout(wait) {
                 // A thread that is refused was so before the start.
-                Ok((index, event)) => self.jobs[index].note(event, now_ns()).unwrap_or(()),
+                Ok((index, event)) => self.jobs[index].note(event, clock.now_ns()).unwrap_or(()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            let now_ns = now_ns();
-            if give_up.is_some_and(|give_up_ns| now_ns >= give_up_ns) {
+            let mut now_ns = clock.now_ns();
+            // Of a process that was stopped nothing came back, and nothing was due.
+            late_ns = late_ns.max(now_ns.saturating_sub(wake_ns));
+            if late_ns < LATE_NS && give_up.is_some_and(|give_up_ns| now_ns >= give_up_ns) {
                 break;
             }
             // Rates begin and end where jobs do, and where their ramps do.
             let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns))
                 || (0..self.jobs.len()).any(|index| self.starts(index, now_ns));
             if now_ns >= next_ns || at_mark {
+                let seen = Looked { now_ns, late_ns: std::mem::take(&mut late_ns), draining };
+                let flow = self.report(&mut clock, seen, observer);
+                now_ns = clock.now_ns();
                 next_ns = (now_ns / interval_ns + 1) * interval_ns;
-                match self.report(now_ns, draining, observer) {
+                match flow {
                     Flow::Continue => {}
                     Flow::End(jobs) => {
                         jobs.iter().filter_map(|job| self.jobs.get(*job)).for_each(Running::abort);
@@ -131,9 +145,9 @@ impl Phase {
             self.end_others();
             self.start_due(now_ns, begun_at_ns);
         }
-        let end_ns = now_ns();
-        self.report(end_ns, true, observer);
-        self.conclude(end_ns, patience)
+        let end = Looked { now_ns: clock.now_ns(), late_ns, draining: true };
+        self.report(&mut clock, end, observer);
+        self.conclude(&clock, patience)
     }
 
     /// Lets go what is due: after its delay, after what it waits for.
@@ -167,30 +181,45 @@ impl Phase {
     }
 
     /// Reports an interval, and stops jobs without hope.
-    fn report(&mut self, now_ns: u64, draining: bool, observer: &mut dyn Observer) -> Flow {
+    fn report(&mut self, clock: &mut OwnClock, at: Looked, observer: &mut dyn Observer) -> Flow {
+        let Looked { now_ns, late_ns, draining } = at;
         let mut interval = self.reporter.interval(now_ns, draining);
-        let Interval { start_ns, warnings, jobs, .. } = &mut interval;
-        let start_ns = *start_ns;
+        let moved = self.reporter.jobs().iter().map(|job| job.moved).sum();
+        let duration_ns = interval.duration_ns;
+        interval.cut = clock.cuts(Seen { duration_ns, moved, late_ns, slept_ns: slept_ns() });
+        if interval.cut {
+            self.reporter.forget(&interval);
+        }
+        let Interval { start_ns, warnings, jobs, cut, .. } = &mut interval;
+        let (start_ns, cut) = (*start_ns, *cut);
         for ((job, running), counts) in
             jobs.iter_mut().zip(&mut self.jobs).zip(self.reporter.jobs())
         {
             job.active_ns = running.active_ns(start_ns, now_ns);
             job.ramping = running.is_ramping(start_ns);
             running.add_sync(&job.sync, job.ramping);
-            running.check_rate(job);
-            warnings.extend(running.watch(counts.moved > 0, Clock::get()));
-            if counts.hopeless {
+            if !cut {
+                running.check_rate(job);
+            }
+            warnings.extend(running.watch(cut || counts.moved > 0, Clock::get()));
+            if counts.hopeless && !cut {
                 running.despair();
             }
         }
         observer.observe(&interval)
     }
 
-    fn conclude(mut self, end_ns: u64, patience: Duration) -> PhaseReport {
+    fn conclude(mut self, clock: &OwnClock, patience: Duration) -> PhaseReport {
+        let end_ns = clock.now_ns();
         let usages: Vec<_> = self.jobs.iter().flat_map(|job| job.usages.iter().copied()).collect();
         let reports = self.jobs.iter_mut().zip(self.reporter.jobs());
         PhaseReport {
-            jobs: reports.map(|(job, counts)| job.conclude(counts, end_ns, patience)).collect(),
+            jobs: reports
+                .map(|(job, counts)| JobReport {
+                    lapses_ns: clock.lapses_ns().to_vec(),
+                    ..job.conclude(counts, end_ns, patience)
+                })
+                .collect(),
             cpu: cpu_use(&usages, end_ns),
         }
     }

@@ -67,7 +67,12 @@ impl Reporter {
         let start_ns = std::mem::replace(&mut self.reported_ns, now_ns);
         let jobs = self.jobs.iter_mut().map(|job| job.interval(start_ns, now_ns)).collect();
         let duration_ns = now_ns - start_ns;
-        Interval { start_ns, duration_ns, draining, warnings: Vec::new(), jobs }
+        Interval { start_ns, duration_ns, draining, cut: false, warnings: Vec::new(), jobs }
+    }
+
+    /// The next interval begins where this one did: the clock was set back by it.
+    pub(crate) const fn forget(&mut self, interval: &Interval) {
+        self.reported_ns = interval.start_ns;
     }
 
     /// For each job, in order.

@@ -263,6 +263,9 @@ fn without_nvme_the_disks_stand_in() {
     assert!(text.lines().any(|line| line.starts_with("vda   virtual disk")), "{text}");
     host.blocks[0].kind = BlockKind::Zram;
     assert_eq!(drives_table(&host, None, &style(80)).unwrap(), "No NVMe drive on this machine.\n");
+    host.no_sysfs = true;
+    let blind = drives_table(&host, None, &style(80)).unwrap();
+    assert!(blind.starts_with("/sys is not mounted here") && !blind.contains("No NVMe"), "{blind}");
     host.hostname = Fact::Absent;
     assert!(host_text(&common::without_facts(host), &style(80)).contains("virtio_blk"));
 }

@@ -23,7 +23,7 @@ impl FileSystem {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         // A mount table is what this process sees at this moment: it is read
         // together with the path, not out of a snapshot that may be older.
-        Self::find(&std::fs::read("/proc/self/mountinfo").ok()?, path)
+        Self::find(&Self::table()?, path)
     }
 
     /// The mount in `mountinfo` (proc_pid_mountinfo(5)) that covers `path`:
@@ -58,13 +58,40 @@ impl FileSystem {
 
     /// Its files are in memory and nowhere else.
     pub fn is_in_memory(&self) -> bool {
-        matches!(&*self.kind, "tmpfs" | "ramfs")
+        self.in_memory(&Self::table().unwrap_or_default())
+    }
+
+    /// The same by a mount table. What is written into an overlay is written into its upper
+    /// directory, which is looked for where this process would find it.
+    fn in_memory(&self, mountinfo: &[u8]) -> bool {
+        match self.kind.as_str() {
+            // The first root file system, of an initramfs: a ramfs or a tmpfs.
+            "tmpfs" | "ramfs" | "rootfs" => true,
+            "overlay" => {
+                let upper =
+                    self.options.split(',').find_map(|option| option.strip_prefix("upperdir="));
+                let upper = upper.map(Path::new).filter(|upper| upper.is_absolute());
+                let under = upper.and_then(|upper| Self::find(mountinfo, upper));
+                // One over the other ends with what is no overlay.
+                under.is_some_and(|under| under.kind != "overlay" && under.in_memory(mountinfo))
+            }
+            _ => false,
+        }
+    }
+
+    /// The mounts that this process sees.
+    fn table() -> Option<Vec<u8>> {
+        std::fs::read("/proc/self/mountinfo").ok()
     }
 
     /// Why measuring files in it would say nothing about storage.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.is_in_memory().then(|| {
-            format!("it is in memory ({}), not on storage: name a directory on a disk", self.kind)
+            let kind = match self.kind.as_str() {
+                "overlay" => "an overlay on a file system in memory",
+                kind => kind,
+            };
+            format!("it is in memory ({kind}), not on storage: name a directory on a disk")
         })
     }
 
@@ -201,6 +228,21 @@ garbage
         assert!(with("f2fs", "rw,compress_algorithm=lz4"));
         assert!(with("zfs", "rw") && with("overlay", "rw") && with("fuse.sshfs", "rw"));
         assert!(!with("xfs", "rw,compress=zstd"));
+    }
+
+    #[test]
+    fn the_first_root_and_an_overlay_on_memory_are_memory() {
+        let table = br"1 0 0:2 / / rw - rootfs none rw
+27 1 0:30 / /run rw - tmpfs tmpfs rw
+28 1 254:0 / /srv rw - ext4 /dev/vda rw
+29 1 0:31 / /live rw - overlay overlay rw,lowerdir=/rom,upperdir=/run/rw/up,workdir=/run/rw/work
+30 1 0:32 / /box rw - overlay overlay rw,lowerdir=/rom,upperdir=/srv/up,workdir=/srv/work
+31 1 0:33 / /ro rw - overlay overlay ro,lowerdir=/rom:/rom2
+";
+        let in_memory =
+            |path: &str| FileSystem::find(table, Path::new(path)).unwrap().in_memory(table);
+        assert!(["/etc", "/run/x", "/live/home"].into_iter().all(in_memory));
+        assert!(!["/srv/x", "/box/x", "/ro/x"].into_iter().any(in_memory));
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn lost_with_partitions(
     for part in above.into_iter().filter(|above| above.kind == BlockKind::Partition) {
         let path = Path::new("/dev").join(part.name.replace('!', "/"));
         // An extended partition has two sectors, and nothing but more partitions.
-        let found = BlockTarget::new(part, path).and_then(|part| on(&part));
+        let found = BlockTarget::new(host, part, path).and_then(|part| on(&part));
         match found {
             Ok(found) => {
                 lost.extend(found.into_iter().map(|lost| Lost::OnPartition {

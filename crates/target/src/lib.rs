@@ -70,6 +70,7 @@ mod stamp;
 mod target;
 mod write;
 mod write_cache;
+mod zones;
 
 #[cfg(test)]
 mod testing;
@@ -96,3 +97,4 @@ pub use stamp::{is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};
 pub use write::WriteClearance;
 pub use write_cache::WriteCache;
+pub use zones::Zones;

@@ -169,7 +169,7 @@ fn block(host: &Host, device: &BlockDevice, path: Option<PathBuf>) -> Result<Tar
     };
     // A `/` in a device's name is a `!` in sysfs (cciss!c0d0).
     let path = path.unwrap_or_else(|| Path::new("/dev").join(device.name.replace('!', "/")));
-    BlockTarget::new(device, path).map(Target::Block)
+    BlockTarget::new(host, device, path).map(Target::Block)
 }
 
 /// `nvme0c1n2`, the path of subsystem 0's namespace 2 through controller 1,

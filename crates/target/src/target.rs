@@ -27,6 +27,9 @@ pub struct BlockTarget {
     pub(crate) number: Dev,
     pub(crate) size_bytes: Option<u64>,
     kind: BlockKind,
+    /// What it is, where it is memory.
+    memory: Option<&'static str>,
+    is_zoned: bool,
 }
 
 /// A file or a directory.
@@ -42,11 +45,17 @@ pub struct PathTarget {
     /// Of the block device underneath, bytes.
     pub(crate) logical_block_bytes: Option<u32>,
     pub(crate) file_system: Option<FileSystem>,
+    /// What is under its file system, where that is memory.
+    memory: Option<&'static str>,
 }
 
 impl BlockTarget {
     /// `device`, to be opened at `path`.
-    pub(crate) fn new(device: &BlockDevice, path: PathBuf) -> Result<Self, TargetError> {
+    pub(crate) fn new(
+        host: &Host,
+        device: &BlockDevice,
+        path: PathBuf,
+    ) -> Result<Self, TargetError> {
         let size_bytes = device.size.value().map(|size| size.0);
         if size_bytes == Some(0) {
             let block_bytes = device.queue.logical_block_bytes.value().unwrap_or(512);
@@ -58,6 +67,8 @@ impl BlockTarget {
             number: rustix::fs::makedev(device.major, device.minor),
             size_bytes,
             kind: device.kind.clone(),
+            memory: host.bottom_of(&device.name).into_iter().find_map(BlockDevice::memory),
+            is_zoned: device.zones().is_some(),
         })
     }
 }
@@ -79,6 +90,9 @@ impl PathTarget {
             // Always in units of 512 bytes (stat(3type)).
             allocated_bytes: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
             device: device.map(|device| device.name.clone()),
+            memory: device.and_then(|device| {
+                host.bottom_of(&device.name).into_iter().find_map(BlockDevice::memory)
+            }),
             logical_block_bytes: device.and_then(|device| device.queue.logical_block_bytes.value()),
             file_system,
         })
@@ -184,19 +198,37 @@ impl Target {
         }
     }
 
+    /// Whether each of its zones has to be written in sequence.
+    pub const fn is_zoned(&self) -> bool {
+        matches!(self, Self::Block(BlockTarget { is_zoned: true, .. }))
+    }
+
     /// What qualifies every measurement of it, a sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> =
             self.file_system().and_then(FileSystem::remark).into_iter().collect();
+        let memory = match self {
+            Self::Block(block) => block.memory,
+            Self::File(path) | Self::Directory(path) => path.memory,
+        };
+        remarks.extend(memory.map(|what| format!("{what}, not storage")));
         match self {
-            Self::Block(block) => match &block.kind {
-                BlockKind::Zram => remarks.push("zram is compressed memory, not storage".into()),
-                BlockKind::Loop { backing_file: Some(file), .. } => remarks.push(format!(
-                    "a loop device: the file system of {} is part of what is measured",
-                    file.escape_debug()
-                )),
-                _ => {}
-            },
+            Self::Block(BlockTarget {
+                kind: BlockKind::Loop { backing_file: Some(file), .. },
+                ..
+            }) => {
+                let file_system = FileSystem::of(Path::new(file)).filter(FileSystem::is_in_memory);
+                remarks.push(match file_system {
+                    Some(memory) => format!(
+                        "a loop device on {}: memory, not storage",
+                        memory.kind.escape_debug()
+                    ),
+                    None => format!(
+                        "a loop device: the file system of {} is part of what is measured",
+                        file.escape_debug()
+                    ),
+                });
+            }
             Self::File(file) if file.allocated_bytes < file.size_bytes => {
                 remarks.push(format!(
                     "only {} of {} are allocated: reads of the rest never reach a drive",
@@ -204,7 +236,7 @@ impl Target {
                     Bytes(file.size_bytes).binary()
                 ));
             }
-            Self::File(_) | Self::Directory(_) => {}
+            Self::Block(_) | Self::File(_) | Self::Directory(_) => {}
         }
         remarks
     }

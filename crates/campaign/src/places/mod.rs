@@ -82,6 +82,9 @@ impl Places {
         for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
             places.passes_data_only(host, job).map_err(said)?;
+            if !tools.generator.keeps_to_zones(job) {
+                places.zones_take(host, job).map_err(said)?;
+            }
             places.enlarge(&mut wanted, job).map_err(said)?;
         }
         let files = wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name));
@@ -177,6 +180,23 @@ impl Places {
         names
             .filter_map(|name| host.namespace(name))
             .try_for_each(|(_, namespace)| bare_blocks(namespace))
+    }
+
+    /// That a job writes to zones as they are written: one block after the other.
+    fn zones_take(&self, host: &Host, job: &Job) -> Result<(), String> {
+        let in_sequence = !job.pattern.rw.is_random() && !job.pattern.rw.has(Direction::Read);
+        if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
+            return Ok(());
+        }
+        let held = job.files.paths.iter().filter_map(|path| self.get(path));
+        let mut names = held.map(|held| held.access().name());
+        let is_zoned = |name: &&str| host.block(name).is_some_and(|block| block.zones().is_some());
+        let Some(name) = names.find(is_zoned) else { return Ok(()) };
+        Err(format!(
+            "{name} is zoned: each zone is written in sequence, one write at a time, and the drive \
+             fails any other; take zonemode=zbd with --generator fio, or rw=write iodepth=1 on \
+             zones that are empty (sudo iodyno prepare {name} --fill 1x empties and fills them)"
+        ))
     }
 
     /// Makes what is `wanted` as large as `job` needs it.

@@ -8,7 +8,7 @@ use iodyno_judge::Convergence;
 use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord};
 use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
 
-use super::{Conditioning, Filled, Preparing, key_of};
+use super::{Conditioning, Filled, Preparing, key_of, zoned};
 use crate::error::CampaignError;
 use crate::execute::{Campaign, now_ns};
 use crate::rounds::turns_once;
@@ -99,6 +99,7 @@ impl Campaign<'_, '_> {
             self.tools.watcher.event(&Event::Expect(&sentences));
             self.begin(preparing, touched)?;
         }
+        zoned::reset(&places)?;
         self.play_on(script, &places, turns_once(script))
     }
 

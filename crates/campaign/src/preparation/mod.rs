@@ -6,6 +6,7 @@ mod conditioning;
 mod left;
 mod outline;
 mod purging;
+mod zoned;
 
 use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
@@ -143,13 +144,19 @@ impl Preparation {
                 return Err(said("it is not a block device; name a drive, nvme0n1"));
             }
             let size_bytes = target.size_bytes().ok_or_else(|| said("its size is not known"))?;
-            if self.purge == Some(PurgeMethod::Discard) && filled.is_nothing() {
+            let zones = target.is_zoned();
+            if zones {
+                zoned::check(self, target.name())?;
+            }
+            if self.purge == Some(PurgeMethod::Discard) && filled.is_nothing() && !zones {
                 // Past the page cache or not makes no difference to a trim.
                 let how = [("rw", "trim"), ("ioengine", "psync")];
                 let piece_bytes = DISCARD_BYTES.min(size_bytes);
                 discards.add(target, &how, piece_bytes, 0, size_bytes, size_bytes);
             }
-            if let Some(times) = self.fill {
+            if let Some(times) = self.fill.filter(|_| zones) {
+                fills.whole.push(zoned::fill(target, size_bytes, times)?);
+            } else if let Some(times) = self.fill {
                 let how = [
                     ("rw", "write"),
                     ("ioengine", "auto"),
@@ -228,19 +235,7 @@ impl Steps {
     ) {
         let section = |name: &str, block: u64, offset: u64, size: u64, bytes: u64| {
             let numbers = [("bs", block), ("offset", offset), ("size", size), ("io_size", bytes)];
-            let path = target.path().display().to_string();
-            let filename = path.replace('\\', "\\\\").replace(':', "\\:");
-            let words =
-                how.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned()));
-            let numbers =
-                numbers.iter().map(|(option, value)| ((*option).to_owned(), value.to_string()));
-            let own = [("filename".to_owned(), filename), ("direct".to_owned(), "1".to_owned())];
-            let entry = |(name, value)| Entry { name, value: Some(value), place: place() };
-            Section {
-                name: name.to_owned(),
-                place: place(),
-                entries: own.into_iter().chain(words).chain(numbers).map(entry).collect(),
-            }
+            section(name, target, how, &numbers)
         };
         let end = size_bytes / block_bytes * block_bytes;
         let bytes = bytes / block_bytes * block_bytes;
@@ -265,6 +260,21 @@ impl Steps {
             sections
         };
         [self.whole, self.rests].into_iter().flat_map(phase).collect()
+    }
+}
+
+/// A job on a device.
+fn section(name: &str, target: &Target, how: &[(&str, &str)], numbers: &[(&str, u64)]) -> Section {
+    let path = target.path().display().to_string();
+    let filename = path.replace('\\', "\\\\").replace(':', "\\:");
+    let words = how.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned()));
+    let numbers = numbers.iter().map(|(option, value)| ((*option).to_owned(), value.to_string()));
+    let own = [("filename".to_owned(), filename), ("direct".to_owned(), "1".to_owned())];
+    let entry = |(name, value)| Entry { name, value: Some(value), place: place() };
+    Section {
+        name: name.to_owned(),
+        place: place(),
+        entries: own.into_iter().chain(words).chain(numbers).map(entry).collect(),
     }
 }
 

@@ -43,11 +43,18 @@ impl Preparing {
                     method.name()
                 ));
             }
+            if target.is_zoned() && self.how.fill.is_some() {
+                sentences
+                    .push(format!("Resets all zones of {name}: all of its data are destroyed."));
+            }
             let (Some(times), Some(size_bytes)) = (self.how.fill, target.size_bytes()) else {
                 continue;
             };
             let whole_bytes = filled_bytes(size_bytes, times);
-            let done_bytes = self.filled.done_bytes(name, size_bytes, whole_bytes);
+            let done_bytes = match target.is_zoned() {
+                true => 0,
+                false => self.filled.done_bytes(name, size_bytes, whole_bytes),
+            };
             let bytes = whole_bytes - done_bytes;
             let drive = host.namespace(name).map(|(drive, _)| drive);
             let share =

@@ -129,6 +129,11 @@ impl LoadGenerator for FioGenerator {
         format!("fio {}", self.version)
     }
 
+    fn keeps_to_zones(&self, job: &Job) -> bool {
+        let mode = self.foreign_of(job).iter().rfind(|(name, _)| name == "zonemode");
+        mode.is_some_and(|(_, mode)| mode == "zbd")
+    }
+
     fn run(
         &mut self,
         jobs: &[ClearedJob<'_>],

@@ -73,6 +73,7 @@ impl Progress {
             start_ns: self.end_ns + silent_ns,
             duration_ns: 0,
             draining: false,
+            cut: false,
             warnings: Vec::new(),
             jobs: vec![JobInterval::default(); self.ramps.len()],
         }
@@ -107,8 +108,14 @@ impl Progress {
             }
             seen.add_to(job, measurement);
         }
-        let interval =
-            Interval { start_ns: self.end_ns, duration_ns, draining, warnings: Vec::new(), jobs };
+        let interval = Interval {
+            start_ns: self.end_ns,
+            duration_ns,
+            draining,
+            cut: false,
+            warnings: Vec::new(),
+            jobs,
+        };
         self.end_ns = end_ns;
         Some(interval)
     }

@@ -122,8 +122,7 @@ impl Grid {
     pub(crate) fn host(&mut self, host: &Host) {
         let target = self.current.and_then(|at| self.entries[at].point.targets.first());
         let drive = target.and_then(|target| host.namespace(last_word(target)));
-        let temperature = drive.and_then(|(drive, _)| drive.temperature.get());
-        self.temperature_c = temperature.map(|temperature| temperature.composite_c);
+        self.temperature_c = drive.and_then(|(drive, _)| drive.composite_c());
     }
 
     /// For each point the size of its blocks, bytes; `None`: they have several.

@@ -13,7 +13,7 @@ impl Case<'_> {
     /// Composite temperature of the hottest of its drives in a snapshot, °C.
     pub(super) fn hottest_c(&self, host: &Host) -> Option<f64> {
         let drives = self.drives.iter().filter_map(|drive| host.drive(&drive.name));
-        drives.filter_map(|drive| Some(drive.temperature.get()?.composite_c)).reduce(f64::max)
+        drives.filter_map(Drive::composite_c).reduce(f64::max)
     }
 
     /// Of each of its drives whether it throttled meanwhile; `None`: not known.

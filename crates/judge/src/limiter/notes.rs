@@ -44,7 +44,12 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         && bs > u64::from(kib) << 10
     {
         notes.push(format!(
-            "each I/O is split: the queue of {bottom} takes {kib} KiB at a time (max_sectors_kb)"
+            "each I/O is split: the queue of {bottom} takes {kib} KiB at a time ({})",
+            if block.queue.max_hw_sectors_kib.value() == Some(kib) {
+                "the drive's MDTS"
+            } else {
+                "max_sectors_kb"
+            }
         ));
     }
     let strict = |drive: &&&iodyno_model::Drive| {
@@ -64,11 +69,22 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
             "{asked} I/Os are to be outstanding, and the queue holds {slots} (nr_requests)"
         ));
     }
-    if let Some((iops, bandwidth)) = larger_blocks(scene) {
+    if let Some((iops, bandwidth, larger)) = larger_blocks(scene) {
+        // Of what is a whole number of the same commands nothing changes.
+        let most =
+            case.host().and_then(|host| host.block(queue.first()?)?.queue.max_sectors_kib.value());
+        let splits = most
+            .zip(of.workload.bs)
+            .is_some_and(|(kib, bs)| larger > u64::from(kib) << 10 && bs >= u64::from(kib) << 10);
         notes.push(match bandwidth > 1.5 {
             true => format!(
                 "larger blocks move {bandwidth:.1} times as many bytes: the limit is one of I/Os"
             ),
+            false if iops < 0.75 && splits => {
+                "larger blocks are cut into commands of the same size, so they do not tell whether the \
+                 limit is one of bytes"
+                    .to_owned()
+            }
             false if iops < 0.75 => {
                 "larger blocks move hardly more bytes: the limit is one of bytes".to_owned()
             }
@@ -116,11 +132,11 @@ fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
 }
 
 /// What larger blocks did: to the I/Os and to the bytes, as ratios.
-fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64)> {
+fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64, u64)> {
     scene.contrasts.iter().find_map(|contrast| match contrast.change {
         Change::BlockSize(from, to) if to > from => {
             let bytes = contrast.other.bytes_per_s()? / scene.case.bytes_per_s()?;
-            Some((bytes * from as f64 / to as f64, bytes))
+            Some((bytes * from as f64 / to as f64, bytes, to))
         }
         _ => None,
     })

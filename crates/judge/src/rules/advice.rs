@@ -91,6 +91,22 @@ pub(super) fn drive_logs(facts: &Facts<'_>, of: &Measurement, log: &str) -> Stri
     }
 }
 
+/// Why, and what to do, where writes failed on a device with zones: no fault of the drive.
+pub(super) fn zones(facts: &Facts<'_>, of: &Measurement) -> Option<(&'static str, String)> {
+    let host = facts.host().filter(|_| crate::facts::writes(of))?;
+    let zoned = devices(Some(host), of)
+        .into_iter()
+        .find(|name| host.block(name).is_some_and(|block| block.zones().is_some()))?;
+    Some((
+        "Its zones are written in sequence, from their start on: the drive fails any other write, and \
+         any write to a zone that is full.",
+        format!(
+            "Empty and fill them: sudo iodyno prepare {zoned} --fill 1x; write with zonemode=zbd \
+             (--generator fio). See the zones: sudo blkzone report /dev/{zoned}"
+        ),
+    ))
+}
+
 /// How the blocks of a target can be made to hold data, as a command.
 pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> String {
     let name = target.strip_prefix("/dev/").unwrap_or(target);

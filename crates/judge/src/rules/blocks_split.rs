@@ -8,13 +8,13 @@ use crate::place::bottoms;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "blocks-split",
-    summary: "blocks larger than max_sectors_kb, though the hardware takes larger requests",
+    summary: "blocks larger than a request may be, by max_sectors_kb or by the drive (MDTS)",
     look,
     what: "its blocks were cut into several requests",
     why: "The drive got more and smaller commands than the job made, and a block is done when the \
           last of its parts is.",
-    next: "Allow what the hardware takes: cat /sys/block/DEVICE/queue/max_hw_sectors_kb | sudo tee \
-           /sys/block/DEVICE/queue/max_sectors_kb; or measure with blocks of that size.",
+    next: "Measure with blocks of that size. Where the drive takes larger ones, allow them: cat /sys/block/DEVICE/queue/max_hw_sectors_kb | sudo tee \
+           /sys/block/DEVICE/queue/max_sectors_kb",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -29,16 +29,20 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
         else {
             return Err(format!("the largest request of {} is not known", device.name));
         };
-        // What the hardware itself takes at most is no setting to be blamed.
-        if most < hardware && block_bytes > Bytes::kib(most.into()).0 {
-            return Ok(Some(format!(
-                "blocks of {} became requests of {}, and {} takes {}",
-                Bytes(block_bytes).binary(),
-                Bytes::kib(most.into()).binary(),
-                device.name,
-                Bytes::kib(hardware.into()).binary()
-            )));
+        let (most, hardware) = (Bytes::kib(most.into()), Bytes::kib(hardware.into()));
+        if block_bytes <= most.0 {
+            continue;
         }
+        let became = format!(
+            "blocks of {} became requests of {}",
+            Bytes(block_bytes).binary(),
+            most.binary()
+        );
+        let name = &device.name;
+        return Ok(Some(match most < hardware {
+            true => format!("{became}, and {name} takes {}", hardware.binary()),
+            false => format!("{became}, the largest that {name} takes (MDTS)"),
+        }));
     }
     Ok(None)
 }
@@ -50,7 +54,7 @@ mod tests {
     use iodyno_model::{Fact, Severity};
 
     #[test]
-    fn only_a_setting_is_blamed() {
+    fn settings_and_the_drives_own_limit_are_told_apart() {
         let limits = |most: u32, hardware: u32| {
             let bench = Bench::new(1).measured().host(|host| {
                 host.blocks[0].queue.max_sectors_kib = known(most);
@@ -59,7 +63,11 @@ mod tests {
             bench.record()
         };
         assert_eq!(look(&RULE, &limits(1280, 2048)), Outcome::Clear);
-        assert_eq!(look(&RULE, &limits(128, 128)), Outcome::Clear);
+        let own = reserves(&RULE, &limits(128, 128), 0).unwrap().why;
+        assert!(
+            own.ends_with("requests of 128 KiB, the largest that nvme0n1 takes (MDTS)"),
+            "{own}"
+        );
         let tripped = limits(128, 512);
         look(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 0).unwrap().why.contains("256 KiB became"));

@@ -1,6 +1,6 @@
 //! What a drive itself calls critical.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, HealthLog, RuleReport, Severity};
 
 use super::{Rule, Tally, finding};
 use crate::facts::Facts;
@@ -25,7 +25,7 @@ const BITS: [(u8, Severity, &str, &str); 5] = [
     (3, Severity::Fail, "the drive is read-only", "The drive no longer takes writes."),
     (
         4,
-        Severity::Warn,
+        Severity::Fail,
         "the backup of its volatile memory has failed",
         "What was acknowledged may be lost when the power fails.",
     ),
@@ -61,26 +61,23 @@ impl Rule for HealthCritical {
             tally.looked();
             // A bit may come up during the run; none is taken back by then.
             let logs = facts.record().snapshots.iter();
-            let logs = logs.filter_map(|host| host.drive(name)?.health.get());
-            let (mut bits, mut spare) = (0, None);
-            for log in logs {
-                bits |= log.critical_warning;
-                spare = Some((log.available_spare_percent, log.spare_threshold_percent));
-            }
-            if let Some((left, threshold)) = spare
-                && left < threshold
-            {
-                bits |= 1;
-            }
+            let logs = || logs.clone().filter_map(|host| host.drive(name)?.health.get());
+            let says = |log: &HealthLog, bit: u8| log.critical_warning >> bit & 1 == 1;
+            let is_spent =
+                |log: &HealthLog| log.available_spare_percent < log.spare_threshold_percent;
             for (bit, severity, what, why) in BITS {
-                if bits >> bit & 1 == 0 {
+                let by_bit = logs().find(|log| says(log, bit));
+                let Some(log) = by_bit.or_else(|| logs().find(|log| bit == 0 && is_spent(log)))
+                else {
                     continue;
-                }
-                let mut evidence =
-                    vec![Evidence::new("critical warning", format!("{bits:#04x}, bit {bit}"))];
-                if let (0, Some((left, threshold))) = (bit, spare) {
-                    evidence.push(Evidence::new("spare", format!("{left} %")));
-                    evidence.push(Evidence::new("threshold", format!("{threshold} %")));
+                };
+                let set = if says(log, bit) { "set" } else { "not set" };
+                let byte = format!("{:#04x}, bit {bit} {set}", log.critical_warning);
+                let mut evidence = vec![Evidence::new("critical warning", byte)];
+                if bit == 0 {
+                    let percent = |value: u8| format!("{value} %");
+                    evidence.push(Evidence::new("spare", percent(log.available_spare_percent)));
+                    evidence.push(Evidence::new("threshold", percent(log.spare_threshold_percent)));
                 }
                 tally.found(finding(
                     self,
@@ -113,19 +110,30 @@ mod tests {
         };
         assert_eq!(with(0), Outcome::Clear);
         assert_eq!(with(1 << 1), Outcome::Clear, "temperature is another rule's");
-        for bit in [0, 2, 3] {
+        for bit in [0, 2, 3, 4] {
             with(1 << bit).only(Severity::Fail);
         }
-        with(1 << 4).only(Severity::Warn);
         with(1 << 5).only(Severity::Warn);
     }
 
     #[test]
     fn spare_below_its_threshold_needs_no_bit() {
         let low = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 9).record();
-        assert!(look(&HealthCritical, &low).only(Severity::Fail).what.contains("spare"));
+        let found = look(&HealthCritical, &low);
+        let found = found.only(Severity::Fail);
+        assert!(found.what.contains("spare"));
+        assert_eq!(found.evidence[0].value, "0x00, bit 0 not set", "the byte as the drive has it");
         let even = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 10).record();
         assert_eq!(look(&HealthCritical, &even), Outcome::Clear);
+    }
+
+    #[test]
+    fn the_byte_is_one_that_a_log_held() {
+        let mut bits = Bench::new(1).drive(0, |d| log(d).critical_warning = 1 << 2);
+        bits = bits.after(|host| log(&mut host.drives[0]).critical_warning = 1 << 3);
+        let Outcome::Findings(found) = look(&HealthCritical, &bits.record()) else { panic!() };
+        let bytes: Vec<&str> = found.iter().map(|one| one.evidence[0].value.as_str()).collect();
+        assert_eq!(bytes, ["0x04, bit 2 set", "0x08, bit 3 set"], "and not 0x0c");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! I/Os that failed.
 
-use iodyno_model::{Direction, Evidence, RuleReport, Severity};
+use iodyno_model::{Direction, Evidence, Measurement, RuleReport, Severity};
 
 use super::{Reservation, Rule, Tally, advice, finding};
 use crate::facts::Facts;
@@ -55,6 +55,8 @@ impl Rule for IoErrors {
             }));
             let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
                 (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
+            } else if let Some(said) = advice::zones(facts, of).filter(|_| !reads_failed(of)) {
+                said
             } else {
                 (
                     "Blocks that cannot be read are lost data, and the rate leaves them out.",
@@ -77,6 +79,11 @@ impl Rule for IoErrors {
         let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
         (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
     }
+}
+
+/// Whether reads failed, or it is not known what did.
+fn reads_failed(of: &Measurement) -> bool {
+    of.total.iter().any(|one| one.direction != Direction::Write && one.errors > Some(0))
 }
 
 #[cfg(test)]
@@ -111,5 +118,24 @@ mod tests {
         assert!(reads.value.ends_with("first at offset 8192, 4096"), "{}", reads.value);
         assert!(reserves(&IoErrors, &record, 1).is_some());
         assert_eq!(reserves(&IoErrors, &record, 0), None);
+    }
+
+    #[test]
+    fn writes_that_zones_do_not_take_are_no_fault_of_the_drive() {
+        let failed = |direction| {
+            let bench = Bench::new(1).measured().measurement(1, |of| {
+                of.workload.rw = Some("randrw".into());
+                of.total[0].direction = direction;
+                of.total[0].errors = Some(9);
+            });
+            bench.host(|host| {
+                host.blocks[0].queue.zoned = crate::testing::known("host-managed".into())
+            })
+        };
+        let outcome = look(&IoErrors, &failed(Direction::Write).record());
+        let found = outcome.only(Severity::Fail);
+        assert!(found.why.starts_with("Its zones") && !found.next.contains("replace"), "{found:?}");
+        let outcome = look(&IoErrors, &failed(Direction::Read).record());
+        assert!(outcome.only(Severity::Fail).next.contains("replace"));
     }
 }

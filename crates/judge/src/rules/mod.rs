@@ -22,14 +22,17 @@ mod depth_ignored;
 mod depth_not_reached;
 mod drive_dead;
 mod drive_missing;
+mod few_queues;
 mod fio_defects;
 mod firmware_differs;
 mod health_critical;
+mod indirection_unit;
 mod interrupts_on_one_cpu;
 mod interval_too_wide;
 mod io_errors;
 mod io_scheduler;
 mod iommu_strict;
+mod latency_too_low;
 mod layer_below_members;
 mod lba_format;
 mod link_degraded;
@@ -51,9 +54,11 @@ mod parity_small_writes;
 mod payload_size;
 mod pcie_errors;
 mod power_saving;
+mod process_stopped;
 mod punted;
 mod qualifies;
 mod rate_cliff;
+mod sata_limits;
 mod shared_limit;
 mod slow_fluctuations;
 mod steady_state_not_reached;
@@ -71,7 +76,9 @@ mod unlike_peers;
 mod verify_mismatch;
 mod virtual_disk;
 mod worn_out;
+mod write_cache_differs;
 mod writeback_throttled;
+mod zoned;
 
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
@@ -168,7 +175,9 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(layer_below_members::LayerBelowMembers, "layer-below-members"),
     listed!(better_bay::BetterBay, "better-bay"),
     listed!(firmware_differs::FirmwareDiffers, "firmware-differs"),
+    listed!(write_cache_differs::WriteCacheDiffers, "write-cache-differs"),
     listed!(lba_format::LbaFormatSlower, "lba-format"),
+    listed!(zoned::Zoned, "zoned"),
     listed!(virtual_disk::VirtualDisk, "virtual-disk"),
     listed!(blocks_not_written::BlocksNotWritten, "blocks-not-written"),
     listed!(below_claim::BelowClaim, "below-claim"),
@@ -183,11 +192,13 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(slow_fluctuations::SlowFluctuations, "slow-fluctuations"),
     listed!(steady_state_not_reached::SteadyStateNotReached, "steady-state-not-reached"),
     listed!(rate_cliff::RULE, "rate-cliff"),
+    listed!(process_stopped::RULE, "process-stopped"),
     listed!(tail_not_drives::RULE, "tail-not-drives"),
     listed!(steadystate_slope::RULE, "steadystate-slope"),
     listed!(interval_too_wide::IntervalTooWide, "interval-too-wide"),
     listed!(overlapping_jobs::OverlappingJobs, "overlapping-jobs"),
     listed!(page_cache::RULE, "page-cache"),
+    listed!(latency_too_low::LatencyTooLow, "latency-too-low"),
     listed!(depth_ignored::RULE, "depth-ignored"),
     listed!(depth_capped::RULE, "depth-capped"),
     listed!(blocks_split::RULE, "blocks-split"),
@@ -196,8 +207,10 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(numa_remote::RULE, "numa-remote"),
     listed!(one_path_used::RULE, "one-path-used"),
     listed!(interrupts_on_one_cpu::RULE, "interrupts-on-one-cpu"),
+    listed!(few_queues::FewQueues, "few-queues"),
     listed!(power_saving::RULE, "power-saving"),
     listed!(unaligned_io::RULE, "unaligned-io"),
+    listed!(indirection_unit::RULE, "indirection-unit"),
     listed!(misaligned_layers::RULE, "misaligned-layers"),
     listed!(parity_small_writes::RULE, "parity-small-writes"),
     listed!(stripe_cache::RULE, "stripe-cache"),
@@ -206,6 +219,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(punted::RULE, "punted"),
     listed!(target_qualified::RULE, "target-qualified"),
     listed!(behind_raid_card::RULE, "behind-raid-card"),
+    listed!(sata_limits::RULE, "sata-limits"),
     listed!(behind_vmd::RULE, "behind-vmd"),
     listed!(fio_defects::RULE, "fio-defects"),
 ];

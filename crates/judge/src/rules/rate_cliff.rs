@@ -1,24 +1,13 @@
 //! Rates that fell to a lower level and stayed there.
 
 use iodyno_model::{
-    Bytes, Direction, DirectionResult, Measurement, Window, format_duration_ns, format_mb_per_s,
+    Bytes, Direction, DirectionResult, Measurement, format_duration_ns, format_mb_per_s,
 };
-use iodyno_stats::shift::{Shift, shift};
 
 use super::qualifies::{Qualifies, Seen};
+use crate::cliff::Cliff;
 use crate::facts::{Facts, is_paced};
 use crate::limiter;
-
-/// The lower level is at most this part of the upper. Caches of sheets that
-/// state both rates end in less than a third; wear levelling and other noise
-/// do not reach this.
-const FALL: f64 = 0.7;
-/// Each level lasts at least so many windows …
-const WINDOWS: usize = 10;
-/// … and so long, ns: a pause of the drive is no level.
-const LASTS_NS: u64 = 1_000_000_000;
-/// Of each level this share of the windows lies apart from the other level.
-const APART: f64 = 0.9;
 
 pub(super) static RULE: Qualifies = Qualifies {
     id: "rate-cliff",
@@ -42,20 +31,16 @@ pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     if throttled.into_iter().any(|d| limiter::throttled(record, of, &d.name) == Some(true)) {
         return Ok(None);
     }
-    let mut known = false;
-    for result in &of.total {
-        let windows: Vec<&Window> =
-            result.series.windows().iter().filter(|window| window.bytes.is_some()).collect();
-        known |= !windows.is_empty();
-        // In so short a time two levels cannot be told apart, or are none.
-        if windows.len() < 2 * WINDOWS {
-            continue;
-        }
-        if let Some(cliff) = cliff(&windows) {
-            return Ok(Some(words(result, &cliff)));
-        }
+    if let Some((result, cliff)) =
+        of.total.iter().find_map(|result| Some((result, Cliff::of(result)?)))
+    {
+        return Ok(Some(words(result, &cliff)));
     }
-    if known { Ok(None) } else { Err("its rate over time is not recorded".into()) }
+    let mut windows = of.total.iter().flat_map(|result| result.series.windows());
+    match windows.any(|window| window.bytes.is_some()) {
+        true => Ok(None),
+        false => Err("its rate over time is not recorded".into()),
+    }
 }
 
 fn words(result: &DirectionResult, cliff: &Cliff) -> String {
@@ -73,50 +58,11 @@ fn words(result: &DirectionResult, cliff: &Cliff) -> String {
     )
 }
 
-/// Where a series falls.
-struct Cliff {
-    before_bytes_per_s: f64,
-    after_bytes_per_s: f64,
-    /// Since the start, warm-up included, ns.
-    at_ns: u64,
-    /// Until then.
-    moved_bytes: u64,
-}
-
-/// Two levels of which the second is lower, that both last and hardly overlap.
-fn cliff(windows: &[&Window]) -> Option<Cliff> {
-    let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
-    let Shift { at, before, after } = shift(&rates)?;
-    let (upper, lower) = windows.split_at_checked(at)?;
-    let lasts = |part: &[&Window]| {
-        part.len() >= WINDOWS && sum_of(part, |window| window.duration_ns) >= LASTS_NS
-    };
-    let quantile = |part: &[f64], share: f64| {
-        let mut sorted = part.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted[((part.len() - 1) as f64 * share).round() as usize]
-    };
-    if after > FALL * before || !lasts(upper) || !lasts(lower) {
-        return None;
-    }
-    let apart = quantile(&rates[at..], APART) < quantile(&rates[..at], 1.0 - APART);
-    apart.then(|| Cliff {
-        before_bytes_per_s: before,
-        after_bytes_per_s: after,
-        at_ns: lower[0].start_ns,
-        moved_bytes: sum_of(upper, |window| window.bytes.unwrap_or(0)),
-    })
-}
-
-fn sum_of(windows: &[&Window], what: fn(&Window) -> u64) -> u64 {
-    windows.iter().fold(0, |sum, window| sum.saturating_add(what(window)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, each, look, reserves};
-    use iodyno_model::{RateSeries, RunRecord, Severity};
+    use iodyno_model::{RateSeries, RunRecord, Severity, Window};
 
     /// A run whose windows of 100 ms move so many MB.
     fn with(rates: impl Fn(u64) -> u64 + Copy) -> RunRecord {

@@ -72,7 +72,8 @@ impl Tally {
 
     /// The report of a rule that needs the host, of a run without a snapshot.
     pub(crate) fn no_host(rule: &dyn Rule) -> RuleReport {
-        let outcome = RuleOutcome::CannotTell("the run holds no snapshot of the host".into());
+        let outcome =
+            RuleOutcome::CannotTell("the run holds no snapshot of the host's devices".into());
         RuleReport { rule: rule.id().to_owned(), outcome, cannot_tell: Vec::new() }
     }
 }

@@ -14,8 +14,13 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 };
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
-    let remarks = &of.conditions.target_remarks;
+/// Of what is measured without /sys nobody knows whether a drive is below.
+const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
+    let remarks = of.conditions.target_remarks.iter().map(String::as_str).chain(blind);
+    let remarks: Vec<&str> = remarks.collect();
     Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
 }
 
@@ -36,5 +41,14 @@ mod tests {
         });
         look(&RULE, &tripped.record()).only(Severity::Info);
         assert!(reserves(&RULE, &tripped.record(), 1).unwrap().why.contains("overlay"));
+    }
+
+    #[test]
+    fn without_sys_nobody_knows_what_was_measured() {
+        let blind = Bench::new(0).host(|host| host.no_sysfs = true).record();
+        let mut record = Bench::new(1).measured().record();
+        record.snapshots = blind.snapshots;
+        assert_eq!(reserves(&RULE, &record, 1).unwrap().why, NO_SYSFS);
+        assert_eq!(look(&super::super::drive_dead::DriveDead, &record), Outcome::CannotTell);
     }
 }

@@ -1,6 +1,6 @@
 //! Drives that are too hot.
 
-use iodyno_model::{Drive, Evidence, RuleReport, Severity};
+use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, RuleReport, Severity};
 
 use super::{Rule, Tally, finding};
 use crate::facts::Facts;
@@ -9,6 +9,22 @@ pub(super) struct TemperatureHigh;
 
 /// Temperature bit of Critical Warning.
 const TEMPERATURE: u8 = 1 << 1;
+
+/// How grave it is, what is said of the drive, why, and what to do.
+type Said = (Severity, &'static str, &'static str, &'static str);
+
+const HOT: Said = (
+    Severity::Warn,
+    "is too hot",
+    "A hot drive slows itself down, ages faster, and shuts down at its critical level.",
+    "Look at fans, blanking panels and the room; then repeat.",
+);
+const WAS_CRITICAL: Said = (
+    Severity::Info,
+    "has been at its critical temperature",
+    "At the critical level a drive may lose what it has not yet written, or shut down.",
+    "Look at fans and blanking panels; watch whether the minutes grow.",
+);
 
 impl Rule for TemperatureHigh {
     fn id(&self) -> &'static str {
@@ -34,48 +50,49 @@ impl Rule for TemperatureHigh {
                 .iter()
                 .filter_map(|drive| drive.health.get())
                 .any(|log| log.critical_warning & TEMPERATURE != 0);
-            let hottest = seen.iter().filter_map(|drive| composite_c(drive)).max_by(f64::total_cmp);
+            let hottest =
+                seen.iter().filter_map(|drive| drive.composite_c()).max_by(f64::total_cmp);
             let level = seen.iter().find_map(|drive| warning_c(drive));
             if drive.health.get().is_none() && (hottest.is_none() || level.is_none()) {
                 tally.know(name, "SMART log", &drive.health);
                 continue;
             }
             tally.looked();
+            let minutes = |drive: &&Drive| Some(drive.health.get()?.critical_temperature_min);
+            let before = seen.first().and_then(minutes);
+            let critical = seen.iter().filter_map(minutes).max().filter(|minutes| *minutes > 0);
             let at_level = matches!((hottest, level), (Some(now), Some(level)) if now >= level);
-            if !warned && !at_level {
+            let grew = before.is_some() && critical > before;
+            if !warned && !at_level && critical.is_none() {
                 continue;
             }
             let mut evidence = Vec::new();
+            let since = |min: u32| {
+                if grew {
+                    format!("{min} min, and counting")
+                } else {
+                    format!("{min} min since it was made")
+                }
+            };
+            evidence.extend(critical.map(|min| Evidence::new("at its critical level", since(min))));
             evidence.extend(hottest.map(|c| Evidence::new("temperature", format!("{c:.0} °C"))));
             evidence.extend(level.map(|c| Evidence::new("warning level", format!("{c:.0} °C"))));
             let bit = if warned { "set" } else { "not set" };
             evidence.push(Evidence::new("warning bit", bit));
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                vec![name.clone()],
-                format!("{name} is too hot."),
-                evidence,
-                "A hot drive slows itself down, ages faster, and shuts down at its critical level.",
-                "Look at fans, blanking panels and the room; then repeat.",
-            ));
+            let is_hot = warned || at_level || grew;
+            let (severity, what, why, next) = if is_hot { HOT } else { WAS_CRITICAL };
+            let what = format!("{name} {what}.");
+            tally.found(finding(self, severity, vec![name.clone()], what, evidence, why, next));
         }
         tally.report()
     }
-}
-
-/// Composite temperature, °C, as the hardware monitor or the log gives it.
-fn composite_c(drive: &Drive) -> Option<f64> {
-    let monitor = drive.temperature.get().map(|temperature| temperature.composite_c);
-    let log = drive.health.get().filter(|log| log.temperature_k > 0);
-    monitor.or_else(|| log.map(|log| f64::from(log.temperature_k) - 273.15))
 }
 
 /// Warning level (WCTEMP), °C.
 fn warning_c(drive: &Drive) -> Option<f64> {
     let identified = drive.identify.get().map(|identify| identify.warning_temperature_k);
     let identified = identified.filter(|kelvin| *kelvin > 0);
-    let identified = identified.map(|kelvin| f64::from(kelvin) - 273.15);
+    let identified = identified.map(|kelvin| f64::from(kelvin) + ABSOLUTE_ZERO_C);
     identified.or_else(|| drive.temperature.get().and_then(|temperature| temperature.warning_c))
 }
 
@@ -107,5 +124,28 @@ mod tests {
             d.temperature = Fact::Absent;
         });
         assert_eq!(look(&TemperatureHigh, &blind.record()), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn minutes_at_the_critical_level_are_told_and_count_while_measured() {
+        let past = Bench::new(1).drive(0, |d| log(d).critical_temperature_min = 12);
+        let found = look(&TemperatureHigh, &past.record());
+        assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min since it was made");
+        let now = past.after(|host| log(&mut host.drives[0]).critical_temperature_min = 13);
+        let found = look(&TemperatureHigh, &now.record());
+        assert_eq!(found.only(Severity::Warn).evidence[0].value, "13 min, and counting");
+    }
+
+    #[test]
+    fn no_temperature_is_no_absolute_zero() {
+        let none = Bench::new(1).drive(0, |d| {
+            d.temperature = at(-273.15);
+            log(d).temperature_k = 0;
+            log(d).critical_warning = 2;
+        });
+        let found = look(&TemperatureHigh, &none.record());
+        let names: Vec<&str> =
+            found.only(Severity::Warn).evidence.iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(names, ["warning level", "warning bit"]);
     }
 }

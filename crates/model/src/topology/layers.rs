@@ -276,7 +276,10 @@ fn layer_words(host: &Host, block: &BlockDevice) -> String {
         BlockKind::Zram => "zram".into(),
         _ => {
             let drive = host.namespace(&block.name).and_then(|(drive, _)| drive.model.value());
-            drive.or_else(|| block.model.value()).unwrap_or_else(|| "disk".into())
+            let what = drive.or_else(|| block.model.value());
+            let memory = || block.memory().map(str::to_owned);
+            let what = what.or_else(memory).unwrap_or_else(|| "disk".into());
+            if block.zones().is_some() { format!("{what}, zoned") } else { what }
         }
     }
 }

@@ -46,6 +46,9 @@ pub struct Conditions {
     pub other_bytes_per_s: Option<f64>,
     /// Relative half width of the interval that was asked for.
     pub precision_asked: Option<f64>,
+    /// How long the measuring process did not run, ns, each time: not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lapses_ns: Vec<u64>,
     /// Settings of the machine that the plan asked for.
     #[serde(default)]
     pub settings: Vec<Setting>,
@@ -198,6 +201,7 @@ impl From<&model::Conditions> for Conditions {
             other_iops: of_number(conditions.other_iops),
             other_bytes_per_s: of_number(conditions.other_bytes_per_s),
             precision_asked: of_number(conditions.precision_asked),
+            lapses_ns: conditions.lapses_ns.clone(),
             settings: conditions.settings.iter().map(Setting::from).collect(),
             p99_precision_asked: of_number(conditions.p99_precision_asked),
             steady_state: conditions.steady_state.as_ref().map(SteadyState::from),

@@ -70,6 +70,9 @@ pub struct Host {
     /// NVMe subsystems.
     #[serde(default)]
     pub subsystems: Vec<Subsystem>,
+    /// There was no /sys, so that its devices are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_sysfs: bool,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -204,6 +207,15 @@ pub struct Block {
     /// Smallest I/O that needs no read-modify-write, bytes.
     #[serde(default)]
     pub minimum_io_bytes: Option<u32>,
+    /// How its zones are to be written: `host-managed` or `host-aware`; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoned: Option<String>,
+    /// Size of its zones, bytes; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone_bytes: Option<u64>,
+    /// A SATA disk, whether an HBA translates for it or the kernel does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sata: bool,
     /// Where a partition begins on its disk, bytes.
     #[serde(default)]
     pub start_bytes: Option<u64>,
@@ -256,6 +268,7 @@ impl From<&model::Host> for Host {
             nvme_functions: host.nvme_functions.iter().map(NvmeFunction::from).collect(),
             slots: host.slots.iter().map(Slot::from).collect(),
             blocks: host.blocks.iter().map(Block::from).collect(),
+            no_sysfs: host.no_sysfs,
             subsystems: host.subsystems.iter().map(Subsystem::from).collect(),
             unknown,
         }
@@ -339,6 +352,9 @@ impl From<&model::BlockDevice> for Block {
             io_poll: queue.io_poll.value(),
             rq_affinity: queue.rq_affinity.value(),
             minimum_io_bytes: queue.minimum_io_bytes.value(),
+            zoned: queue.zoned.value().filter(|model| model != "none"),
+            zone_bytes: block.zones().flatten(),
+            sata: block.sata,
             start_bytes: block.start.get().map(|start| start.0),
             pci_function: block.pci_function.clone(),
             array: match &block.kind {

@@ -11,7 +11,7 @@ use super::measurement::{MeasurementView, not_valid};
 use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
-use crate::text::drives::drives;
+use crate::text::drives::{NO_SYSFS, drives};
 use crate::text::findings::{headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
 use crate::text::ink::Ink;
@@ -135,6 +135,7 @@ impl RunView {
             explained: ExplainedView::all(record, claims),
             drives: table.map(|table| Table::of_grid(&table.headings, table.rows)),
             drives_note: match host {
+                Some(host) if host.no_sysfs => NO_SYSFS,
                 Some(host) if host.drives.is_empty() => "No NVMe drive on this machine.",
                 _ => "",
             },

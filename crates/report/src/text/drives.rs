@@ -1,5 +1,7 @@
 //! The table of drives, or of the block devices that stand in for them.
 
+use std::iter::once;
+
 use iodyno_model::{
     Assessment, BlockDevice, BlockKind, Drive, Fact, Host, LinkState, Namespace, RunRecord, Verdict,
 };
@@ -10,6 +12,10 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 use crate::layers;
+
+/// Said in place of drives where nothing could be looked at.
+pub(crate) const NO_SYSFS: &str =
+    "/sys is not mounted here, so which drives this machine has is not known.";
 
 /// Mount points, arrays and volumes that the table names before it counts the rest.
 const USES_SHOWN: usize = 2;
@@ -35,7 +41,9 @@ pub fn drives_table(
     };
     let Drives { headings, rows } = drives(host, run, chosen.as_deref());
     let mut out = String::new();
-    if host.drives.is_empty() {
+    if host.no_sysfs {
+        out.push_str(&paragraph(NO_SYSFS, style));
+    } else if host.drives.is_empty() {
         let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
         out.push_str(&paragraph(&format!("No NVMe drive on this machine{what}"), style));
     }
@@ -187,7 +195,10 @@ fn drive_cell(
             let cell = fact(&drive.health, |health| format!("{} %", health.used_percent));
             GridCell { ink: if worn { Ink::Doubt } else { cell.ink }, ..cell }
         }
-        Column::Use => uses(layers::uses(host, drive)),
+        Column::Use => {
+            let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
+            named(blocks, uses(layers::uses(host, drive)))
+        }
         Column::Verdict => {
             let names = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
             verdict(host, run, &names.chain([drive.name.as_str()]).collect::<Vec<_>>())
@@ -209,7 +220,7 @@ fn block_cell(
         },
         Column::Capacity => fact(&block.size, |bytes| bytes.decimal()),
         Column::Lba => fact(&block.queue.logical_block_bytes, u32::to_string),
-        Column::Use => uses(Some(layers::uses_of(host, &[block]))),
+        Column::Use => named(once(block), uses(Some(layers::uses_of(host, &[block])))),
         Column::Verdict => verdict(host, run, &[block.name.as_str()]),
         Column::Serial
         | Column::Usage
@@ -248,6 +259,16 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
 
 /// What uses it: mount points first, then what lies between; `free`, or `-`
 /// where it is not known.
+/// The cell of what devices are used for, behind what they are where that is no plain disk.
+fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCell) -> GridCell {
+    let zoned = blocks.clone().any(|block| block.zones().is_some()).then_some("zoned");
+    let memory = blocks.clone().any(|block| block.memory().is_some()).then_some("memory");
+    match zoned.or(memory) {
+        Some(what) => GridCell { text: format!("{what}, {}", cell.text), ..cell },
+        None => cell,
+    }
+}
+
 fn uses(uses: Option<Vec<String>>) -> GridCell {
     let Some(uses) = uses else { return plain("-") };
     if uses.is_empty() {

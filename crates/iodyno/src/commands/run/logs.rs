@@ -124,6 +124,12 @@ impl LogFiles {
             if did.active_ns == 0 && did.rows.is_empty() {
                 continue;
             }
+            if interval.cut {
+                for row in &did.rows {
+                    logs.row(&mut self.files, row)?;
+                }
+                continue;
+            }
             let end_ns = interval.start_ns + interval.duration_ns;
             if logs.began_ns.is_none() {
                 logs.epoch_ms = epoch_ms(&logs.logs).saturating_sub(did.active_ns / 1_000_000);

@@ -168,8 +168,8 @@ fn a_percentile_is_known_to_its_bin_and_needs_enough_ios() {
 proptest! {
     #[test]
     fn turning_the_sides_round_inverts_the_ratios(
-        a in prop::collection::vec(1.0_f64..1e7, 1..6),
-        b in prop::collection::vec(1.0_f64..1e7, 1..6),
+        a in prop::collection::vec(1.0_f64..1e6, 1..6),
+        b in prop::collection::vec(1.0_f64..1e6, 1..6),
     ) {
         let (forth, back) = (repeated(&a, &b), repeated(&b, &a));
         for quantity in [Quantity::Iops, Quantity::Bandwidth, Quantity::Latency] {
@@ -188,7 +188,7 @@ proptest! {
     fn units_do_not_matter(
         a in prop::collection::vec(1.0_f64..1e6, 3..6),
         b in prop::collection::vec(1.0_f64..1e6, 3..6),
-        factor in 0.01_f64..100.0,
+        factor in 0.001_f64..1.0,
     ) {
         let scaled = |of: &[f64]| of.iter().map(|iops| iops * factor).collect::<Vec<_>>();
         let (one, other) = (iops(&repeated(&a, &b)), iops(&repeated(&scaled(&a), &scaled(&b))));

@@ -59,6 +59,7 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         nvme_functions: of.nvme_functions.iter().map(nvme_function).collect(),
         slots: of.slots.iter().map(slot).collect(),
         blocks: of.blocks.iter().map(block).collect(),
+        no_sysfs: of.no_sysfs,
         subsystems: of.subsystems.iter().map(drive_log::subsystem).collect(),
         ..model::Host::default()
     })
@@ -272,10 +273,13 @@ fn block(of: &Block) -> model::BlockDevice {
             io_poll: known(&of.io_poll),
             rq_affinity: known(&of.rq_affinity),
             minimum_io_bytes: known(&of.minimum_io_bytes),
+            zoned: known(&of.zoned),
+            zone_bytes: known(&of.zone_bytes),
             ..Queue::default()
         },
         start: known(&of.start_bytes).map(Bytes),
         pci_function: of.pci_function.clone(),
+        sata: of.sata,
         file_system: of.file_system.as_ref().map(stack::file_system),
     }
 }

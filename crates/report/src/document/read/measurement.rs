@@ -216,6 +216,7 @@ fn conditions(of: &Conditions) -> model::Conditions {
         other_iops: of.other_iops,
         other_bytes_per_s: of.other_bytes_per_s,
         precision_asked: of.precision_asked,
+        lapses_ns: of.lapses_ns.clone(),
         settings: of.settings.iter().map(setting).collect(),
         p99_precision_asked: of.p99_precision_asked,
         steady_state: of.steady_state.as_ref().map(steady_state),

@@ -1,0 +1,57 @@
+//! Zoned devices: their zones are reset, and then filled in sequence, one write at a time.
+
+use iodyno_job::syntax::Section;
+use iodyno_model::PurgeMethod;
+use iodyno_target::{Target, TargetError, Zones};
+
+use super::{FILL, FILL_BYTES, Preparation, refused, section};
+use crate::error::CampaignError;
+use crate::places::{Held, Places};
+
+/// What of a preparation zones do not take.
+pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> {
+    if how.fill.is_some_and(|times| times > 1.0) {
+        return Err(refused(name, "it is zoned, and a full zone takes no more: --fill 1x"));
+    }
+    if how.condition.is_some() {
+        return Err(refused(name, "it is zoned, and is not conditioned by writes all over it"));
+    }
+    if how.purge == Some(PurgeMethod::Discard) && how.fill.is_none() {
+        let what = "it is zoned: --fill 1x resets its zones first, or sudo blkzone reset";
+        return Err(refused(name, what));
+    }
+    Ok(())
+}
+
+/// A job that writes to the first zones of a device what they hold, `times` of all; they have been
+/// reset. A fill that was stopped begins anew.
+pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Section, CampaignError> {
+    let Zones { zone_bytes, capacity_bytes, count } = Zones::of(&target.clear_for_reading()?)?;
+    let zones = ((count as f64 * times) as u64).clamp(1, count.max(1));
+    // The largest block that fills a zone to its end.
+    let block_bytes = FILL_BYTES.min(1 << capacity_bytes.trailing_zeros().min(63));
+    let how = [
+        ("rw", "write"),
+        ("ioengine", "auto"),
+        ("iodepth", "1"),
+        ("refill_buffers", "1"),
+        ("zonemode", "strided"),
+    ];
+    let numbers = [
+        ("bs", block_bytes),
+        ("offset", 0),
+        ("size", size_bytes),
+        ("io_size", zones.saturating_mul(capacity_bytes)),
+        ("zonesize", capacity_bytes),
+        ("zonerange", zone_bytes),
+    ];
+    Ok(section(FILL[0], target, &how, &numbers))
+}
+
+/// Resets all zones of what is zoned and about to be filled.
+pub(super) fn reset(places: &Places) -> Result<(), TargetError> {
+    places.all().iter().try_for_each(|held| match held {
+        Held::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
+        _ => Ok(()),
+    })
+}

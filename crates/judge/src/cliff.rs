@@ -1,0 +1,112 @@
+//! Rates that fall to a lower level and stay there.
+
+use iodyno_model::{DirectionResult, Window};
+use iodyno_stats::shift::{Shift, shift};
+
+/// The lower level is at most this part of the upper. Caches of sheets that
+/// state both rates end in less than a third; wear levelling and other noise
+/// do not reach this.
+const FALL: f64 = 0.7;
+/// Each level lasts at least so many windows …
+const WINDOWS: usize = 10;
+/// … and so long, ns: a pause of the drive is no level.
+const LASTS_NS: u64 = 1_000_000_000;
+/// Of each level this share of the windows lies apart from the other level.
+const APART: f64 = 0.9;
+
+/// Where a rate falls to another level.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cliff {
+    pub(crate) before_bytes_per_s: f64,
+    pub(crate) after_bytes_per_s: f64,
+    /// Since the start, warm-up included, ns.
+    pub(crate) at_ns: u64,
+    /// Until then.
+    pub(crate) moved_bytes: u64,
+}
+
+impl Cliff {
+    /// The first in a result; `None`: there is none, or its rate over time is not known.
+    pub(crate) fn of(result: &DirectionResult) -> Option<Self> {
+        let windows: Vec<&Window> =
+            result.series.windows().iter().filter(|window| window.bytes.is_some()).collect();
+        // In so short a time two levels cannot be told apart, or are none.
+        (windows.len() >= 2 * WINDOWS).then(|| cliff(&windows)).flatten()
+    }
+}
+
+/// Two levels of which the second is lower, that both last and hardly overlap.
+fn cliff(windows: &[&Window]) -> Option<Cliff> {
+    let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
+    let Shift { at, before, after } = shift(&rates)?;
+    let (upper, lower) = windows.split_at_checked(at)?;
+    let lasts = |part: &[&Window]| {
+        part.len() >= WINDOWS && sum_of(part, |window| window.duration_ns) >= LASTS_NS
+    };
+    let quantile = |part: &[f64], share: f64| {
+        let mut sorted = part.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted[((part.len() - 1) as f64 * share).round() as usize]
+    };
+    if after > FALL * before || !lasts(upper) || !lasts(lower) {
+        return None;
+    }
+    let apart = quantile(&rates[at..], APART) < quantile(&rates[..at], 1.0 - APART);
+    apart.then(|| Cliff {
+        before_bytes_per_s: before,
+        after_bytes_per_s: after,
+        at_ns: lower[0].start_ns,
+        moved_bytes: sum_of(upper, |window| window.bytes.unwrap_or(0)),
+    })
+}
+
+fn sum_of(windows: &[&Window], what: fn(&Window) -> u64) -> u64 {
+    windows.iter().fold(0, |sum, window| sum.saturating_add(what(window)))
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Estimate, Metric, RateSeries, Verdict, Window};
+
+    use crate::testing::{Bench, claims};
+    use crate::{Question, assess};
+
+    #[test]
+    fn a_read_that_fell_is_held_to_the_level_that_lasts() {
+        let judged = |lower: u64| {
+            let bench = Bench::new(1).measured().measurement(0, |of| {
+                let (mut series, mut sum) = (RateSeries::default(), 0);
+                for n in 0..50 {
+                    // 6.8 GB/s are claimed.
+                    let bytes = (if n < 25 { 680 } else { lower } + n % 3) * 1_000_000;
+                    let (start_ns, duration_ns) = (n * 100_000_000, 100_000_000);
+                    let bytes_of = Window {
+                        start_ns,
+                        duration_ns,
+                        ios: Some(1),
+                        bytes: Some(bytes),
+                        ..Window::default()
+                    };
+                    series.push(bytes_of);
+                    sum += bytes;
+                }
+                let mean = sum as f64 / 5.0;
+                of.conditions.scratch = true;
+                of.total[0].series = series;
+                // Two levels make an interval that holds both.
+                of.total[0].bandwidth =
+                    Some(Estimate::confident(mean, 0.7 * mean, 1.3 * mean, 0.95));
+            });
+            let (record, claims) = (bench.record(), claims());
+            let question =
+                Question { record: &record, claims: &claims, baseline: None, expect: None };
+            let metric = assess(&question).measurements[0].metrics[0].clone();
+            assert_eq!(metric.metric, Metric::Bandwidth);
+            (metric.verdict, metric.reason)
+        };
+        let (verdict, reason) = judged(422);
+        assert_eq!(verdict, Verdict::Warn);
+        assert_eq!(reason, "62 % of the claim, from 2.5 s on (81 % on the whole)");
+        assert_eq!(judged(680).0, Verdict::Pass);
+    }
+}

@@ -1,0 +1,120 @@
+//! Random writes smaller than the unit in which a drive maps its flash.
+
+use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, writes};
+use crate::limiter;
+use crate::outstanding::outstanding;
+use crate::place::bottoms;
+
+/// Rates of two block sizes are the same within this.
+const SAME: f64 = 0.1;
+/// With fewer outstanding the time of a single I/O sets the rate, which hardly depends on its size.
+const BUSY: f64 = 16.0;
+/// Larger units than these no drive has, bytes.
+const LARGEST: u64 = 64 << 10;
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "indirection-unit",
+    summary: "random writes smaller than the unit in which the drive maps its flash",
+    look,
+    what: "its random writes are smaller than the drive's unit",
+    why: "Drives of much and cheap flash (QLC) map it in units of 16 KiB or more: a smaller write makes \
+          the drive read, change and write a whole unit, which costs as much as writing all of it.",
+    next: "Write in multiples of the unit: cat /sys/block/DEVICE/queue/minimum_io_size, or its data \
+           sheet's indirection unit; check the file system's block size.",
+};
+
+fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+    let random = of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"));
+    if !random || !writes(of) {
+        return Ok(None);
+    }
+    let Some(bs) = of.workload.bs else { return Err("its block size is not known".into()) };
+    if let Some((larger, rate)) = costs_as_much(facts, of, bs) {
+        return Ok(Some(format!(
+            "{} writes of {} a second, and as many of {}: a unit of at least that, or a limit of \
+             commands",
+            format_count(rate),
+            Bytes(bs).binary(),
+            Bytes(larger).binary()
+        )));
+    }
+    let host = facts.known_host()?;
+    let stated = bottoms(host, of).into_iter().find_map(|device| {
+        let unit = u64::from(device.queue.minimum_io_bytes.value()?);
+        let finer =
+            device.queue.physical_block_bytes.value().is_some_and(|bytes| u64::from(bytes) < unit);
+        let is_nvme = device.kind == BlockKind::Nvme;
+        (is_nvme && finer && bs < unit).then_some((device, unit))
+    });
+    Ok(stated.map(|(device, unit)| {
+        let (bs, unit) = (Bytes(bs).binary(), Bytes(unit).binary());
+        format!("blocks of {bs}, where {} prefers to write {unit} (NPWG)", device.name)
+    }))
+}
+
+/// The largest block of which as many were written in a second, by another measurement on the same
+/// targets; and how many.
+fn costs_as_much(facts: &Facts<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
+    // What a hypervisor limits by the count costs as much by that.
+    let rate = |of: &Measurement| {
+        let throttled =
+            of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
+        let busy = outstanding(of).is_some_and(|count| count >= BUSY);
+        let cpu = limiter::saturated(facts.host(), of) == Some(true);
+        let known = busy && !cpu && !throttled && of.conditions.punted != Some(true);
+        known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
+    };
+    let own = rate(of)?;
+    let others = facts.finished().filter_map(|(_, other)| {
+        let larger = other.workload.bs.filter(|larger| *larger > bs && *larger <= LARGEST)?;
+        let same = other.targets == of.targets && other.workload.rw == of.workload.rw;
+        let theirs = rate(other).filter(|_| same)?;
+        ((theirs / own - 1.0).abs() <= SAME).then_some((larger, own))
+    });
+    others.max_by_key(|(larger, _)| *larger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use iodyno_model::{Estimate, RunRecord, Severity};
+
+    /// Random writes of 4 and of 16 KiB.
+    fn writes_of(rates: [f64; 2], depth: u32) -> RunRecord {
+        let mut record = Bench::new(1).measured().record();
+        record.measurements.truncate(2);
+        let rows = record.measurements.iter_mut().zip([4096, 16384]).zip(rates);
+        for ((of, bs), iops) in rows {
+            of.name = "write".into();
+            (of.workload.rw, of.workload.bs) = (Some("randwrite".into()), Some(bs));
+            of.total[0].direction = Direction::Write;
+            of.total[0].iops = Some(Estimate::bare(iops));
+            of.total[0].latency_mean = Some(Estimate::bare(f64::from(depth) * 1e9 / iops));
+        }
+        record
+    }
+
+    #[test]
+    fn small_writes_that_cost_as_much_as_large_ones_are_told() {
+        assert_eq!(look(&RULE, &writes_of([200e3, 60e3], 64)), Outcome::Clear);
+        assert_eq!(look(&RULE, &writes_of([20e3, 20e3], 1)), Outcome::Clear, "one at a time");
+        let qlc = writes_of([21e3, 20e3], 64);
+        look(&RULE, &qlc).only(Severity::Info);
+        let why = reserves(&RULE, &qlc, 0).unwrap().why;
+        assert!(why.starts_with("21k writes of 4 KiB a second, and as many of 16 KiB"), "{why}");
+        assert_eq!(reserves(&RULE, &qlc, 1), None);
+    }
+
+    #[test]
+    fn what_the_drive_states_is_enough() {
+        let mut stated = writes_of([200e3, 60e3], 64);
+        stated.snapshots[0].blocks[0].queue.minimum_io_bytes = known(16384);
+        let why = reserves(&RULE, &stated, 0).unwrap().why;
+        assert_eq!(why, "blocks of 4 KiB, where nvme0n1 prefers to write 16 KiB (NPWG)");
+        assert_eq!(reserves(&RULE, &stated, 1), None);
+    }
+}

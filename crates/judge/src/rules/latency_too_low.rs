@@ -1,0 +1,105 @@
+//! Latencies below what any device has.
+
+use iodyno_model::{Direction, Measurement, RuleReport, format_duration_ns};
+
+use super::{Affected, Reservation, Rule, Tally, page_cache};
+use crate::facts::{Facts, is_fio};
+use crate::place::stacked;
+
+pub(super) struct LatencyTooLow;
+
+/// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
+/// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides
+/// its own time. An Optane P5800X, the fastest, states 5 us.
+const LEAST_NS: f64 = 3000.0;
+
+const SAYS: &str = "its I/Os took less time than any device needs";
+const WHY: &str = "No drive answers a command within 3 us: what answered is memory (the page cache, a \
+                   file system in memory, a null device), or what was taken is not the latency of an I/O.";
+const NEXT: &str = "Look at the target, at direct=1, and at what the report calls latency.";
+
+impl Rule for LatencyTooLow {
+    fn id(&self) -> &'static str {
+        "latency-too-low"
+    }
+
+    fn severity(&self) -> iodyno_model::Severity {
+        iodyno_model::Severity::Info
+    }
+
+    fn summary(&self) -> &'static str {
+        "latencies below what any device has"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut affected = Affected::default();
+        for (_, of) in facts.finished() {
+            let Some(_) = of.total.iter().find_map(|result| result.mean_latency()) else {
+                tally.unknown(of.title(), "its latency is not known");
+                continue;
+            };
+            tally.looked();
+            if let Some(ns) = too_low(facts, of) {
+                affected.add(of.title(), format_duration_ns(ns), facts.subjects(of));
+            }
+        }
+        affected.tell(&mut tally, self, SAYS, WHY, NEXT);
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let ns = too_low(facts, of).filter(|_| of.failure().is_none())?;
+        let mean = format_duration_ns(ns);
+        Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
+    }
+}
+
+/// The mean latency where it is too low, ns. What is told already, by page-cache and
+/// target-qualified, is not told again.
+fn too_low(facts: &Facts<'_>, of: &Measurement) -> Option<f64> {
+    let told = matches!((page_cache::RULE.look)(facts, of), Ok(Some(_)))
+        || !of.conditions.target_remarks.is_empty()
+        || facts
+            .host()
+            .is_some_and(|host| stacked(host, of).iter().any(|one| one.memory().is_some()));
+    // Of what is submitted together the time until the completion is only a part.
+    let sync = !is_fio(of) || of.workload.iodepth.is_none_or(|depth| depth <= 1);
+    let means = of.total.iter().filter(|result| result.direction != Direction::Trim);
+    let means = means.filter_map(|result| {
+        let (kind, mean) = result.mean_latency()?;
+        (sync || kind == iodyno_model::LatencyKind::Total).then_some(mean.value)
+    });
+    means.reduce(f64::min).filter(|ns| !told && (1.0..LEAST_NS).contains(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::{BlockKind, Estimate, Severity};
+
+    #[test]
+    fn what_no_device_can_is_invalid() {
+        let with = |ns: f64| {
+            Bench::new(1).measured().measurement(2, |of| {
+                of.total[0].latency_mean = Some(Estimate::bare(ns));
+                of.source = "fio 3.36".into();
+            })
+        };
+        assert_eq!(look(&LatencyTooLow, &with(4900.0).record()), Outcome::Clear);
+        let memory = with(900.0);
+        look(&LatencyTooLow, &memory.record()).only(Severity::Info);
+        let found = reserves(&LatencyTooLow, &memory.record(), 2).unwrap();
+        assert_eq!(found.validity, iodyno_model::Validity::Invalid);
+        assert_eq!(found.why, "a mean latency of 900 ns is that of no device");
+        assert_eq!(reserves(&LatencyTooLow, &memory.record(), 0), None);
+        let cached = memory.clone().measurement(2, |of| of.workload.direct = Some(false));
+        assert_eq!(look(&LatencyTooLow, &cached.record()), Outcome::Clear, "page-cache tells");
+        let zram = memory.host(|host| host.blocks[0].kind = BlockKind::Zram);
+        assert_eq!(look(&LatencyTooLow, &zram.record()), Outcome::Clear, "target-qualified tells");
+        let blind = each(Bench::new(1).measured(), |of| of.total[0].latency_mean = None);
+        assert_eq!(look(&LatencyTooLow, &blind.record()), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,50 @@
+//! Measurements during which the measuring process itself did not run.
+
+use iodyno_model::{Measurement, format_duration_ns};
+
+use super::qualifies::{Qualifies, Seen};
+use crate::facts::{Facts, is_fio};
+
+pub(super) static RULE: Qualifies = Qualifies {
+    id: "process-stopped",
+    summary: "measurements during which iodyno itself did not run: stopped, migrated, asleep",
+    look,
+    what: "the process that measured did not run all the time",
+    why: "The time is cut out of the measurement, and so are the I/Os that were in flight. The drive \
+          rested meanwhile, and a paced job has catching up to do.",
+    next: "Repeat it without the pause: no SIGSTOP or Ctrl-Z, no live migration or snapshot of the \
+           virtual machine, no sleep (systemd-inhibit).",
+};
+
+fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+    if is_fio(of) {
+        return Err("whether its process ran all the time is not recorded".into());
+    }
+    let lapses = &of.conditions.lapses_ns;
+    let longest = lapses.iter().max().map(|ns| format_duration_ns(*ns as f64));
+    Ok(longest.map(|longest| match lapses.len() {
+        1 => format!("iodyno did not run for {longest}, which is cut out"),
+        count => format!("iodyno did not run {count} times, {longest} at most, which is cut out"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use iodyno_model::Severity;
+
+    #[test]
+    fn a_lapse_qualifies() {
+        let bench = Bench::new(1).measured();
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        let stopped =
+            bench.clone().measurement(1, |of| of.conditions.lapses_ns = vec![5_000_000_000]);
+        look(&RULE, &stopped.record()).only(Severity::Info);
+        assert_eq!(reserves(&RULE, &stopped.record(), 0), None);
+        let why = reserves(&RULE, &stopped.record(), 1).unwrap().why;
+        assert_eq!(why, "iodyno did not run for 5 s, which is cut out");
+        let fio = each(bench, |of| of.source = "fio 3.36".into());
+        assert_eq!(look(&RULE, &fio.record()), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,144 @@
+//! Times in which the process did not run: it was stopped (SIGSTOP), its virtual machine moved,
+//! the machine slept. Nothing is measured in them, and the phase's clock stands still.
+
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Waking up so late is a lapse where little I/O was done meanwhile …
+pub(crate) const LATE_NS: u64 = 500_000_000;
+/// … less than this share of the usual rate, …
+const LITTLE: f64 = 0.5;
+/// … and so late it is one in any case.
+const FAR_TOO_LATE_NS: u64 = 2_000_000_000;
+/// The machine slept where the clock that goes on meanwhile is so far ahead.
+const SLEPT_NS: u64 = 100_000_000;
+
+/// A phase's clock, ns since its start, and its lapses.
+#[derive(Debug)]
+pub(crate) struct OwnClock {
+    begun: Instant,
+    /// So much of the time since then does not count, ns.
+    lost_ns: u64,
+    /// How long the machine has slept since it was started, ns.
+    slept_ns: u64,
+    /// I/Os that ended and the time that they took, ns, but for lapses.
+    usual: (u64, u64),
+    /// After a lapse I/Os come back whose latencies hold it.
+    settling: bool,
+    lapses_ns: Vec<u64>,
+}
+
+/// An interval, as the control thread saw it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub(crate) duration_ns: u64,
+    /// I/Os that ended in it.
+    pub(crate) moved: u64,
+    /// How much later than it asked for the control thread woke up, ns.
+    pub(crate) late_ns: u64,
+    /// How long the machine has slept since it was started, ns.
+    pub(crate) slept_ns: u64,
+}
+
+impl OwnClock {
+    pub(crate) fn start() -> Self {
+        Self {
+            begun: Instant::now(),
+            lost_ns: 0,
+            slept_ns: slept_ns(),
+            usual: (0, 0),
+            settling: false,
+            lapses_ns: Vec::new(),
+        }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        (self.begun.elapsed().as_nanos() as u64).saturating_sub(self.lost_ns)
+    }
+
+    /// How long each lapse was, ns.
+    pub(crate) fn lapses_ns(&self) -> &[u64] {
+        &self.lapses_ns
+    }
+
+    /// Whether an interval holds a lapse, or I/Os that were under way in one. The clock is set back
+    /// by such an interval.
+    pub(crate) fn cuts(&mut self, seen: Seen) -> bool {
+        let Seen { duration_ns, moved, late_ns, .. } = seen;
+        let slept_ns = seen.slept_ns.saturating_sub(self.slept_ns);
+        self.slept_ns = seen.slept_ns;
+        let (ios, ns) = self.usual;
+        // Of a first interval nothing is usual.
+        let little = moved as f64 * ns as f64 <= LITTLE * ios as f64 * duration_ns as f64;
+        let is_lapse =
+            late_ns >= FAR_TOO_LATE_NS || (late_ns >= LATE_NS && little) || slept_ns >= SLEPT_NS;
+        if is_lapse {
+            self.lapses_ns.push(late_ns.saturating_add(slept_ns));
+        }
+        let cut = is_lapse || self.settling;
+        self.settling = is_lapse;
+        if cut {
+            self.lost_ns += duration_ns;
+        } else {
+            self.usual = (ios + moved, ns + duration_ns);
+        }
+        cut
+    }
+}
+
+/// By how much CLOCK_BOOTTIME, which goes on while the machine sleeps, is ahead of
+/// CLOCK_MONOTONIC, which does not; ns.
+pub(crate) fn slept_ns() -> u64 {
+    let ns = |clock| {
+        let now = clock_gettime(clock);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    };
+    let awake_ns = ns(ClockId::Monotonic);
+    ns(ClockId::Boottime).saturating_sub(awake_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn seen(ms: u64, moved: u64, late_ms: u64) -> Seen {
+        Seen { duration_ns: ms * MS, moved, late_ns: late_ms * MS, slept_ns: 0 }
+    }
+
+    fn clock() -> OwnClock {
+        let mut clock = OwnClock { slept_ns: 0, ..OwnClock::start() };
+        assert!((0..9).all(|_| !clock.cuts(seen(100, 1000, 3))));
+        clock
+    }
+
+    #[test]
+    fn a_stopped_process_is_a_lapse_and_what_was_in_flight_is_cut_with_it() {
+        let mut clock = clock();
+        assert!(clock.cuts(seen(5100, 700, 5000)));
+        assert!(clock.cuts(seen(100, 1000, 0)), "latencies in it hold the lapse");
+        assert!(!clock.cuts(seen(100, 1000, 0)));
+        assert_eq!(clock.lapses_ns(), [5000 * MS]);
+        assert_eq!(clock.lost_ns, 5200 * MS);
+    }
+
+    #[test]
+    fn a_busy_control_thread_and_a_slow_drive_are_none() {
+        let mut clock = clock();
+        assert!(!clock.cuts(seen(800, 7500, 700)), "the others went on");
+        assert!(clock.cuts(seen(800, 100, 700)));
+        assert!(clock.cuts(seen(100, 0, 0)), "behind it");
+        assert!(!clock.cuts(seen(30_000, 0, 20)), "a device that does not answer");
+    }
+
+    #[test]
+    fn sleep_is_told_by_the_clock_that_goes_on() {
+        let mut clock = clock();
+        assert!(clock.cuts(Seen { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
+        assert_eq!(clock.lapses_ns(), [60_005 * MS]);
+        let awake = Seen { slept_ns: 60_000 * MS, ..seen(100, 1000, 0) };
+        assert!(clock.cuts(awake) && !clock.cuts(awake));
+    }
+}
