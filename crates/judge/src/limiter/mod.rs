@@ -22,6 +22,7 @@ mod neighbour;
 mod notes;
 mod power;
 mod repetition;
+mod shared;
 mod suspect;
 mod weigh;
 mod words;

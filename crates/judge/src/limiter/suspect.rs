@@ -2,8 +2,9 @@
 
 use iodyno_model::FillOrder;
 
-use super::case::Case;
+use super::case::{Case, figure};
 use super::experiment::Experiment;
+use super::words::listed;
 
 /// Something that may limit a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +115,11 @@ impl Limiter {
                 Some(link) => format!("the link (PCIe {})", link.label()),
                 None => "the link".into(),
             },
+            Self::Shared if case.slower().len() > 1 => {
+                let (names, rates): (Vec<&str>, Vec<f64>) = case.slower().into_iter().unzip();
+                let rate = figure(case.metric, rates.iter().sum());
+                format!("a limit of {rate} that {} share", listed(&names, "and"))
+            }
             Self::Shared => {
                 let card = case.cards().first().and_then(|card| card.name.value());
                 let whose = match (card, case.drive_count) {

@@ -6,7 +6,7 @@ use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
 use super::held_back::other_io;
-use super::suspect::{Limiter, Standing, Suspect};
+use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
 use crate::facts::claim_of;
@@ -25,10 +25,6 @@ const LAYER_FINE: f64 = 0.90;
 /// Twice the I/Os that give less than this wait for each other: by Little's law
 /// each takes 1.8 times as long. That is no longer a lack of them.
 const HARDLY: f64 = 1.10;
-/// Fewer drives that give no more than this of their share share nothing with the others …
-const OWN_SHARE: f64 = 1.10;
-/// … where the interval says that it is no more than this.
-const OWN_SHARE_AT_MOST: f64 = 1.25;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
 
@@ -207,47 +203,6 @@ impl<'a> Scene<'a, '_> {
 
     fn reaches(&self, bound: Bound) -> bool {
         self.ceiling(bound).is_some_and(|ceiling| self.is_reached(ceiling))
-    }
-
-    /// A limit that several drives share.
-    fn shared(&self) -> Option<Suspect> {
-        if let Some(ceiling) = self.ceiling(Bound::SharedLink)
-            && self.reach(ceiling) == Some(Reach::Surely)
-        {
-            return Some(Suspect::confirmed(Limiter::Shared, self.against(ceiling)));
-        }
-        let neighbour = self.neighbour();
-        let is_confirmed = |one: &Suspect| matches!(one.standing, Standing::Confirmed(_));
-        if self.case.drive_count < 2
-            || self.case.layer.is_some()
-            || neighbour.as_ref().is_some_and(is_confirmed)
-        {
-            return neighbour.filter(|_| self.case.layer.is_none());
-        }
-        let mut scales: Option<Suspect> = None;
-        let mut loses = false;
-        for contrast in self.contrasts {
-            let Change::Drives(ours, theirs) = contrast.change else { continue };
-            if theirs >= ours {
-                continue;
-            }
-            let outcome = format!("{}: {}", contrast.title(), contrast.outcome());
-            // What the fewer drives would give less if each gave its share.
-            let share = theirs as f64 / ours as f64;
-            if contrast.effect() == Effect::Same && share < 0.95 {
-                return Some(Suspect::confirmed(Limiter::Shared, outcome));
-            }
-            if contrast.ratio.value > share * OWN_SHARE {
-                loses = true;
-            } else if contrast.ratio.high() <= share * OWN_SHARE_AT_MOST {
-                scales = Some(Suspect::cleared(Limiter::Shared, outcome));
-            }
-        }
-        if loses && !self.case.cards().is_empty() {
-            // Some is lost: to the card, which is weighed itself.
-            return None;
-        }
-        scales.or(Some(Suspect::open(Limiter::Shared, Experiment::HalfTheDrives)))
     }
 
     /// What the one device alone gave, where the layer was left out.
