@@ -1,6 +1,6 @@
 //! The host: everything about the machine that a number depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -210,6 +210,15 @@ impl Host {
     /// The drive of this controller name.
     pub fn drive(&self, name: &str) -> Option<&Drive> {
         self.drives.iter().find(|drive| drive.name == name)
+    }
+
+    /// NVMe drives, however many controllers lead to each.
+    pub fn drive_count(&self) -> usize {
+        let drive = |controller: &Drive| match self.subsystem_of(&controller.name) {
+            Some(subsystem) => subsystem.name.clone(),
+            None => controller.subsystem_nqn.value().unwrap_or_else(|| controller.name.clone()),
+        };
+        self.drives.iter().map(drive).collect::<BTreeSet<_>>().len()
     }
 
     /// The drive and namespace of this block device name.

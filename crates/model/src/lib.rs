@@ -79,7 +79,7 @@ pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{Rounds, Scaling, Tracked};
-pub use run::{Origin, Run, RunRecord, RunState, Skipped};
+pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use shell::shell_word;
 pub use stated::{Stated, StatedBlocks, StatedCard};
