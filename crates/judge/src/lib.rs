@@ -20,6 +20,7 @@ mod claims;
 mod compare;
 pub mod comparison;
 mod conditions;
+mod control_group;
 mod convergence;
 mod counters;
 mod exit_status;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockDevice, Bytes, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
+use crate::{BlockDevice, Bytes, ControlGroup, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
 
 /// The machine at one moment. A run keeps one snapshot before and one after
 /// each measurement; their difference is evidence.
@@ -48,6 +48,10 @@ pub struct Host {
     /// Interrupts of drives, cards and disks, by number.
     #[serde(default)]
     pub interrupts: Vec<Interrupt>,
+    /// The control group of this process and those above it, the innermost first; absent:
+    /// there are none of version 2.
+    #[serde(default)]
+    pub control_groups: Fact<Vec<ControlGroup>>,
 }
 
 /// Maker, product and BIOS (DMI).

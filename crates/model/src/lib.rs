@@ -11,6 +11,7 @@ mod assessment;
 mod built;
 mod claim;
 mod conditions;
+mod control_group;
 mod device_mapper;
 mod drive;
 mod drive_state;
@@ -50,6 +51,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
 };
+pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace, PowerState,

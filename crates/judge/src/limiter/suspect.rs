@@ -5,6 +5,7 @@ use iodyno_model::FillOrder;
 use super::case::{Case, figure};
 use super::experiment::Experiment;
 use super::words::listed;
+use crate::control_group::held_back;
 
 /// Something that may limit a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +15,8 @@ pub enum Limiter {
     /// What is used up and comes back with a rest: a credit, a cache, or heat that
     /// nobody measured.
     Burst,
+    /// A limit of a control group that the process is in.
+    ControlGroup,
     /// Somebody else uses the devices.
     OtherUsers,
     /// The drives' own links.
@@ -78,6 +81,7 @@ impl Limiter {
         match self {
             Self::Heat => "heat",
             Self::Burst => "burst",
+            Self::ControlGroup => "control-group",
             Self::OtherUsers => "other-users",
             Self::Link => "link",
             Self::Shared => "shared",
@@ -108,6 +112,10 @@ impl Limiter {
             // What a provider gives for a while only.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
+            Self::ControlGroup => match held_back(case.record, case.of_run()) {
+                Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
+                _ => "a limit of a control group".into(),
+            },
             Self::OtherUsers => "somebody else's I/O".into(),
             Self::PowerSaving => "what is done to save power".into(),
             Self::Interrupts => "the one CPU that takes all interrupts".into(),
@@ -178,6 +186,7 @@ impl Limiter {
             Self::Heat => "heat",
             Self::PowerSaving => "saving power",
             Self::Interrupts => "interrupts",
+            Self::ControlGroup => "a control group",
             Self::OtherUsers => "somebody else's I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
@@ -201,6 +210,9 @@ impl Limiter {
                  its write cache, or a limit that lets bursts pass."
             }
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
+            Self::ControlGroup => {
+                "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
+            }
             Self::OtherUsers => "Stop what else uses the devices, then measure again.",
             Self::Link => {
                 "Put the drive into a slot of a higher generation or of more lanes; if the slot \

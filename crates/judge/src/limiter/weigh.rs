@@ -9,6 +9,7 @@ use super::held_back::other_io;
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
+use crate::control_group::held_back;
 use crate::facts::claim_of;
 
 /// A ceiling is reached from this share of its least value on: the formula of
@@ -51,6 +52,7 @@ impl<'a> Scene<'a, '_> {
     /// I/O or more threads raise stands before ceilings, which then are not reached.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let weighed = [
+            self.control_group(),
             self.heat(),
             self.other_users(),
             self.power_saving(),
@@ -152,6 +154,20 @@ impl<'a> Scene<'a, '_> {
             (low, high) => range(metric, low, high),
         };
         format!("{} of {range} ({})", self.case.figure(), ceiling.what)
+    }
+
+    /// What the control groups let through, or the time that they give.
+    fn control_group(&self) -> Option<Suspect> {
+        let limiter = Limiter::ControlGroup;
+        match held_back(self.case.record, self.case.of_run()) {
+            Ok(Some(held)) if held.is_the_limit() => {
+                Some(Suspect::confirmed(limiter, held.to_string()))
+            }
+            _ => {
+                let ceiling = self.ceiling(Bound::ControlGroup)?;
+                Some(Suspect::cleared(limiter, self.against(ceiling)))
+            }
+        }
     }
 
     fn other_users(&self) -> Option<Suspect> {

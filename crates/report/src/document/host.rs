@@ -6,6 +6,7 @@ use iodyno_model as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::control_group::ControlGroup;
 use super::estimate::{Unknown, rfc3339};
 use super::iommu::Iommu;
 use super::stack::{Array, FileSystem, Segment};
@@ -70,6 +71,9 @@ pub struct Host {
     /// NVMe subsystems.
     #[serde(default)]
     pub subsystems: Vec<Subsystem>,
+    /// The control group that the run was in and those above it, the innermost first.
+    #[serde(default)]
+    pub control_groups: Option<Vec<ControlGroup>>,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -257,6 +261,9 @@ impl From<&model::Host> for Host {
             slots: host.slots.iter().map(Slot::from).collect(),
             blocks: host.blocks.iter().map(Block::from).collect(),
             subsystems: host.subsystems.iter().map(Subsystem::from).collect(),
+            control_groups: unknown
+                .take("control_groups", &host.control_groups)
+                .map(|groups| groups.iter().map(ControlGroup::from).collect()),
             unknown,
         }
     }

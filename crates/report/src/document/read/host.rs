@@ -60,6 +60,12 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         slots: of.slots.iter().map(slot).collect(),
         blocks: of.blocks.iter().map(block).collect(),
         subsystems: of.subsystems.iter().map(drive_log::subsystem).collect(),
+        control_groups: unknown.fact(
+            "control_groups",
+            &of.control_groups
+                .as_ref()
+                .map(|groups| groups.iter().map(model::ControlGroup::from).collect()),
+        ),
         ..model::Host::default()
     })
 }
