@@ -18,7 +18,7 @@ class ControlGroups(Scenario):
         controllers = " ".join(f"+{name}" for name in controllers.split())
         write = "; ".join(f"echo '{value}' >{HIERARCHY}/lab/{name.replace('_', '.')}" for name, value in settings.items())
         self.say(
-            f"mountpoint -q {HIERARCHY} || mount -t cgroup2 none {HIERARCHY}; set -e; echo {controllers} >{HIERARCHY}/cgroup.subtree_control; "
+            f"grep -q ' {HIERARCHY} ' /proc/mounts || mount -t cgroup2 none {HIERARCHY}; set -e; echo {controllers} >{HIERARCHY}/cgroup.subtree_control; "
             f"mkdir -p {HIERARCHY}/{GROUP}; {write}"
         )
         try:

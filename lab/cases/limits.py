@@ -60,8 +60,9 @@ class Limits(Scenario):
         target, port = "/sys/kernel/config/nvmet/subsystems/lost", "/sys/kernel/config/nvmet/ports/1"
         self.lab.load("fabrics")
         self.say(
-            "mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config; ifconfig lo up; set -e; truncate -s 64M /tmp/lost.img; "
+            "grep -q ' /sys/kernel/config ' /proc/mounts || mount -t configfs configfs /sys/kernel/config; ifconfig lo up; set -e; truncate -s 64M /tmp/lost.img; "
             f"mkdir -p {target}/namespaces/1 {port}; echo 1 >{target}/attr_allow_any_host; echo -n /tmp/lost.img >{target}/namespaces/1/device_path; "
+            f"echo 1 >{target}/namespaces/1/buffered_io; "
             f"echo 1 >{target}/namespaces/1/enable; echo tcp >{port}/addr_trtype; echo ipv4 >{port}/addr_adrfam; echo 127.0.0.1 >{port}/addr_traddr; "
             f"echo 4420 >{port}/addr_trsvcid; ln -s {target} {port}/subsystems/lost; "
             "nvme connect -t tcp -a 127.0.0.1 -s 4420 -n lost --ctrl-loss-tmo=3600 --reconnect-delay=2"

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use iodyno_model::{
-    BlockDevice, ControlGroup, Direction, DirectionResult, Fact, Host, Measurement, Metric,
+    BlockDevice, ControlGroup, Direction, DirectionResult, Fact, Host, Measurement, Metric, Origin,
     RunRecord, format_count, format_mb_per_s,
 };
 
@@ -191,6 +191,10 @@ impl fmt::Display for HeldBack {
 /// # Errors
 /// What is missing to tell.
 pub(crate) fn held_back(record: &RunRecord, of: &Measurement) -> Result<Option<HeldBack>, String> {
+    // A simulated drive is limited by nothing here.
+    if record.run.origin == Origin::Simulated {
+        return Ok(None);
+    }
     let at = |index: Option<usize>| record.snapshots.get(index?);
     let Some(before) = at(of.before).or_else(|| record.host()) else {
         return Err("the run holds no snapshot of the host".into());
@@ -201,7 +205,7 @@ pub(crate) fn held_back(record: &RunRecord, of: &Measurement) -> Result<Option<H
         (None, _) if before.control_groups == Fact::Absent => return Ok(None),
         (None, why) => return Err(format!("control groups: {}", why.unwrap_or_default())),
     };
-    let reached = io_limits(before, of).into_iter().filter(IoLimit::is_reached);
+    let reached = io_limits(record, before, of).into_iter().filter(IoLimit::is_reached);
     if let Some(limit) = reached.min_by(|a, b| (a.most / a.rate).total_cmp(&(b.most / b.rate))) {
         return Ok(Some(HeldBack::Io(limit)));
     }
@@ -262,10 +266,27 @@ fn shared_out<'g>(
     })
 }
 
-/// Every limit of io.max on what a measurement moved.
-pub(crate) fn io_limits(host: &Host, of: &Measurement) -> Vec<IoLimit> {
-    let views = views(of);
-    views.iter().flat_map(|(device, results)| limits_of(host, of, device, results)).collect()
+/// Every limit of io.max on what a measurement moved, with all that ran at the same time.
+fn io_limits(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<IoLimit> {
+    let around = |of: &Measurement| of.before.zip(of.after).filter(|(from, to)| from != to);
+    let is_beside = |other: &&Measurement| {
+        !std::ptr::eq(*other, of) && around(of).is_some() && around(other) == around(of)
+    };
+    let beside: Vec<&Measurement> = record.measurements.iter().filter(is_beside).collect();
+    let own =
+        views(of).into_iter().flat_map(|(device, results)| limits_of(host, of, device, results));
+    own.map(|limit| {
+        let others = beside.iter().flat_map(|other| views(other)).flat_map(|(device, results)| {
+            let levels = host.levels_under(device);
+            let is_below = levels.iter().flatten().any(|block| limit.devices.contains(&block.name));
+            let same = results.iter().filter(|result| result.direction == limit.direction);
+            let rates = same.filter_map(|result| crate::compare::figure_of(result, limit.metric));
+            rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
+        });
+        let rate = limit.rate + others.sum::<f64>();
+        IoLimit { rate, ..limit }
+    })
+    .collect()
 }
 
 /// What io.max lets a measurement have in all, in the metric's unit, and what says so; `None`

@@ -13,8 +13,15 @@ fn bench(change: impl FnOnce(&mut ControlGroup, &mut ControlGroup)) -> Bench {
     })
 }
 
+/// As measured on a machine.
+fn measured(bench: &Bench) -> RunRecord {
+    let mut record = bench.record();
+    record.run.origin = Origin::Measured;
+    record
+}
+
 fn held(bench: &Bench, measurement: usize) -> Option<HeldBack> {
-    let record = bench.record();
+    let record = measured(bench);
     held_back(&record, &record.measurements[measurement]).unwrap()
 }
 
@@ -50,6 +57,17 @@ fn io_max_is_reached_or_not_on_each_device() {
     let both = bench(|own, _| own.io_max = vec![limit("nvme0n1", 1), limit("nvme1n1", 2)]).record();
     let sum = io_ceiling(both.host().unwrap(), &both.measurements[6], Metric::Bandwidth);
     assert_eq!(sum.unwrap().0, 3.0);
+}
+
+#[test]
+fn jobs_that_run_at_the_same_time_have_one_limit() {
+    let bench = bench(|own, _| own.io_max = vec![limit("nvme0n1", 13_000_000_000)]);
+    assert_eq!(held(&bench, 0), None);
+    let mut record = measured(&bench.after(|host| host.taken_ns += 1));
+    record.measurements.truncate(1);
+    record.measurements.push(record.measurements[0].clone());
+    let found = held_back(&record, &record.measurements[0]).unwrap().unwrap();
+    assert_eq!(found.setting(), "io.max");
 }
 
 #[test]
@@ -147,7 +165,7 @@ fn groups_that_cannot_be_seen_are_not_known_to_be_without_limits() {
     let blind = Bench::new(1)
         .measured()
         .host(|host| host.control_groups = Fact::Unreadable("not mounted".into()));
-    let record = blind.record();
+    let record = measured(&blind);
     assert!(held_back(&record, &record.measurements[0]).is_err());
     let confining = bench(|own, _| own.cpus = known(vec![3])).record();
     assert_eq!(confined(confining.host().unwrap()), Some(("/a/b", 1)));

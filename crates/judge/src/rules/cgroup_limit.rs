@@ -92,7 +92,9 @@ mod tests {
                 let group = ControlGroup { path: "/a".into(), io_max, ..ControlGroup::default() };
                 host.control_groups = known(vec![group]);
             });
-            bench.record()
+            let mut record = bench.record();
+            record.run.origin = iodyno_model::Origin::Measured;
+            record
         };
         let free = slow(None);
         assert_eq!(look(&CgroupLimit, &free), Outcome::Clear);
