@@ -31,6 +31,8 @@ LATER_MODULES = {
     "nfs": ["nfsd", "nfsv4"],
     # Servers in the kernel: NVMe over fabrics and SCSI targets.
     "targets": ["nvmet", "target_core_iblock", "target_core_file"],
+    # One that this machine is its own client of, over TCP.
+    "fabrics": ["nvmet_tcp", "nvme_tcp"],
     "user_space": ["uio_pci_generic"],
     # One that this machine is its own client of.
     "volumes": ["sd_mod", "target_core_file", "tcm_loop"],

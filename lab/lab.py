@@ -33,7 +33,7 @@ CASES = ["planted", "inventory", "faults", "check", "guard", "prepare", "zoned",
 LIMIT_S = 1500
 # Too long for `make test`. Those that need another machine name it in MACHINE.
 LONG_CASES = [
-    "exports", "in_use", "nfs", "neighbours", "crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "healthy", "rules_fire", "switched",
+    "exports", "in_use", "nfs", "neighbours", "crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "control_groups", "healthy", "rules_fire", "switched",
     "nodes", "two_paths", "raid_card", "stacks", "replug",
 ]
 LONG_LIMIT_S = 5400

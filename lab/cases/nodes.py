@@ -41,6 +41,21 @@ class Nodes(Scenario):
         # The drive with two paths is left with QEMU's own name.
         self.fires("virtual-disk", document, self.lab.controller("C"))
 
+    def test_two_paths_are_one_drive_that_is_expected(self):
+        for count, missing in ((3, False), (4, True)):
+            self.say(f"echo drives = {count} >/tmp/expect.toml")
+            _, document = self.iodyno("check --no-load --expect /tmp/expect.toml")
+            self.assertEqual("drive-missing" in {f["rule"] for f in document["findings"]}, missing, count)
+
+    def test_what_reaches_a_head_is_counted_at_its_paths(self):
+        """Linux 6.1 counts nothing at the head: that is no page cache which answers."""
+        device = f"/dev/{self.lab.namespace('C')}"
+        for direct in (1, 0):
+            self.say("echo 3 >/proc/sys/vm/drop_caches")
+            _, document = self.iodyno(f"run --name=r --rw=read --bs=256k --size=32m --direct={direct} --filename={device}")
+            self.assertNotIn("counters-differ", {f["rule"] for f in document["findings"]}, direct)
+            self.assertNotEqual(document["measurements"][0]["validity"], "INVALID", direct)
+
     def test_jobs_far_from_their_drive(self):
         for cpu, far in ((0, True), (2, False)):
             job = f"--name=read --rw=randread --bs=4k --direct=1 --number_ios=200 --cpus_allowed={cpu} --filename=/dev/{self.lab.namespace('B')}"

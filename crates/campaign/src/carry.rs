@@ -43,6 +43,7 @@ pub fn carry_out(
         plan_name: plan.name.clone(),
         plan: plan.text.clone(),
         origin: options.origin.clone(),
+        scope: options.scope,
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
         ..Run::new(iodyno_store::new_id(), now_ns())
     };

@@ -8,7 +8,7 @@ use iodyno_host::Source;
 use iodyno_job::Extent;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{DiskStats, Host, Origin, Setting, Skipped};
+use iodyno_model::{DiskStats, Host, Origin, Scope, Setting, Skipped};
 use iodyno_store::Store;
 use iodyno_target::{Access, Permission, Target, TargetError, WriteClearance, unused_allowances};
 
@@ -49,6 +49,8 @@ pub struct Options {
     pub neighbours: Vec<Target>,
     /// Measure nothing: links, health and inventory only.
     pub no_load: bool,
+    /// Whether targets were named.
+    pub scope: Scope,
     /// What was asked for and cannot even become a target, and why.
     pub unusable: Vec<Skipped>,
     /// Where the numbers come from.
@@ -70,6 +72,7 @@ impl Options {
             permission,
             neighbours: Vec::new(),
             no_load: false,
+            scope: Scope::Targets,
             unusable: Vec::new(),
             origin: Origin::Measured,
             resumed: None,

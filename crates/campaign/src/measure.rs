@@ -176,7 +176,8 @@ impl Taken<'_> {
     fn part(&self, member: &Member<'_>) -> Part {
         let clone = (self.kind == Members::Clones).then_some(member.job.job.threads.clone);
         let account = clone.map(|_| member.report.account.clone());
-        Part { target: member.job.target(), clone, results: Vec::new(), account }
+        let failure = member.report.failure.clone();
+        Part { target: member.job.target(), clone, results: Vec::new(), account, failure }
     }
 
     /// What the jobs did in all, and what was in effect for the first of them.

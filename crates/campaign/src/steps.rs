@@ -5,7 +5,7 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, Whole};
-use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement};
+use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement, Part};
 use iodyno_stats::autocorrelation::INDEPENDENT;
 use iodyno_stats::{PtsRounds, Rule, Stopper};
 
@@ -193,9 +193,25 @@ impl Campaign<'_, '_> {
                 measurement
             }
             Err(error) => {
-                failures.fill(Some(error.to_string()));
                 let why = error.to_string();
-                not_measured(&step.name, &step.job, self.phase, jobs, started_ns, conditions, why)
+                let is_its = |job: &ClearedJob<'_>| error.target() == Some(job.target().as_str());
+                let is_known = jobs.iter().any(is_its);
+                for (failure, job) in failures.iter_mut().zip(jobs) {
+                    *failure = (!is_known || is_its(job)).then(|| why.clone());
+                }
+                let parts = jobs.iter().zip(&failures).map(|(job, failure)| Part {
+                    target: job.target(),
+                    clone: None,
+                    results: Vec::new(),
+                    account: None,
+                    failure: failure.clone(),
+                });
+                let parts = if jobs.len() > 1 { parts.collect() } else { Vec::new() };
+                let (name, job, phase) = (&step.name, &step.job, self.phase);
+                Measurement {
+                    parts,
+                    ..not_measured(name, job, phase, jobs, started_ns, conditions, why)
+                }
             }
         };
         let stats = [&stats_before[..], &stats_after[..]];

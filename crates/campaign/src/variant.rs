@@ -3,7 +3,7 @@
 
 use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
 use iodyno_judge::limiter::{Experiment, interrupts_on_one_cpu};
-use iodyno_model::{Direction, Estimate, Host, RunRecord, WrittenShare, WrittenState};
+use iodyno_model::{Direction, Estimate, Host, Measurement, RunRecord, WrittenShare, WrittenState};
 
 use crate::bench::Ready;
 use crate::places::bare_blocks;
@@ -76,7 +76,7 @@ impl<'a> Laboratory<'_, 'a> {
                 if on.len() < 2 {
                     return None;
                 }
-                on.truncate(on.len() / 2);
+                on = half(on, self.record.measurements.first());
             }
             Experiment::LargerBlocks => {
                 for bs in [&mut job.pattern.bs.read, &mut job.pattern.bs.write] {
@@ -162,6 +162,23 @@ impl<'a> Laboratory<'_, 'a> {
                     && ready.has_character_device()
             })
     }
+}
+
+/// Half of the targets, every other in the order of what they gave together: what
+/// only some of them share leaves these slower than the others, and shows where
+/// it is not they alone who are left.
+fn half<'a>(mut on: Vec<Ready<'a>>, together: Option<&Measurement>) -> Vec<Ready<'a>> {
+    let bytes_per_s = |ready: &Ready<'_>| {
+        let part = together?.parts.iter().find(|part| part.target == ready.name)?;
+        part.results.iter().map(|result| Some(result.bandwidth?.value)).sum::<Option<f64>>()
+    };
+    let count = on.len() / 2;
+    if let Some(rates) = on.iter().map(bytes_per_s).collect::<Option<Vec<f64>>>() {
+        let mut rated: Vec<(f64, Ready<'_>)> = rates.into_iter().zip(on).collect();
+        rated.sort_by(|a, b| a.0.total_cmp(&b.0));
+        on = rated.into_iter().map(|(_, ready)| ready).collect();
+    }
+    on.into_iter().step_by(2).take(count).collect()
 }
 
 /// Takes `cpu` from a target's threads; whether that left each of them one.

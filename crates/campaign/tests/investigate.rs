@@ -165,6 +165,27 @@ fn what_drives_share_is_found_by_half_of_them() {
 }
 
 #[test]
+fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
+    let drive = SimulatedDrive::default();
+    for pair in [[0, 1], [1, 3], [0, 2]] {
+        let mut shares: Vec<String> = Vec::new();
+        let record =
+            investigated("rw=read bs=128k iodepth=32", 4, &drive, BUDGET_NS, |generator| {
+                let all: Vec<String> = generator.targets().map(str::to_owned).collect();
+                shares = pair.map(|n: usize| all[n].clone()).to_vec();
+                generator.sharing.clone_from(&shares);
+                generator.shared_bytes_per_s = Some(3.2e9);
+            });
+        let half = record.measurements.iter().find(|of| of.name == "half-the-drives").unwrap();
+        let kept = shares.iter().filter(|name| half.targets.contains(name)).count();
+        assert_eq!((half.targets.len(), kept), (2, 1), "one of the two is left out");
+        let (_, text) = named(&record, Limiter::Shared);
+        let both = format!("MB/s that {} and {} share", shares[0], shares[1]);
+        assert!(text.contains(&both), "{pair:?}: {text}");
+    }
+}
+
+#[test]
 fn a_rest_tells_heat_from_the_drive() {
     let drive = SimulatedDrive {
         // Once what decides was measured twice, and before the same once more.

@@ -10,7 +10,9 @@ use iodyno_campaign::{Event, Options, Plan, Silent, Tools, Watcher, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{EndReason, Host, Measurement, Origin, RunRecord, RunState, WrittenState};
+use iodyno_model::{
+    EndReason, Host, Measurement, Origin, RunRecord, RunState, Scope, WrittenState,
+};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
@@ -56,6 +58,7 @@ impl Stage {
     ) -> RunRecord {
         let mut store = Store::in_memory().unwrap();
         let options = Options {
+            scope: Scope::Targets,
             name: String::new(),
             command: "test".into(),
             budget_ns: 300_000_000_000,

@@ -65,6 +65,7 @@ fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Mea
             result(Direction::Write, writes, seconds),
         ],
         account: Some(account.clone()),
+        failure: None,
     });
     Measurement {
         targets: vec!["/dev/null".into()],

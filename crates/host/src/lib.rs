@@ -13,6 +13,7 @@ mod block;
 mod capture;
 mod captured;
 mod cards;
+mod control_groups;
 mod cpu;
 mod device_mapper;
 mod disk_stats;

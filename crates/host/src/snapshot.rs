@@ -1,12 +1,13 @@
 //! The machine at one moment.
 
-use iodyno_model::Host;
+use iodyno_model::{BlockDevice, Host};
 
 use crate::disk_stats::disk_stats;
 use crate::pci::{self, LinkBook};
 use crate::source::Source;
 use crate::{
-    block, cards, cpu, drive, file_system, in_use, interrupts, iommu, slots, subsystems, system,
+    block, cards, control_groups, cpu, drive, file_system, in_use, interrupts, iommu, slots,
+    subsystems, system,
 };
 
 /// How deep a snapshot looks.
@@ -44,6 +45,7 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
     let of_cards = cards.iter().map(|card| card.address.clone());
     let of_blocks = blocks.iter().filter_map(|block| block.device.pci_function.clone());
     let raising = of_drives.chain(of_cards).chain(of_blocks).collect();
+    let blocks: Vec<BlockDevice> = blocks.into_iter().map(|block| block.device).collect();
     Host {
         taken_ns: source.taken_ns(),
         hostname: system::hostname(source),
@@ -65,6 +67,7 @@ pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
             .all(|folder| source.list(&format!("/sys/{folder}")).is_err()),
         subsystems: subsystems::read(source),
         interrupts: interrupts::read(source, &raising),
-        blocks: blocks.into_iter().map(|block| block.device).collect(),
+        control_groups: control_groups::read(source, &blocks),
+        blocks,
     }
 }

@@ -164,3 +164,58 @@ fn a_captured_machine_is_read_like_a_live_one() {
     let checked = world.run(&["check", "--no-load", "--json", "--sysroot", capture]);
     validate(&json(&checked.stdout), "iodyno.run.1");
 }
+
+/// The four drives of the laboratory, of which the last is as `state` and `sectors` say.
+fn with_last_drive(world: &World, state: &str, sectors: &str) -> String {
+    let captured =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json").to_owned();
+    let mut machine = json(&std::fs::read(captured).unwrap());
+    let nvme3 = "/sys/devices/pci0000:00/0000:00:03.0/0000:06:00.0/nvme/nvme3";
+    machine[format!("{nvme3}/state")]["text"] = format!("{state}\n").into();
+    machine[format!("{nvme3}/nvme3n1/size")]["text"] = format!("{sectors}\n").into();
+    let path = world.path(&format!("{state}-{sectors}.json"));
+    std::fs::write(&path, machine.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_drive_that_cannot_be_used_fails_a_check_that_names_none() {
+    let world = World::new();
+    let expected = world.path("expect.toml");
+    std::fs::write(&expected, "drives = 4").unwrap();
+    let expected = expected.to_str().unwrap();
+    // A failed reset leaves the namespace behind, without blocks (Linux 6.12); a
+    // fabric that is lost leaves it as it was.
+    for (state, sectors, subject) in
+        [("dead", "0", "nvme3"), ("connecting", "4194304", "nvme3"), ("live", "0", "nvme3n1")]
+    {
+        let machine = with_last_drive(&world, state, sectors);
+        let check = |words: &[&str]| {
+            let mut all = vec!["check", "--no-load", "--sysroot", &machine, "--json"];
+            all.extend(words);
+            world.run(&all)
+        };
+        let found = |output: &std::process::Output| {
+            let document = json(&output.stdout);
+            let findings = document["findings"].as_array().unwrap();
+            let is_its = |of: &&serde_json::Value| of["rule"] == "drive-dead";
+            let found = findings.iter().find(is_its).unwrap().clone();
+            assert_eq!(found["subjects"][0], subject, "{state}");
+            found["severity"].clone()
+        };
+        for words in [&[][..], &["--quiet"], &["--expect", expected]] {
+            let checked = check(words);
+            status(&checked, 1);
+            assert_eq!(found(&checked), "FAIL", "{state} {words:?}");
+            assert_eq!(json(&checked.stdout)["scope"], "machine");
+            // Kept with the run, and so said again.
+            status(&world.run(&["show", "last"]), 1);
+        }
+        let named = check(&["nvme0n1"]);
+        assert_eq!(found(&named), "INFO", "{state}");
+        assert_eq!(json(&named.stdout)["scope"], "targets");
+        // Who says what has to be there asks about all of it.
+        let named = check(&["nvme0n1", "--expect", expected]);
+        status(&named, 1);
+    }
+}

@@ -203,6 +203,24 @@ fn a_target_is_measured_and_kept() {
 }
 
 #[test]
+fn what_words_leave_open_of_a_workload_is_the_default() {
+    let world = World::new();
+    let target = world.sparse("target", 1 << 30);
+    let target = target.to_str().unwrap();
+    for (words, workload) in [
+        (&["iodepth=1"][..], "rw=randread bs=4k iodepth=1 numjobs=1 on"),
+        (&["readwrite=read", "bs=128k"], "rw=read bs=128k iodepth=32 numjobs=1 on"),
+        (&["ioengine=psync", "numjobs=2"], "rw=randread bs=4k iodepth=1 numjobs=2 on"),
+    ] {
+        let mut all = vec!["explain", target, "--generator", "simulated", "--time", "2s"];
+        all.extend(words);
+        let output = world.run(&all);
+        let out = text(&output.stdout);
+        assert!(out.starts_with(workload), "{words:?}: {out}{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn what_is_named_for_writing_is_written() {
     let world = World::new();
     let target = world.sparse("target", 1 << 30);

@@ -8,6 +8,7 @@ use iodyno_model::{
 use crate::claim_reach::{FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
 use crate::compare::{CLAIM, Held, percent};
 use crate::conditions::{is_random_at_depth_1, stated};
+use crate::control_group::held_back;
 use crate::limiter;
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
@@ -162,6 +163,9 @@ pub(crate) fn found_limiters(
     }
     if let Some(Some(why)) = limiter::other_io(of) {
         found.push(why);
+    }
+    if let Ok(Some(held)) = held_back(record, of) {
+        found.push(held.to_string());
     }
     if of.conditions.punted == Some(true) {
         found.push("kernel threads ran the I/O".to_owned());

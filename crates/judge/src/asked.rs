@@ -2,67 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_model::{Drive, Finding, Severity};
+use iodyno_model::{Drive, Finding, Scope, Severity};
 
 use crate::facts::Facts;
 use crate::place::names;
 
-/// Rules about the machine as a whole: whoever says what has to be there asks
-/// about all of it.
-const OF_ALL: [&str; 1] = ["drive-missing"];
+/// About the machine as a whole.
+const OF_ALL: &str = "drive-missing";
+/// … and of every drive in it, where it was said what has to be there.
+const OF_EXPECTED: &str = "drive-dead";
 
 /// The names of what was asked about; `None`: everything.
-pub(crate) struct Asked(Option<BTreeSet<String>>);
+pub(crate) struct Asked {
+    names: Option<BTreeSet<String>>,
+    /// It was said what has to be there.
+    is_expected: bool,
+}
 
 impl Asked {
-    /// A run without named targets covers every namespace; one that leaves
-    /// some out was asked about its own only.
     pub(crate) fn of(facts: &Facts<'_>) -> Self {
-        let run = &facts.record().run;
-        let devices =
-            facts.record().measurements.iter().filter_map(|of| of.conditions.device.as_ref());
-        let skipped = run.skipped.iter().map(|skipped| &skipped.target);
-        let mut asked: BTreeSet<String> =
-            run.targets.iter().chain(skipped).chain(devices).cloned().collect();
-        let Some(host) = facts.host() else { return Self(None) };
-        // Any drive may be under a path of which the device is not known.
-        let is_known = |path: &String| {
-            let measured = facts.record().measurements.iter();
-            measured
-                .filter(|of| of.targets == [path.as_str()])
-                .any(|of| of.conditions.device.is_some())
-        };
-        if run.targets.iter().any(|target| target.starts_with('/') && !is_known(target)) {
-            return Self(None);
-        }
-        let mut namespaces = host.drives.iter().flat_map(|drive| &drive.namespaces);
-        if asked.is_empty() || namespaces.all(|namespace| asked.contains(&namespace.name)) {
-            return Self(None);
-        }
-        let below: Vec<String> = asked
-            .iter()
-            .flat_map(|name| host.bottom_of(name))
-            .map(|block| block.name.clone())
-            .collect();
-        asked.extend(below);
-        let is_asked = |drive: &&Drive| names(drive).iter().any(|name| asked.contains(*name));
-        let drives: Vec<&Drive> = host.drives.iter().filter(is_asked).collect();
-        for drive in drives {
-            asked.extend(names(drive).into_iter().map(str::to_owned));
-            asked.extend(drive.links.iter().cloned());
-        }
-        Self(Some(asked))
+        let is_expected = facts.question.expect.is_some();
+        Self { names: named(facts), is_expected }
     }
 
     /// Whether the subject of this name was asked about.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|asked| asked.contains(name))
+        self.names.as_ref().is_none_or(|names| names.contains(name))
     }
 
     /// What is found of others is told, and is no verdict on what was asked about.
     pub(crate) fn weigh(&self, mut finding: Finding) -> Finding {
         let concerned = finding.subjects.is_empty()
-            || OF_ALL.contains(&finding.rule.as_str())
+            || finding.rule == OF_ALL
+            || (self.is_expected && finding.rule == OF_EXPECTED)
             || finding.subjects.iter().any(|subject| self.has(subject));
         if !concerned && finding.severity > Severity::Info {
             finding.severity = Severity::Info;
@@ -70,4 +42,44 @@ impl Asked {
         }
         finding
     }
+}
+
+/// What was named, and all that it stands on; `None` where nothing was, or where any
+/// drive may be under a path of which the device is not known.
+fn named(facts: &Facts<'_>) -> Option<BTreeSet<String>> {
+    let record = facts.record();
+    let run = &record.run;
+    let host = facts.host()?;
+    let devices = record.measurements.iter().filter_map(|of| of.conditions.device.as_ref());
+    let skipped = run.skipped.iter().map(|skipped| &skipped.target);
+    let mut asked: BTreeSet<String> =
+        run.targets.iter().chain(skipped).chain(devices).cloned().collect();
+    let is_known = |path: &String| {
+        let of_path = record.measurements.iter().filter(|of| of.targets == [path.as_str()]);
+        of_path.into_iter().any(|of| of.conditions.device.is_some())
+    };
+    let has_unknown = run.targets.iter().any(|name| name.starts_with('/') && !is_known(name));
+    if run.scope == Scope::Machine || asked.is_empty() || has_unknown {
+        return None;
+    }
+    let below: Vec<String> = asked
+        .iter()
+        .flat_map(|name| host.levels_under(name.strip_prefix("/dev/").unwrap_or(name)))
+        .flatten()
+        .map(|block| block.name.clone())
+        .collect();
+    asked.extend(below);
+    let is_asked = |drive: &&Drive| names(drive).iter().any(|name| asked.contains(*name));
+    let drives: Vec<&Drive> = host.drives.iter().filter(is_asked).collect();
+    for drive in drives {
+        asked.extend(names(drive).into_iter().map(str::to_owned));
+        asked.extend(drive.links.iter().cloned());
+    }
+    for card in &host.cards {
+        if card.blocks.iter().any(|block| asked.contains(block)) {
+            asked.insert(card.address.clone());
+            asked.extend(card.links.iter().cloned());
+        }
+    }
+    Some(asked)
 }

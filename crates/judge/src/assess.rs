@@ -187,7 +187,7 @@ fn whole(
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Fact, RunRecord, Skipped, WrittenState};
+    use iodyno_model::{Fact, RunRecord, Scope, Skipped, WrittenState};
     use proptest::prelude::*;
 
     use super::*;
@@ -265,6 +265,7 @@ mod tests {
         assert_eq!(judged(&record).verdict, Verdict::Fail);
         // The same machine, and only the first drive was named.
         record.run.targets = vec!["nvme0n1".into()];
+        record.run.scope = Scope::Targets;
         record.measurements.retain(|of| of.targets == ["nvme0n1"]);
         let named = judged(&record);
         assert_eq!(named.verdict, Verdict::Pass, "{:?}", named.findings);
@@ -272,6 +273,16 @@ mod tests {
         let told = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
         assert_eq!(told.severity, Severity::Info);
         assert!(told.what.starts_with("Not among what was named"), "{}", told.what);
+        // Whoever says what has to be there asks about all of it.
+        let expect = crate::Expectation::parse("drives = 3", "e").unwrap();
+        let claims = claims();
+        let question =
+            Question { record: &record, claims: &claims, baseline: None, expect: Some(&expect) };
+        assert_eq!(assess(&question).verdict, Verdict::Fail);
+        // The same targets, and nothing was named: the others could not become targets.
+        let mut all = record.clone();
+        all.run.scope = Scope::Machine;
+        assert_eq!(judged(&all).verdict, Verdict::Fail);
         // Named itself, it fails, though it could not become a target.
         record.run.skipped.push(Skipped {
             target: "nvme1".into(),

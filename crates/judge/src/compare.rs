@@ -12,6 +12,7 @@ use crate::against_claim::{
 };
 use crate::ceiling::ceiling;
 use crate::cliff::Cliff;
+use crate::control_group::held_back;
 use crate::facts::{Question, claim_of, is_paced, metric, unwritten, written};
 use crate::limiter;
 use crate::place::{capacities, own_link, place, shared_drives};
@@ -112,7 +113,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                 Some((figure, level(held)))
             });
             peers = against_peers(record, index, metric, judged)
-                .map(|(median, count, held)| (median, count, excused(of, level(held))));
+                .map(|(median, count, held)| (median, count, excused(record, of, level(held))));
             if let Some(whose) = &place.virtual_disk {
                 unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
             }
@@ -139,7 +140,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
             limiters,
             peers,
             baseline: against_baseline(question, of, metric, estimate)
-                .map(|(earlier, held)| (earlier, excused(of, held))),
+                .map(|(earlier, held)| (earlier, excused(record, of, held))),
             alone,
             unjudged,
         })
@@ -331,10 +332,12 @@ fn unlike(
     Some(Held::new(verdict, ratio, format!("{} of {whose}", percent(ratio))))
 }
 
-/// A drive that somebody else used meanwhile is no slow drive: it warns at most.
-fn excused(of: &Measurement, held: Held) -> Held {
-    match limiter::other_io(of) {
-        Some(Some(why)) if held.verdict == Verdict::Fail => {
+/// A drive that somebody else used meanwhile, or that a control group held back, is no slow
+/// drive: it warns at most.
+fn excused(record: &RunRecord, of: &Measurement, held: Held) -> Held {
+    let held_back = || held_back(record, of).ok().flatten().map(|held| held.to_string());
+    match limiter::other_io(of).flatten().or_else(held_back) {
+        Some(why) if held.verdict == Verdict::Fail => {
             Held { verdict: Verdict::Warn, reason: format!("{}; {why}", held.reason), ..held }
         }
         _ => held,

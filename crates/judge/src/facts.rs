@@ -1,7 +1,7 @@
 //! What the rules look at.
 
 use iodyno_model::{
-    Claim, Direction, Drive, Host, Measurement, Metric, Rounds, RunRecord, WrittenState,
+    Claim, Direction, Drive, Host, Measurement, Metric, Part, Rounds, RunRecord, WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -78,8 +78,19 @@ impl<'a> Facts<'a> {
     /// Names for a finding about a measurement: its targets, and the drives
     /// that are one of them.
     pub(crate) fn subjects(&self, of: &Measurement) -> Vec<String> {
-        let mut names = of.targets.clone();
-        for target in &of.targets {
+        self.named(of, of.targets.clone())
+    }
+
+    /// The same of those of several targets that are to blame; all where none is known to be.
+    pub(crate) fn to_blame(&self, of: &Measurement, is_its: impl Fn(&Part) -> bool) -> Vec<String> {
+        let blamed = of.parts.iter().filter(|part| part.clone.is_none() && is_its(part));
+        let blamed: Vec<String> = blamed.map(|part| part.target.clone()).collect();
+        self.named(of, if blamed.is_empty() { of.targets.clone() } else { blamed })
+    }
+
+    fn named(&self, of: &Measurement, targets: Vec<String>) -> Vec<String> {
+        let mut names = targets.clone();
+        for target in &targets {
             let place = self.place(of, target);
             if let Some(drive) = place.drive.filter(|_| place.whole)
                 && !names.contains(&drive.name)

@@ -266,7 +266,7 @@ fn cpu_ns(of: &Measurement) -> Option<f64> {
 /// `None` where nothing was written, where nobody counted, and where the page
 /// cache writes later.
 fn write_amplification(record: &RunRecord, of: &Measurement) -> Option<f64> {
-    if of.failure().is_some() || of.workload.direct == Some(false) {
+    if of.failure().is_some() || of.workload.is_buffered() == Some(true) {
         return None;
     }
     let counted = Counted::of(record, of).ok().flatten()?;

@@ -21,6 +21,7 @@ mod cliff;
 mod compare;
 pub mod comparison;
 mod conditions;
+mod control_group;
 mod convergence;
 mod counters;
 mod exit_status;

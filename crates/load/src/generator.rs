@@ -183,3 +183,13 @@ pub enum LoadError {
     #[error("{0}")]
     NoAnswer(String),
 }
+
+impl LoadError {
+    /// Which target it is about, or which I/O engine; `None`: it is not known.
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::Unfit { target, .. } | Self::System { target, .. } => Some(target),
+            Self::NoAnswer(_) => None,
+        }
+    }
+}

@@ -86,8 +86,10 @@ impl SimulatedDrive {
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedGenerator {
     drives: BTreeMap<String, SimulatedDrive>,
-    /// All drives together move no more than this, bytes per second.
+    /// The drives that share something together move no more than this, bytes per second.
     pub shared_bytes_per_s: Option<f64>,
+    /// The targets that share it; empty: all.
+    pub sharing: Vec<String>,
     /// CPU time that each I/O costs its submitting thread, ns; 0: none.
     pub cpu_per_io_ns: u64,
     seed: u64,
@@ -106,6 +108,11 @@ impl SimulatedGenerator {
     /// Says what drive stands behind the target of this name.
     pub fn set_drive(&mut self, target: &str, drive: SimulatedDrive) {
         self.drives.insert(target.to_owned(), drive);
+    }
+
+    /// The targets of which it was said what stands behind them, in name order.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        self.drives.keys().map(String::as_str)
     }
 
     fn drive(&self, target: &str) -> SimulatedDrive {
@@ -142,9 +149,15 @@ impl LoadGenerator for SimulatedGenerator {
             }
         }
         // A shared link divides what all would move.
-        let wanted: f64 = streams.iter().map(|s| s.mean_iops * s.bs as f64).sum();
+        let mut shares: Vec<&mut Stream> = streams
+            .iter_mut()
+            .zip(jobs)
+            .filter(|(_, job)| self.sharing.is_empty() || self.sharing.contains(&job.target()))
+            .map(|(stream, _)| stream)
+            .collect();
+        let wanted: f64 = shares.iter().map(|s| s.mean_iops * s.bs as f64).sum();
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
-            streams.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
+            shares.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
         }
         let busiest_thread = streams.iter_mut().map(|s| s.bound_by_cpu(self.cpu_per_io_ns));
         let busiest_thread = busiest_thread.fold(0.3, f64::max);

@@ -1,10 +1,10 @@
 //! The host: everything about the machine that a number depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockDevice, Bytes, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
+use crate::{BlockDevice, Bytes, ControlGroup, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
 
 /// The machine at one moment. A run keeps one snapshot before and one after
 /// each measurement; their difference is evidence.
@@ -52,6 +52,10 @@ pub struct Host {
     /// Interrupts of drives, cards and disks, by number.
     #[serde(default)]
     pub interrupts: Vec<Interrupt>,
+    /// The control group of this process and those above it, the innermost first; absent:
+    /// there are none of version 2.
+    #[serde(default)]
+    pub control_groups: Fact<Vec<ControlGroup>>,
 }
 
 /// Maker, product and BIOS (DMI).
@@ -214,6 +218,15 @@ impl Host {
     /// The drive of this controller name.
     pub fn drive(&self, name: &str) -> Option<&Drive> {
         self.drives.iter().find(|drive| drive.name == name)
+    }
+
+    /// NVMe drives, however many controllers lead to each.
+    pub fn drive_count(&self) -> usize {
+        let drive = |controller: &Drive| match self.subsystem_of(&controller.name) {
+            Some(subsystem) => subsystem.name.clone(),
+            None => controller.subsystem_nqn.value().unwrap_or_else(|| controller.name.clone()),
+        };
+        self.drives.iter().map(drive).collect::<BTreeSet<_>>().len()
     }
 
     /// The drive and namespace of this block device name.

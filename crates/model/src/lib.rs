@@ -11,6 +11,7 @@ mod assessment;
 mod built;
 mod claim;
 mod conditions;
+mod control_group;
 mod device_mapper;
 mod drive;
 mod drive_state;
@@ -50,6 +51,7 @@ pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
 };
+pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use drive::{
     ABSOLUTE_ZERO_C, Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace,
@@ -79,7 +81,7 @@ pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
-pub use run::{Origin, Run, RunRecord, RunState, Skipped};
+pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use shell::shell_word;
 pub use stated::{Stated, StatedBlocks, StatedCard};

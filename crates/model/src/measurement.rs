@@ -71,6 +71,9 @@ pub struct Part {
     /// What else it did; `None` where nobody counted.
     #[serde(default)]
     pub account: Option<Account>,
+    /// Why it could not go on, where it is it that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// Results of one direction. `None` is what a report that it was read from

@@ -30,6 +30,18 @@ pub enum Origin {
     Imported(String),
 }
 
+/// What a run was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole machine: nobody named a target. Also where it is not recorded, as in
+    /// runs of earlier versions: what is wrong with any drive counts.
+    #[default]
+    Machine,
+    /// The targets that were named: `Run::targets`, and those in `Run::skipped`.
+    Targets,
+}
+
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -53,6 +65,9 @@ pub struct Run {
     pub plan: String,
     /// Where it came from.
     pub origin: Origin,
+    /// Whether targets were named.
+    #[serde(default)]
+    pub scope: Scope,
     /// Targets that were asked for, by block device name or path, resolved.
     pub targets: Vec<String>,
     /// What was asked for and not done, and why.
@@ -73,6 +88,7 @@ impl Run {
             plan_name: String::new(),
             plan: String::new(),
             origin: Origin::Measured,
+            scope: Scope::default(),
             targets: Vec::new(),
             skipped: Vec::new(),
         }

@@ -51,6 +51,17 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Whether it went through the page cache, by engine and `direct`; `None`: not known.
+    pub fn is_buffered(&self) -> Option<bool> {
+        match self.ioengine.as_deref() {
+            // Commands that are passed to a drive know no page cache, whatever `direct` says:
+            // the character devices of NVMe drives take no O_DIRECT.
+            Some("io_uring_cmd" | "sg") => Some(false),
+            Some("mmap") => Some(true),
+            _ => self.direct.map(|direct| !direct),
+        }
+    }
+
     /// As one line of fio's options, the known ones: `rw=randread bs=4k iodepth=64`.
     pub fn label(&self) -> String {
         let mut words = Vec::new();
@@ -76,5 +87,22 @@ fn short_size(bytes: u64) -> String {
         b if b > 0 && b % (1 << 20) == 0 => format!("{}m", b >> 20),
         b if b > 0 && b % (1 << 10) == 0 => format!("{}k", b >> 10),
         b => b.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engine_and_direct_say_whether_the_page_cache_is_in_the_way() {
+        let is_buffered = |engine: &str, direct: Option<bool>| {
+            Workload { ioengine: Some(engine.into()), direct, ..Workload::default() }.is_buffered()
+        };
+        assert_eq!(is_buffered("io_uring_cmd", Some(false)), Some(false));
+        assert_eq!(is_buffered("mmap", Some(true)), Some(true));
+        assert_eq!(is_buffered("io_uring", Some(false)), Some(true));
+        assert_eq!(is_buffered("io_uring", Some(true)), Some(false));
+        assert_eq!(is_buffered("io_uring", None), None);
     }
 }

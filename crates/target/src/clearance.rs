@@ -242,7 +242,7 @@ fn open_for_reading(
             .map(|descriptor| (descriptor, false))
             .map_err(|errno| TargetError::of(name, "read it", errno)),
         // Something else took its place: O_NOFOLLOW met a symbolic link, or it is gone.
-        Err(Errno::LOOP | Errno::NOENT) => Err(TargetError::Changed { name: name.into() }),
+        Err(errno @ (Errno::LOOP | Errno::NOENT)) => Err(TargetError::gone(name, path, errno)),
         Err(errno) => Err(TargetError::of(name, "read it", errno)),
     }
 }

@@ -1,6 +1,8 @@
 //! Why a name did not become a clearance, and what to do about it.
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 
 use iodyno_model::{Bytes, PurgeMethod, shell_word};
 use rustix::io::Errno;
@@ -101,6 +103,14 @@ pub enum TargetError {
     Changed {
         /// The target.
         name: String,
+    },
+    /// The kernel has the device, and this process has no node of it.
+    #[error("{name}: the kernel has this device, but there is no {path} here")]
+    NoNode {
+        /// The target.
+        name: String,
+        /// Where its node would be.
+        path: String,
     },
     /// Too little room for a scratch file.
     #[error(
@@ -289,6 +299,20 @@ impl TargetError {
         }
     }
 
+    /// What was resolved is not at `path`: a symbolic link or something else took its place, it
+    /// went, or its device has no node where this process looks.
+    pub(crate) fn gone(name: &str, path: &Path, errno: Errno) -> Self {
+        let is_known = |node: &OsStr| Path::new("/sys/class/block").join(node).exists();
+        let has_no_node = errno == Errno::NOENT
+            && path.starts_with("/dev")
+            && path.file_name().is_some_and(is_known);
+        let name = name.to_owned();
+        match has_no_node {
+            true => Self::NoNode { name, path: path.display().to_string() },
+            false => Self::Changed { name },
+        }
+    }
+
     /// The name is right and the drive is not: something for the rules to
     /// judge, and no mistake of whoever named it.
     pub const fn is_of_the_drive(&self) -> bool {
@@ -337,6 +361,10 @@ impl TargetError {
             Self::TooSmall { .. } => "name a device or file that holds data".into(),
             Self::Refused { .. } => "name a device, or a directory on a disk".into(),
             Self::NoPermission { .. } => as_root(),
+            Self::NoNode { path, .. } => format!(
+                "make the host's {path} visible where iodyno runs: mount --bind /dev in a chroot, \
+                 --device={path} for a container"
+            ),
             Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
             Self::Interrupted { .. } => "repeat when there is time".into(),
@@ -447,6 +475,21 @@ fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_without_a_node_is_no_other_device() {
+        let mut known = std::fs::read_dir("/sys/class/block").unwrap();
+        let device = known.next().expect("a block device").unwrap().file_name();
+        let gone = |directory: &str, errno| {
+            TargetError::gone("x", &Path::new(directory).join(&device), errno)
+        };
+        let no_node = gone("/dev/chroot-without-nodes", Errno::NOENT);
+        assert!(matches!(no_node, TargetError::NoNode { .. }), "{no_node}");
+        assert!(no_node.next_step().contains("mount --bind /dev"), "{}", no_node.next_step());
+        for error in [gone("/dev", Errno::LOOP), gone("/srv", Errno::NOENT)] {
+            assert!(matches!(error, TargetError::Changed { .. }), "{error}");
+        }
+    }
 
     #[test]
     fn a_cause_is_said_once() {

@@ -167,7 +167,7 @@ impl Guard<'_> {
                 ],
             },
             Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
-            Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+            Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
             errno => TargetError::of(name, "open it for writing", errno),
         })?;
         is_block(&descriptor, target)?;

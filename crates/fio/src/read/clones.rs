@@ -58,6 +58,7 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
         clone: u32::try_from(n).ok(),
         results: clone.total,
         account: clone.account,
+        failure: None,
     };
     all.parts = clones.into_iter().enumerate().map(part).collect();
     all

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use iodyno_campaign::{Options, Plan};
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, Skipped};
+use iodyno_model::{Host, Origin, RunRecord, Scope, Skipped};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, TargetError};
 
@@ -41,6 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         max_ns: arguments.max_time,
         busy: arguments.busy || arguments.generator == Generator::Simulated,
         no_load: arguments.no_load,
+        scope: if arguments.targets.is_empty() { Scope::Machine } else { Scope::Targets },
         unusable,
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
@@ -98,7 +99,8 @@ fn targets(
         });
         return Ok((found, skipped.collect()));
     }
-    let nothing = found.is_empty() && unusable.is_empty() && host.drives.is_empty();
+    // A function without a controller is a drive, too, though one that nobody can use.
+    let nothing = host.drives.is_empty() && host.nvme_functions.is_empty();
     if !nothing || arguments.no_load {
         return Ok((found, Vec::new()));
     }

@@ -22,7 +22,7 @@ use crate::context::{Context, Usage};
 use crate::progress::Display;
 use crate::{sources, stated, terminal};
 
-/// What is asked of a target where no workload is named: what most ask first.
+/// What is asked of a target as far as the words leave it open: what most ask first.
 const WORKLOAD: [&str; 3] = ["rw=randread", "bs=4k", "iodepth=32"];
 
 pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
@@ -84,10 +84,7 @@ fn measure(
     if context.is_captured() {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
-    let words: Vec<String> = match options {
-        [] => WORKLOAD.map(str::to_owned).to_vec(),
-        words => words.to_vec(),
-    };
+    let words = workload(options)?;
     let job = job(&words)?;
     if let Some((option, command)) = job.commands().next().filter(|_| !arguments.allow_exec) {
         let what =
@@ -135,6 +132,22 @@ fn neighbours(host: &Host, targets: &[Target]) -> Vec<Target> {
     let names: Vec<&str> = bottoms.map(|block| block.name.as_str()).collect();
     let found = host.neighbours(&names).into_iter();
     found.filter_map(|one| iodyno_target::resolve(host, &one.name).ok()).flatten().collect()
+}
+
+/// The words, and before them the workload that they leave open. An engine that
+/// waits for each I/O has no depth to be set.
+fn workload(words: &[String]) -> Result<Vec<String>> {
+    let has_depth = !job(words)?.engine.ioengine.is_synchronous();
+    let option = |word: &str| {
+        let name = word.split('=').next().unwrap_or(word);
+        iodyno_job::find(name).map(|spec| spec.name)
+    };
+    let is_open = |default: &&str| {
+        let name = option(default);
+        (has_depth || name != Some("iodepth")) && !words.iter().any(|word| option(word) == name)
+    };
+    let left_open = WORKLOAD.into_iter().filter(is_open).map(str::to_owned);
+    Ok(left_open.chain(words.iter().cloned()).collect())
 }
 
 /// The job that the words describe, as we measure: past the page cache, by the

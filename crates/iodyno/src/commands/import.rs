@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
-use iodyno_model::{Assessment, RunRecord, RunState, shell_word};
+use iodyno_model::{Assessment, Host, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
@@ -216,7 +216,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
 fn counted(record: &RunRecord) -> String {
     let some =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let drives = record.host().map_or(0, |host| host.drives.len());
+    let drives = record.host().map_or(0, Host::drive_count);
     if record.measurements.is_empty() {
         return format!("an inventory: {}", some(drives, "NVMe drive"));
     }

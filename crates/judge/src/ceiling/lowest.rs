@@ -5,6 +5,7 @@ use iodyno_model::{
     format_duration_ns,
 };
 
+use crate::control_group::io_ceiling;
 use crate::place::place;
 
 /// Bytes that a small read costs on the link besides its data: fetching the
@@ -20,7 +21,8 @@ pub(crate) fn ceiling(
 ) -> Option<(f64, String)> {
     let link = link_ceiling(record.host()?, of, metric);
     let queue = (metric == Metric::Iops).then(|| queue_ceiling(record, of)).flatten();
-    [link, queue].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0))
+    let group = io_ceiling(record.host()?, of, metric);
+    [link, queue, group].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {

@@ -6,6 +6,7 @@ use iodyno_model::{
 
 use super::lowest::{COMMAND_BYTES, flow};
 use crate::claims::ClaimBook;
+use crate::control_group::io_ceiling;
 use crate::facts::claim_of;
 use crate::limiter::{Case, busiest_share};
 
@@ -33,6 +34,8 @@ pub enum Bound {
     Cpu,
     /// What the members of a layer give one by one.
     Layer,
+    /// What control groups let through.
+    ControlGroup,
 }
 
 /// An upper bound of a rate, in the unit of the case's metric.
@@ -63,6 +66,7 @@ impl Bound {
             Self::Queue => "queue",
             Self::Cpu => "cpu",
             Self::Layer => "layer",
+            Self::ControlGroup => "control_group",
         }
     }
 }
@@ -81,6 +85,7 @@ pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook)
     all.extend(depth(case, others));
     all.extend(cpu(case));
     all.extend(layer(case, others));
+    all.extend(control_group(case));
     all.retain(|ceiling| ceiling.value.is_finite() && ceiling.value > 0.0);
     all.sort_by(|a, b| a.value.total_cmp(&b.value));
     all
@@ -273,6 +278,12 @@ fn cpu(case: &Case<'_>) -> Option<Ceiling> {
         let formula = "rate / share of their CPU time that the submitting threads used";
         Ceiling::exact(Bound::Cpu, case.rate.value / share.share(), what, formula)
     })
+}
+
+/// What io.max of the control groups lets through.
+fn control_group(case: &Case<'_>) -> Option<Ceiling> {
+    let (value, what) = io_ceiling(case.host()?, case.of_run(), case.metric)?;
+    Some(Ceiling::exact(Bound::ControlGroup, value, what, "io.max (Linux, admin-guide/cgroup-v2)"))
 }
 
 /// What a layer should give: so many times its slowest member, as far as one was measured.

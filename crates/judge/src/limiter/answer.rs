@@ -365,7 +365,7 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         Limiter::Interrupts => matches!(change, Change::OffInterrupts(_)),
         Limiter::PowerSaving => *change == Change::KeptAwake,
         // A rest is about one moment as against another.
-        Limiter::Heat | Limiter::Burst | Limiter::OtherUsers => false,
+        Limiter::Heat | Limiter::Burst | Limiter::OtherUsers | Limiter::ControlGroup => false,
     };
     let own = match limiter {
         Limiter::Link => Some(Bound::Link),
@@ -407,6 +407,7 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         Limiter::Shared => bound == Bound::SharedLink,
         Limiter::Layer => bound == Bound::Layer,
         Limiter::Cpu => bound == Bound::Cpu,
+        Limiter::ControlGroup => matches!(bound, Bound::ControlGroup | Bound::Cpu),
         Limiter::Depth => matches!(bound, Bound::Depth | Bound::Queue),
         Limiter::Drive => matches!(bound, Bound::Claim | Bound::Depth | Bound::Queue),
         _ => matches!(bound, Bound::Depth | Bound::Queue),

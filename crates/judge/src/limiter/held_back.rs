@@ -4,6 +4,7 @@
 use iodyno_model::{Drive, Host, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
 
 use crate::compare::percent;
+use crate::control_group;
 use crate::facts::is_paced;
 use crate::outstanding::job_depth;
 
@@ -26,8 +27,8 @@ const OTHER_BYTES_PER_S: f64 = 1e6;
 pub(crate) enum CpuShare {
     /// The busiest thread's share of a CPU.
     Busiest(f64),
-    /// Of threads that outnumber their CPUs: the share of all of these, and how many.
-    Together(f64, usize),
+    /// Of threads that outnumber their CPUs: the share of all of these, and how many CPUs' worth of time.
+    Together(f64, f64),
 }
 
 impl CpuShare {
@@ -43,6 +44,8 @@ impl CpuShare {
         match self {
             Self::Busiest(share) => format!("the busiest thread used {} of a CPU", percent(share)),
             Self::Together(share, cpus) => {
+                let cpus = format!("{cpus:.2}");
+                let cpus = cpus.trim_end_matches('0').trim_end_matches('.');
                 format!("all threads together used {} of their {cpus} CPUs", percent(share))
             }
         }
@@ -53,13 +56,14 @@ impl CpuShare {
 /// outnumber their CPUs share these, so that no single one shows it.
 pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
     let cpu = of.cpu?;
-    let online = || host.and_then(|host| host.cpus.online.get()).map(Vec::len);
-    let own = Some(of.conditions.cpus.len()).filter(|count| *count > 0);
+    let allowed = host.and_then(control_group::cpus);
+    let own = Some(of.conditions.cpus.len() as f64).filter(|count| *count > 0.0);
     let jobs = || Some(of.workload.numjobs?.saturating_mul(of.targets.len().max(1) as u32));
-    let threads = of.conditions.threads.or_else(jobs).unwrap_or(1) as usize;
-    match own.or_else(online) {
-        Some(cpus) if cpus > 0 && threads > cpus => {
-            Some(CpuShare::Together((cpu.user + cpu.system) / cpus as f64, cpus))
+    let threads = of.conditions.threads.or_else(jobs).unwrap_or(1);
+    let least = own.into_iter().chain(allowed).reduce(f64::min);
+    match least.filter(|cpus| *cpus > 0.0) {
+        Some(cpus) if f64::from(threads) > cpus => {
+            Some(CpuShare::Together((cpu.user + cpu.system) / cpus, cpus))
         }
         _ => Some(CpuShare::Busiest(cpu.busiest_thread)),
     }

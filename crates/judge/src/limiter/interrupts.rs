@@ -9,6 +9,7 @@ use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 use crate::compare::percent;
+use crate::control_group::confined;
 use crate::place::bottoms;
 
 /// Fewer interrupts than these are no load.
@@ -46,6 +47,10 @@ pub fn interrupts_on_one_cpu(
     let (Some(before), Some(after)) = (snapshot(of.before), snapshot(of.after)) else {
         return Err("interrupts around it are not recorded".into());
     };
+    // Threads that a cpuset keeps on one CPU get their completions there, too.
+    if confined(before).is_some_and(|(_, cpus)| cpus == 1) {
+        return Ok(None);
+    }
     let mut looked = false;
     for device in bottoms(before, of) {
         let Some(function) = device.pci_function.as_deref() else { continue };

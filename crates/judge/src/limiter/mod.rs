@@ -22,6 +22,7 @@ mod neighbour;
 mod notes;
 mod power;
 mod repetition;
+mod shared;
 mod suspect;
 mod weigh;
 mod words;
@@ -45,7 +46,7 @@ pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use held_back::{
-    STILL_GROWING, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated,
+    CpuShare, STILL_GROWING, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated,
     throttled, throttled_between,
 };
 pub(crate) use power::{PowerSaving, power_saving};

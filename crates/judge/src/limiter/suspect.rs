@@ -2,8 +2,10 @@
 
 use iodyno_model::FillOrder;
 
-use super::case::Case;
+use super::case::{Case, figure};
 use super::experiment::Experiment;
+use super::words::listed;
+use crate::control_group::held_back;
 
 /// Something that may limit a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +15,8 @@ pub enum Limiter {
     /// What is used up and comes back with a rest: a credit, a cache, or heat that
     /// nobody measured.
     Burst,
+    /// A limit of a control group that the process is in.
+    ControlGroup,
     /// Somebody else uses the devices.
     OtherUsers,
     /// The drives' own links.
@@ -77,6 +81,7 @@ impl Limiter {
         match self {
             Self::Heat => "heat",
             Self::Burst => "burst",
+            Self::ControlGroup => "control-group",
             Self::OtherUsers => "other-users",
             Self::Link => "link",
             Self::Shared => "shared",
@@ -107,6 +112,10 @@ impl Limiter {
             // What a provider gives for a while only.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
+            Self::ControlGroup => match held_back(case.record, case.of_run()) {
+                Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
+                _ => "a limit of a control group".into(),
+            },
             Self::OtherUsers => "somebody else's I/O".into(),
             Self::PowerSaving => "what is done to save power".into(),
             Self::Interrupts => "the one CPU that takes all interrupts".into(),
@@ -114,6 +123,11 @@ impl Limiter {
                 Some(link) => format!("the link (PCIe {})", link.label()),
                 None => "the link".into(),
             },
+            Self::Shared if case.slower().len() > 1 => {
+                let (names, rates): (Vec<&str>, Vec<f64>) = case.slower().into_iter().unzip();
+                let rate = figure(case.metric, rates.iter().sum());
+                format!("a limit of {rate} that {} share", listed(&names, "and"))
+            }
             Self::Shared => {
                 let card = case.cards().first().and_then(|card| card.name.value());
                 let whose = match (card, case.drive_count) {
@@ -172,6 +186,7 @@ impl Limiter {
             Self::Heat => "heat",
             Self::PowerSaving => "saving power",
             Self::Interrupts => "interrupts",
+            Self::ControlGroup => "a control group",
             Self::OtherUsers => "somebody else's I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
@@ -195,6 +210,9 @@ impl Limiter {
                  its write cache, or a limit that lets bursts pass."
             }
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
+            Self::ControlGroup => {
+                "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
+            }
             Self::OtherUsers => "Stop what else uses the devices, then measure again.",
             Self::Link => {
                 "Put the drive into a slot of a higher generation or of more lanes; if the slot \

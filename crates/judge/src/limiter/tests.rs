@@ -156,6 +156,41 @@ fn drives_share_nothing_where_fewer_are_known_to_give_their_share() {
 }
 
 #[test]
+fn half_that_holds_all_slower_drives_clears_nothing() {
+    // Two of four share something: 450, 450, 900 and 900 of each thousand.
+    let rates = [0.45, 0.45, 0.9, 0.9];
+    let shared = |kept: [usize; 2], gave: [f64; 2]| {
+        let bench = Bench::new(4).measured();
+        let mut record = bench.record();
+        let mut all = record.measurements[12].clone();
+        let each = |of: &mut Measurement, n: usize, rate: f64| {
+            let result = &mut of.parts[n].results[0];
+            result.bandwidth = result.bandwidth.map(|known| known.scaled(rate));
+        };
+        let alone = all.parts[0].results[0].bandwidth.unwrap().value;
+        let sum = |of: &mut Measurement, rates: &[f64]| {
+            let rate = alone * rates.iter().sum::<f64>();
+            of.total[0].bandwidth = Some(Estimate::confident(rate, 0.99 * rate, 1.01 * rate, 0.95));
+        };
+        rates.iter().enumerate().for_each(|(n, rate)| each(&mut all, n, *rate));
+        sum(&mut all, &rates);
+        let mut half = all.clone();
+        half.targets = kept.map(|n| all.targets[n].clone()).to_vec();
+        half.parts = kept.map(|n| all.parts[n].clone()).to_vec();
+        sum(&mut half, &gave);
+        record.measurements = vec![all, half];
+        let suspects = of_first(&record).2;
+        suspects.into_iter().find(|one| one.limiter == Limiter::Shared).unwrap().standing
+    };
+    assert!(matches!(shared([0, 1], [0.45, 0.45]), Standing::Open(_)));
+    assert!(matches!(shared([2, 3], [0.9, 0.9]), Standing::Open(_)));
+    // Its partner gone, the one gives what the others do; or it does not, and is slower itself.
+    let Standing::Confirmed(why) = shared([0, 2], [0.9, 0.9]) else { panic!() };
+    assert!(why.contains("gave x0.50 beside the others"), "{why}");
+    assert!(matches!(shared([0, 2], [0.45, 0.9]), Standing::Cleared(_)));
+}
+
+#[test]
 fn what_intervals_leave_open_is_not_the_same() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let effect = |factor: f64, half_width: f64| {

@@ -6,9 +6,10 @@ use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
 use super::held_back::other_io;
-use super::suspect::{Limiter, Standing, Suspect};
+use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
+use crate::control_group::held_back;
 use crate::facts::claim_of;
 
 /// A ceiling is reached from this share of its least value on: the formula of
@@ -25,10 +26,6 @@ const LAYER_FINE: f64 = 0.90;
 /// Twice the I/Os that give less than this wait for each other: by Little's law
 /// each takes 1.8 times as long. That is no longer a lack of them.
 const HARDLY: f64 = 1.10;
-/// Fewer drives that give no more than this of their share share nothing with the others …
-const OWN_SHARE: f64 = 1.10;
-/// … where the interval says that it is no more than this.
-const OWN_SHARE_AT_MOST: f64 = 1.25;
 /// Others' I/O is what limits from this share of our own on.
 const OTHERS: f64 = 0.25;
 
@@ -55,6 +52,7 @@ impl<'a> Scene<'a, '_> {
     /// I/O or more threads raise stands before ceilings, which then are not reached.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let weighed = [
+            self.control_group(),
             self.heat(),
             self.other_users(),
             self.power_saving(),
@@ -158,6 +156,20 @@ impl<'a> Scene<'a, '_> {
         format!("{} of {range} ({})", self.case.figure(), ceiling.what)
     }
 
+    /// What the control groups let through, or the time that they give.
+    fn control_group(&self) -> Option<Suspect> {
+        let limiter = Limiter::ControlGroup;
+        match held_back(self.case.record, self.case.of_run()) {
+            Ok(Some(held)) if held.is_the_limit() => {
+                Some(Suspect::confirmed(limiter, held.to_string()))
+            }
+            _ => {
+                let ceiling = self.ceiling(Bound::ControlGroup)?;
+                Some(Suspect::cleared(limiter, self.against(ceiling)))
+            }
+        }
+    }
+
     fn other_users(&self) -> Option<Suspect> {
         let of = self.case.of_run();
         let why = other_io(of)??;
@@ -207,47 +219,6 @@ impl<'a> Scene<'a, '_> {
 
     fn reaches(&self, bound: Bound) -> bool {
         self.ceiling(bound).is_some_and(|ceiling| self.is_reached(ceiling))
-    }
-
-    /// A limit that several drives share.
-    fn shared(&self) -> Option<Suspect> {
-        if let Some(ceiling) = self.ceiling(Bound::SharedLink)
-            && self.reach(ceiling) == Some(Reach::Surely)
-        {
-            return Some(Suspect::confirmed(Limiter::Shared, self.against(ceiling)));
-        }
-        let neighbour = self.neighbour();
-        let is_confirmed = |one: &Suspect| matches!(one.standing, Standing::Confirmed(_));
-        if self.case.drive_count < 2
-            || self.case.layer.is_some()
-            || neighbour.as_ref().is_some_and(is_confirmed)
-        {
-            return neighbour.filter(|_| self.case.layer.is_none());
-        }
-        let mut scales: Option<Suspect> = None;
-        let mut loses = false;
-        for contrast in self.contrasts {
-            let Change::Drives(ours, theirs) = contrast.change else { continue };
-            if theirs >= ours {
-                continue;
-            }
-            let outcome = format!("{}: {}", contrast.title(), contrast.outcome());
-            // What the fewer drives would give less if each gave its share.
-            let share = theirs as f64 / ours as f64;
-            if contrast.effect() == Effect::Same && share < 0.95 {
-                return Some(Suspect::confirmed(Limiter::Shared, outcome));
-            }
-            if contrast.ratio.value > share * OWN_SHARE {
-                loses = true;
-            } else if contrast.ratio.high() <= share * OWN_SHARE_AT_MOST {
-                scales = Some(Suspect::cleared(Limiter::Shared, outcome));
-            }
-        }
-        if loses && !self.case.cards().is_empty() {
-            // Some is lost: to the card, which is weighed itself.
-            return None;
-        }
-        scales.or(Some(Suspect::open(Limiter::Shared, Experiment::HalfTheDrives)))
     }
 
     /// What the one device alone gave, where the layer was left out.

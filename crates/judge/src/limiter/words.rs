@@ -364,10 +364,11 @@ fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
 }
 
 /// `a, b or c`.
-fn listed(items: &[String], last: &str) -> String {
-    match items {
+pub(super) fn listed<S: AsRef<str>>(items: &[S], last: &str) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match items.as_slice() {
         [] => String::new(),
-        [one] => one.clone(),
+        [one] => (*one).to_owned(),
         [init @ .., end] => format!("{} {last} {end}", init.join(", ")),
     }
 }

@@ -98,7 +98,7 @@ fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, Strin
         if issued < LEAST_BYTES {
             continue;
         }
-        if bytes == 0 && of.workload.direct != Some(false) {
+        if bytes == 0 && of.workload.is_buffered() != Some(true) {
             return Err(format!("the kernel counts no I/O of {devices}"));
         }
         let share = bytes as f64 / issued as f64;

@@ -1,6 +1,8 @@
 //! Drives that are there and do not work.
 
-use iodyno_model::{Evidence, Fact, RuleReport, Severity};
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, RuleReport, Severity,
+};
 
 use super::{Rule, Tally, finding};
 use crate::facts::Facts;
@@ -22,7 +24,7 @@ impl Rule for DriveDead {
     }
 
     fn summary(&self) -> &'static str {
-        "NVMe functions without controller, controllers that are not live or have no namespace, occupied slots without link"
+        "NVMe functions without controller, controllers that are not live or have no namespace, namespaces of 0 bytes, occupied slots without link"
     }
 
     fn check(&self, facts: &Facts<'_>) -> RuleReport {
@@ -83,7 +85,7 @@ impl Rule for DriveDead {
                     WHY,
                     format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
                 ));
-            } else if drive.namespaces.is_empty() && is_pcie(drive.transport.get()) {
+            } else if drive.namespaces.is_empty() && !is_discovery(drive) {
                 tally.found(finding(
                     self,
                     Severity::Fail,
@@ -94,6 +96,19 @@ impl Rule for DriveDead {
                     format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: sudo nvme attach-ns /dev/{name} --namespace-id=ID --controllers=CNTLID"),
                 ));
             }
+        }
+        for block in empty_namespaces(host) {
+            let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
+            let drive = known.unwrap_or(&block.name);
+            tally.found(finding(
+                self,
+                Severity::Fail,
+                vec![block.name.clone()],
+                format!("The namespace {} holds 0 bytes.", block.name),
+                vec![Evidence::new("size", "0")],
+                "The kernel gave it up, or cannot use its format (metadata, zones).",
+                format!("See why: sudo dmesg | grep {drive}; what the drive says of it: sudo nvme id-ns /dev/{}", block.name),
+            ));
         }
         for slot in &host.slots {
             // Ports that cannot tell are common, ports that may not be read are a gap.
@@ -127,8 +142,23 @@ impl Rule for DriveDead {
     }
 }
 
-fn is_pcie(transport: Option<&String>) -> bool {
-    transport.is_none_or(|transport| transport == "pcie")
+/// Discovery controllers have no namespaces; kernels before 5.17 do not say what a
+/// controller is (cntrltype), its name does (NVM Express Base Specification 2.0, 4.7).
+fn is_discovery(drive: &Drive) -> bool {
+    drive.subsystem_nqn.get().is_some_and(|nqn| nqn == "nqn.2014-08.org.nvmexpress.discovery")
+}
+
+/// Namespaces of 0 bytes whose controllers are all live: that of another is told of itself.
+fn empty_namespaces(host: &Host) -> impl Iterator<Item = &BlockDevice> {
+    let is_live = |name: &str| {
+        let has_it = |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == name);
+        let state = |drive: &Drive| drive.state.get().is_none_or(|state| state == "live");
+        host.drives.iter().filter(has_it).all(state)
+    };
+    host.blocks
+        .iter()
+        .filter(|block| block.kind == BlockKind::Nvme && block.size.get() == Some(&Bytes(0)))
+        .filter(move |block| is_live(&block.name))
 }
 
 #[cfg(test)]
@@ -144,8 +174,28 @@ mod tests {
         assert!(look(&DriveDead, &dead).only(Severity::Fail).what.contains("dead"));
         let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
         assert!(look(&DriveDead, &empty).only(Severity::Fail).what.contains("no namespace"));
+        let over_tcp = |nqn: &str| {
+            let bench = Bench::new(1).drive(0, |drive| {
+                drive.namespaces.clear();
+                drive.transport = known("tcp".into());
+                drive.subsystem_nqn = known(nqn.into());
+            });
+            look(&DriveDead, &bench.record())
+        };
+        over_tcp("nqn.2014-08.org.example:a").only(Severity::Fail);
+        assert_eq!(over_tcp("nqn.2014-08.org.nvmexpress.discovery"), Outcome::Clear);
         let blind = Bench::new(1).drive(0, |drive| drive.state = Fact::Absent).record();
         assert_eq!(look(&DriveDead, &blind).unknown(), 1);
+    }
+
+    #[test]
+    fn a_namespace_of_0_bytes_is_told_once() {
+        let with = |state: &str| {
+            let bench = Bench::new(2).host(|host| host.blocks[1].size = known(Bytes(0)));
+            look(&DriveDead, &bench.drive(1, |drive| drive.state = known(state.into())).record())
+        };
+        assert_eq!(with("live").only(Severity::Fail).subjects, ["nvme1n1"]);
+        assert_eq!(with("dead").only(Severity::Fail).subjects, ["nvme1"]);
     }
 
     #[test]

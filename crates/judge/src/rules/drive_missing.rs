@@ -33,16 +33,16 @@ impl Rule for DriveMissing {
         self.vanished(facts, host, &mut tally);
         if let Some(expect) = facts.question.expect {
             tally.looked();
-            if let Some(count) = expect.drives.filter(|count| *count != host.drives.len()) {
-                let what =
-                    format!("{} NVMe drives are there, expected {count}.", host.drives.len());
+            let found = host.drive_count();
+            if let Some(count) = expect.drives.filter(|count| *count != found) {
+                let what = format!("{found} NVMe drives are there, expected {count}.");
                 let evidence = vec![
                     Evidence::new("expected", count.to_string()),
-                    Evidence::new("found", host.drives.len().to_string()),
+                    Evidence::new("found", found.to_string()),
                 ];
                 let names = host.drives.iter().map(|drive| drive.name.clone());
                 // Which are too many is not known; which are missing have no name.
-                let subjects = if host.drives.len() > count { names.collect() } else { Vec::new() };
+                let subjects = if found > count { names.collect() } else { Vec::new() };
                 tally.found(finding(self, Severity::Fail, subjects, what, evidence, WHY, NEXT));
             }
             if let Some(serials) = &expect.serials {
@@ -168,6 +168,17 @@ mod tests {
         let more = expected(&bench, "serials = ['S0']");
         assert_eq!(more.only(Severity::Fail).subjects, ["nvme1"]);
         assert!(expected(&bench, "drives = 3").only(Severity::Fail).what.contains("expected 3"));
+        // Two controllers of one subsystem are two ways to one drive.
+        let two_paths = Bench::new(2).host(|host| {
+            host.subsystems.push(iodyno_model::Subsystem {
+                name: "nvme-subsys0".into(),
+                nqn: iodyno_model::Fact::Absent,
+                io_policy: iodyno_model::Fact::Absent,
+                controllers: vec!["nvme0".into(), "nvme1".into()],
+            });
+        });
+        assert_eq!(expected(&two_paths, "drives = 1"), Outcome::Clear);
+        expected(&two_paths, "drives = 2").only(Severity::Fail);
         let blind = Bench::new(1).drive(0, |drive| drive.serial = iodyno_model::Fact::Absent);
         assert_eq!(expected(&blind, "serials = ['S0']").unknown(), 1);
     }

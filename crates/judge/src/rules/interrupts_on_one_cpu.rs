@@ -48,6 +48,14 @@ mod tests {
         look(&RULE, &one).only(Severity::Info);
         let why = reserves(&RULE, &one, 0).unwrap().why;
         assert_eq!(why, "CPU 3 took 100 % of the interrupts of nvme0n1's 4 queues");
+        // What a cpuset does is no setting of interrupts.
+        let mut confined = one.clone();
+        for host in &mut confined.snapshots {
+            let cpus = crate::testing::known(vec![3]);
+            let group = iodyno_model::ControlGroup { cpus, ..Default::default() };
+            host.control_groups = crate::testing::known(vec![group]);
+        }
+        assert_eq!(look(&RULE, &confined), Outcome::Clear);
         let mut blind = one;
         blind.snapshots.iter_mut().for_each(|host| host.interrupts.clear());
         assert_eq!(look(&RULE, &blind), Outcome::CannotTell);

@@ -68,7 +68,8 @@ impl Rule for IoErrors {
                 )
             };
             let title = format!("{errors} I/Os of {} failed.", of.title());
-            let subjects = facts.subjects(of);
+            let subjects = facts
+                .to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
             tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
         }
         tally.report()
@@ -92,6 +93,16 @@ mod tests {
 
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
+
+    #[test]
+    fn of_several_drives_at_once_those_whose_ios_failed_are_to_blame() {
+        let record = Bench::new(3).measured().measurement(9, |of| {
+            of.total[0].errors = Some(3);
+            of.parts[1].results[0].errors = Some(3);
+        });
+        let found = look(&IoErrors, &record.record());
+        assert_eq!(found.only(Severity::Fail).subjects, ["nvme1n1", "nvme1"]);
+    }
 
     #[test]
     fn failed_ios_are_a_failure() {

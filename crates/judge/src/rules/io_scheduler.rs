@@ -13,8 +13,9 @@ pub(super) static RULE: Qualifies = Qualifies {
     what: "an I/O scheduler sorted the I/O",
     why: "A scheduler takes a lock and CPU time for every I/O, and holds some back; NVMe drives have \
           queues enough to do without, and do so unless somebody set it otherwise.",
-    next: "echo none | sudo tee /sys/block/DEVICE/queue/scheduler, and look for the udev rule or \
-           tuned profile that set it; where it is wanted, keep it and compare with such runs alone.",
+    next: "echo none | sudo tee /sys/block/DEVICE/queue/scheduler. Where it is not the kernel's own \
+           choice, look for the udev rule or tuned profile that set it; where it is wanted, keep it \
+           and compare with such runs alone.",
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -25,7 +26,14 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
             None if device.queue.nr_requests.get().is_none() => {}
             None => return Err(format!("the scheduler of {} is not known", device.name)),
             Some(scheduler) if scheduler != "none" => {
-                return Ok(Some(format!("{scheduler} on {}", device.name)));
+                // What has one hardware queue gets it by default (Linux, block/elevator.c).
+                let is_default =
+                    scheduler == "mq-deadline" && device.queue.hardware_queues.get() == Some(&1);
+                let whose = match is_default {
+                    true => ", the kernel's own choice for its one hardware queue",
+                    false => "",
+                };
+                return Ok(Some(format!("{scheduler} on {}{whose}", device.name)));
             }
             Some(_) => {}
         }
@@ -53,6 +61,12 @@ mod tests {
         let tripped = with(known("bfq".into()), BlockKind::Nvme);
         look(&RULE, &tripped).only(Severity::Info);
         assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "bfq on nvme0n1");
+        let by_default = Bench::new(1).measured().host(|host| {
+            host.blocks[0].queue.scheduler = known("mq-deadline".into());
+            host.blocks[0].queue.hardware_queues = known(1);
+        });
+        let why = reserves(&RULE, &by_default.record(), 0).unwrap().why;
+        assert!(why.contains("the kernel's own choice"), "{why}");
         assert_eq!(look(&RULE, &with(Fact::Absent, BlockKind::Nvme)), Outcome::CannotTell);
     }
 }

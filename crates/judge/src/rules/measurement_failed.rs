@@ -39,7 +39,8 @@ impl Rule for MeasurementFailed {
                 )
             };
             let evidence = vec![Evidence::new("failure", how)];
-            let (title, subjects) = (format!("{} failed.", of.title()), facts.subjects(of));
+            let title = format!("{} failed.", of.title());
+            let subjects = facts.to_blame(of, |part| part.failure.is_some());
             tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
         }
         tally.report()
@@ -59,6 +60,19 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
     use iodyno_model::Validity;
+
+    #[test]
+    fn of_several_drives_at_once_those_that_failed_are_to_blame() {
+        let failed = |n: Option<usize>| {
+            let bench = Bench::new(3).measured().measurement(9, |of| {
+                of.end = EndReason::Failed("nvme2n1: EIO".into());
+                n.into_iter().for_each(|n| of.parts[n].failure = Some("EIO".into()));
+            });
+            look(&MeasurementFailed, &bench.record()).only(Severity::Fail).subjects.clone()
+        };
+        assert_eq!(failed(Some(2)), ["nvme2n1", "nvme2"]);
+        assert_eq!(failed(None).len(), 6);
+    }
 
     #[test]
     fn failures_are_found_and_interruptions_qualify() {

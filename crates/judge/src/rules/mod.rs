@@ -15,6 +15,7 @@ mod below_claim;
 mod better_bay;
 mod blocks_not_written;
 mod blocks_split;
+mod cgroup_limit;
 mod compressible_data;
 mod counters_differ;
 mod depth_capped;
@@ -180,6 +181,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(zoned::Zoned, "zoned"),
     listed!(virtual_disk::VirtualDisk, "virtual-disk"),
     listed!(blocks_not_written::BlocksNotWritten, "blocks-not-written"),
+    listed!(cgroup_limit::CgroupLimit, "cgroup-limit"),
     listed!(below_claim::BelowClaim, "below-claim"),
     listed!(above_claim::AboveClaim, "above-claim"),
     listed!(unlike_peers::UnlikePeers, "unlike-peers"),

@@ -110,6 +110,7 @@ mod tests {
                 clone: Some(0),
                 results: of.total.clone(),
                 account: None,
+                failure: None,
             };
             of.parts = vec![part.clone(), iodyno_model::Part { clone: Some(1), ..part }];
         };

@@ -17,12 +17,11 @@ pub(super) static RULE: Qualifies = Qualifies {
 };
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let through = match (of.workload.ioengine.as_deref(), of.workload.direct) {
-        // Passthrough knows no page cache, and asks for direct=0.
-        (Some("io_uring_cmd"), _) | (_, Some(true)) => return Ok(None),
-        (Some("mmap"), _) => "mapped memory is the page cache",
-        (_, Some(false)) => "direct=0",
-        (_, None) => return Err("whether the page cache was bypassed (direct) is not known".into()),
+    let through = match (of.workload.is_buffered(), of.workload.ioengine.as_deref()) {
+        (Some(false), _) => return Ok(None),
+        (Some(true), Some("mmap")) => "mapped memory is the page cache",
+        (Some(true), _) => "direct=0",
+        (None, _) => return Err("whether the page cache was bypassed (direct) is not known".into()),
     };
     let memory = facts.host().and_then(|host| host.memory.value());
     Ok(Some(match (reach_bytes(facts, of), memory) {

@@ -20,9 +20,9 @@ pub(super) static RULE: Qualifies = Qualifies {
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let rw = of.workload.rw.as_deref().unwrap_or_default();
     // Direct writes pass: block/blk-wbt.c, wbt_should_throttle.
-    let buffered = match of.workload.direct {
+    let buffered = match of.workload.is_buffered() {
         _ if !writes(of) => false,
-        Some(direct) => !direct,
+        Some(is_buffered) => is_buffered,
         None => return Err("whether its writes were direct is not known".into()),
     };
     if !buffered && !rw.contains("trim") {
@@ -57,6 +57,12 @@ mod tests {
             });
             bench.record()
         };
+        let passed = each(Bench::new(1).measured(), |of| {
+            of.workload.rw = Some("write".into());
+            of.workload.direct = Some(false);
+            of.workload.ioengine = Some("io_uring_cmd".into());
+        });
+        assert_eq!(look(&RULE, &passed.record()), Outcome::Clear);
         for (rw, direct, target) in [
             ("randread", Some(false), known(2000)),
             ("write", Some(true), known(2000)),

@@ -322,6 +322,7 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
         clone: None,
         results: vec![result(1)],
         account: None,
+        failure: None,
     };
     let count = targets.len();
     let depth = depth * count as u32;

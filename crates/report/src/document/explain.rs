@@ -111,7 +111,7 @@ pub struct Behind {
 /// An upper bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// What sets it: claim, link, shared_link, depth, queue, cpu, layer.
+    /// What sets it: claim, link, shared_link, depth, queue, cpu, layer, control_group.
     pub bound: String,
     /// Its value.
     pub value: Option<f64>,

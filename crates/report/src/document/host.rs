@@ -6,6 +6,7 @@ use iodyno_model as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::control_group::ControlGroup;
 use super::estimate::{Unknown, rfc3339};
 use super::iommu::Iommu;
 use super::stack::{Array, FileSystem, Segment};
@@ -73,6 +74,9 @@ pub struct Host {
     /// There was no /sys, so that its devices are not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_sysfs: bool,
+    /// The control group that the run was in and those above it, the innermost first.
+    #[serde(default)]
+    pub control_groups: Option<Vec<ControlGroup>>,
     /// Why facts are null, by field.
     #[serde(skip_serializing_if = "Unknown::is_empty", default)]
     pub unknown: Unknown,
@@ -270,6 +274,9 @@ impl From<&model::Host> for Host {
             blocks: host.blocks.iter().map(Block::from).collect(),
             no_sysfs: host.no_sysfs,
             subsystems: host.subsystems.iter().map(Subsystem::from).collect(),
+            control_groups: unknown
+                .take("control_groups", &host.control_groups)
+                .map(|groups| groups.iter().map(ControlGroup::from).collect()),
             unknown,
         }
     }

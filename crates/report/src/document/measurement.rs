@@ -107,6 +107,9 @@ pub struct Part {
     /// Directions reported together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<DirectionResult>,
+    /// Why it could not go on, where it is it that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// Results of one direction in the measured window. Null is what is not known.
@@ -267,6 +270,7 @@ impl From<&model::Part> for Part {
             write: result(Direction::Write),
             trim: result(Direction::Trim),
             mixed: result(Direction::Mixed),
+            failure: part.failure.clone(),
         }
     }
 }

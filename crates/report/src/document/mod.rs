@@ -5,6 +5,7 @@
 pub mod account;
 pub mod comparison;
 mod conditions;
+pub mod control_group;
 pub mod drive;
 pub mod estimate;
 mod explain;

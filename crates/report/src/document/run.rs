@@ -45,6 +45,9 @@ pub struct RunDocument {
     pub links: Vec<Link>,
     /// The plan that was carried out.
     pub plan: Plan,
+    /// What it was asked about; absent of earlier versions: the machine.
+    #[serde(default)]
+    pub scope: Scope,
     /// Targets that were asked for.
     pub targets: Vec<String>,
     /// Measurements, in order of time.
@@ -70,6 +73,17 @@ pub struct RunDocument {
     /// 0 passed, 1 a FAIL, 2 bad usage or unusable target, 3 interrupted or a measurement
     /// failed, 4 something asked could not be judged.
     pub exit_status: u8,
+}
+
+/// What a run was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole machine: no target was named.
+    #[default]
+    Machine,
+    /// The targets that were named, also those that were skipped.
+    Targets,
 }
 
 /// How far a run got.
@@ -215,6 +229,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         drives: host.map_or(Vec::new(), drives),
         links: host.map_or(Vec::new(), links),
         plan: Plan { name: run.plan_name.clone(), toml: run.plan.clone() },
+        scope: run.scope.into(),
         targets: run.targets.clone(),
         measurements: record
             .measurements
@@ -292,6 +307,15 @@ fn drives(host: &model::Host) -> Vec<Drive> {
 
 fn links(host: &model::Host) -> Vec<Link> {
     host.links.iter().map(Link::from).collect()
+}
+
+impl From<model::Scope> for Scope {
+    fn from(scope: model::Scope) -> Self {
+        match scope {
+            model::Scope::Machine => Self::Machine,
+            model::Scope::Targets => Self::Targets,
+        }
+    }
 }
 
 impl From<model::RunState> for State {

@@ -87,7 +87,7 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
     let row = |(n, one): (usize, &PageRun<'_>)| {
         let Judged { record, assessment } = one.judged;
         let host = record.host().and_then(|host| host.hostname.value());
-        let drives = record.host().map(|host| host.drives.len().to_string());
+        let drives = record.host().map(|host| host.drive_count().to_string());
         // What fio printed is not judged.
         let verdict =
             record.host().map(|_| verdict_words(assessment, one.judged.exit_status() as u8));

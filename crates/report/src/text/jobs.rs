@@ -125,7 +125,9 @@ pub(crate) fn io(workload: &Workload) -> Vec<String> {
     words.extend(workload.iodepth.map(|depth| format!("depth {depth}")));
     words.extend(workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
     words.extend(workload.ioengine.as_deref().map(clean));
-    words.extend(workload.direct.filter(|direct| !direct).map(|_| "page cache".into()));
+    words.extend(
+        workload.is_buffered().filter(|is_buffered| *is_buffered).map(|_| "page cache".into()),
+    );
     words
 }
 

@@ -82,6 +82,7 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
                 clone: None,
                 results: vec![result],
                 account: None,
+                failure: None,
             })
             .collect(),
     };
@@ -193,6 +194,7 @@ pub(crate) fn record() -> RunRecord {
     measurements[7].conditions.depth_reached = Some(300.2);
     RunRecord {
         run: Run {
+            scope: iodyno_model::Scope::Machine,
             id: "01935f2a-7a80-7c11-9d3a-0b1f6f0c2d11".into(),
             name: "db17-after-firmware".into(),
             command: "iodyno check".into(),

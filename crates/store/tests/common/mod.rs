@@ -7,6 +7,7 @@ use iodyno_model::{
 
 pub(crate) fn run(name: &str, started_ns: i64) -> Run {
     Run {
+        scope: iodyno_model::Scope::Machine,
         id: iodyno_store::new_id(),
         name: name.into(),
         command: "iodyno check nvme0".into(),

@@ -61,6 +61,12 @@ pub(super) fn host(of: &Host, document: &RunDocument) -> Result<model::Host, Doc
         blocks: of.blocks.iter().map(block).collect(),
         no_sysfs: of.no_sysfs,
         subsystems: of.subsystems.iter().map(drive_log::subsystem).collect(),
+        control_groups: unknown.fact(
+            "control_groups",
+            &of.control_groups
+                .as_ref()
+                .map(|groups| groups.iter().map(model::ControlGroup::from).collect()),
+        ),
         ..model::Host::default()
     })
 }

@@ -83,6 +83,7 @@ fn part(of: &Part) -> model::Part {
         clone: of.clone,
         results: directions([&of.read, &of.write, &of.trim, &of.mixed]),
         account: None,
+        failure: of.failure.clone(),
     }
 }
 

@@ -14,7 +14,7 @@ use iodyno_model::{Origin, Run, RunRecord, RunState};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::run::{OriginKind, RunDocument, State};
+use super::run::{OriginKind, RunDocument, Scope, State};
 
 /// The schema that is read.
 pub const RUN_SCHEMA: &str = "iodyno.run/1";
@@ -90,6 +90,10 @@ fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
                 OriginKind::Imported => {
                     Origin::Imported(document.origin.from.clone().unwrap_or_default())
                 }
+            },
+            scope: match document.scope {
+                Scope::Machine => model::Scope::Machine,
+                Scope::Targets => model::Scope::Targets,
             },
             targets: document.targets.clone(),
             skipped: document

@@ -140,7 +140,11 @@ pub fn workload_title(point: &Point) -> String {
         workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| counted(jobs as usize, "job")),
     );
     words.extend(workload.ioengine.as_deref().map(clean));
-    words.extend(workload.direct.map(|direct| if direct { "direct" } else { "page cache" }.into()));
+    words.extend(
+        workload
+            .is_buffered()
+            .map(|is_buffered| if is_buffered { "page cache" } else { "direct" }.into()),
+    );
     let options = workload.options.iter();
     words.extend(options.map(|(name, value)| format!("{}={}", clean(name), clean(value))));
     let reads =

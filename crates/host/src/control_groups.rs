@@ -1,0 +1,192 @@
+//! The control groups that this process is in.
+
+use iodyno_model::{BlockDevice, ControlGroup, CpuThrottling, Fact, IoMax};
+
+use crate::read;
+use crate::source::Source;
+
+/// More groups above each other than these nobody has.
+const MOST_GROUPS: usize = 64;
+
+/// This process's own control group of version 2, and those above it up to the root that it
+/// sees, the innermost first (cgroups(7)). Absent: there is no such hierarchy here. What lies above the root of a
+/// container's own namespace cannot be seen.
+pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<ControlGroup>> {
+    let own = match read::whole(source, "/proc/self/cgroup") {
+        Ok(text) => text,
+        Err(error) => return read::unknown(&error),
+    };
+    let mounts = read::whole(source, "/proc/self/mountinfo").unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let mount = mounts.lines().find_map(hierarchy);
+    let (Some(own), Some((root, at))) = (own, mount) else { return Fact::Absent };
+    // Not below what is mounted: another namespace's.
+    let below = if root == "/" { Some(own) } else { own.strip_prefix(root.as_str()) };
+    let Some(below) = below.filter(|below| !below.starts_with("/..")) else {
+        return Fact::Unreadable(format!("control group {} is not mounted", read::clean(own)));
+    };
+    let mut path = below.trim_end_matches('/');
+    let mut groups = Vec::new();
+    while groups.len() < MOST_GROUPS {
+        groups.push(group(source, &format!("{at}{path}"), path, blocks));
+        let Some((above, _)) = path.rsplit_once('/') else { break };
+        path = above;
+    }
+    Fact::Read(groups)
+}
+
+/// Of the hierarchy of version 2 which part is mounted, and where.
+fn hierarchy(line: &str) -> Option<(String, String)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut fields = before.split(' ').skip(3);
+    let (root, at) = (fields.next()?, fields.next()?);
+    (after.split(' ').next() == Some("cgroup2")).then(|| (read::unescape(root), read::unescape(at)))
+}
+
+fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice]) -> ControlGroup {
+    let file = |name: &str| format!("{directory}/{name}");
+    let by_device = |name: &str| -> Vec<(String, String)> {
+        let text = read::whole(source, &file(name)).unwrap_or_default();
+        let line = |line: &str| {
+            let (number, settings) = line.split_once(' ')?;
+            let (major, minor) = number.split_once(':')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            let is_it = |block: &&BlockDevice| (block.major, block.minor) == (major, minor);
+            let name = blocks.iter().find(is_it).map(|block| block.name.clone());
+            Some((name.unwrap_or_else(|| number.to_owned()), settings.to_owned()))
+        };
+        text.lines().filter_map(line).collect()
+    };
+    let limits = |(device, settings): (String, String)| IoMax {
+        device,
+        read_bytes_per_s: value(&settings, "rbps"),
+        written_bytes_per_s: value(&settings, "wbps"),
+        read_iops: value(&settings, "riops"),
+        write_iops: value(&settings, "wiops"),
+    };
+    ControlGroup {
+        path: if path.is_empty() { "/".into() } else { read::clean(path) },
+        io_max: by_device("io.max").into_iter().map(limits).collect(),
+        io_latency: by_device("io.latency")
+            .into_iter()
+            .filter_map(|(device, settings)| Some((device, value(&settings, "target")?)))
+            .collect(),
+        io_cost: by_device("io.cost.qos")
+            .into_iter()
+            .filter(|(_, settings)| value::<u8>(settings, "enable") == Some(1))
+            .map(|(device, _)| device)
+            .collect(),
+        cpu_max: read::text(source, &file("cpu.max")).and_then(|text| cpu_max(&text)),
+        cpus: read::parsed(source, &file("cpuset.cpus.effective"), read::cpu_list),
+        io_stalled_us: read::text(source, &file("io.pressure")).and_then(|text| {
+            let some = text.split("full").next().and_then(|some| value(some, "total"));
+            some.map_or(Fact::Absent, Fact::Read)
+        }),
+        cpu_throttling: match read::whole(source, &file("cpu.stat")) {
+            Ok(text) => throttling(&text).map_or(Fact::Absent, Fact::Read),
+            Err(error) => read::unknown(&error),
+        },
+    }
+}
+
+/// The number of `key=number` among words; `max` is none.
+fn value<T: std::str::FromStr>(words: &str, key: &str) -> Option<T> {
+    let mut words = words.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    words.find(|(name, _)| *name == key)?.1.parse().ok()
+}
+
+/// `QUOTA PERIOD`, us: how many CPUs' worth of time that is; absent: `max`.
+fn cpu_max(text: &str) -> Fact<f64> {
+    let mut words = text.split_ascii_whitespace();
+    let (quota, period) = (words.next(), words.next());
+    if quota == Some("max") {
+        return Fact::Absent;
+    }
+    let number = |word: Option<&str>| word?.parse::<f64>().ok().filter(|us| *us > 0.0);
+    match (number(quota), number(period)) {
+        (Some(quota), Some(period)) => Fact::Read(quota / period),
+        _ => Fact::Unreadable(format!("cpu.max \"{text}\"")),
+    }
+}
+
+/// The counts of cpu.stat, where the group has the CPU controller.
+fn throttling(text: &str) -> Option<CpuThrottling> {
+    let count = |key: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
+    };
+    Some(CpuThrottling {
+        periods: count("nr_periods")?,
+        throttled_periods: count("nr_throttled")?,
+        throttled_us: count("throttled_usec")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::captured::{Captured, Entry};
+
+    fn groups(files: &[(&str, &str)]) -> Fact<Vec<ControlGroup>> {
+        let entry =
+            |(path, text): &(&str, &str)| ((*path).to_owned(), Entry::Text(format!("{text}\n")));
+        let source = Captured::new(files.iter().map(entry).collect());
+        let disk =
+            BlockDevice { name: "nvme0n1".into(), major: 259, minor: 3, ..BlockDevice::default() };
+        read(&source, &[disk])
+    }
+
+    #[test]
+    fn the_own_group_and_those_above_it_are_read() {
+        let mounted = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw";
+        let own = "/sys/fs/cgroup/a.slice/b.service";
+        let found = groups(&[
+            ("/proc/self/cgroup", "1:cpu:/\n0::/a.slice/b.service"),
+            ("/proc/self/mountinfo", mounted),
+            (
+                &format!("{own}/io.max"),
+                "259:3 rbps=1000000 wbps=max riops=max wiops=50\n8:0 rbps=1",
+            ),
+            (
+                &format!("{own}/cpu.stat"),
+                "usage_usec 9\nnr_periods 7\nnr_throttled 3\nthrottled_usec 250",
+            ),
+            (
+                &format!("{own}/io.pressure"),
+                "some avg10=0.00 avg60=0.00 avg300=0.00 total=42\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7",
+            ),
+            ("/sys/fs/cgroup/a.slice/cpu.max", "50000 100000"),
+            ("/sys/fs/cgroup/a.slice/cpuset.cpus.effective", "0-1"),
+            ("/sys/fs/cgroup/a.slice/io.latency", "259:3 target=75000"),
+            ("/sys/fs/cgroup/io.cost.qos", "259:3 enable=1 ctrl=auto rpct=95.00\n8:0 enable=0"),
+        ]);
+        let groups = found.value().unwrap();
+        let paths: Vec<&str> = groups.iter().map(|group| group.path.as_str()).collect();
+        assert_eq!(paths, ["/a.slice/b.service", "/a.slice", "/"]);
+        let limits = &groups[0].io_max;
+        assert_eq!((limits[0].device.as_str(), limits[1].device.as_str()), ("nvme0n1", "8:0"));
+        assert_eq!(
+            (limits[0].read_bytes_per_s, limits[0].written_bytes_per_s),
+            (Some(1_000_000), None)
+        );
+        assert_eq!((limits[0].read_iops, limits[0].write_iops), (None, Some(50)));
+        let throttled = CpuThrottling { periods: 7, throttled_periods: 3, throttled_us: 250 };
+        assert_eq!(groups[0].cpu_throttling, Fact::Read(throttled));
+        assert_eq!(groups[0].io_stalled_us, Fact::Read(42));
+        assert_eq!((&groups[1].cpu_max, &groups[0].cpu_max), (&Fact::Read(0.5), &Fact::Absent));
+        assert_eq!(groups[1].cpus, Fact::Read(vec![0, 1]));
+        assert_eq!(groups[1].io_latency, [("nvme0n1".to_owned(), 75_000)]);
+        assert_eq!(groups[2].io_cost, ["nvme0n1"]);
+    }
+
+    #[test]
+    fn what_is_not_mounted_here_is_not_known_to_be_without_limits() {
+        assert_eq!(groups(&[("/proc/self/cgroup", "0::/")]), Fact::Absent);
+        let part = "30 23 0:26 /docker/a /sys/fs/cgroup ro - cgroup2 cgroup2 rw";
+        let with =
+            |own: &str| groups(&[("/proc/self/cgroup", own), ("/proc/self/mountinfo", part)]);
+        assert!(matches!(with("0::/elsewhere"), Fact::Unreadable(_)));
+        assert_eq!(with("0::/docker/a").value().unwrap()[0].path, "/");
+        assert_eq!(with("0::/docker/a/b").value().unwrap().len(), 2);
+    }
+}

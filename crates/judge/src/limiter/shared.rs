@@ -1,0 +1,131 @@
+//! A limit that several of the measured drives share, as a suspect.
+
+use super::case::Case;
+use super::contrast::{Change, Contrast, Effect};
+use super::experiment::Experiment;
+use super::suspect::{Limiter, Standing, Suspect};
+use super::weigh::{Reach, Scene};
+use crate::ceiling::Bound;
+use crate::compare::figure_of;
+
+/// Fewer drives that give no more than this of their share share nothing with the others …
+const OWN_SHARE: f64 = 1.10;
+/// … where the interval says that it is no more than this.
+const OWN_SHARE_AT_MOST: f64 = 1.25;
+/// A target that gave less than this of the fastest while all worked is one of the slower ones.
+const SLOWER: f64 = 0.90;
+
+impl<'a> Case<'a> {
+    /// What each of several targets gave while all worked, in the metric's unit; `None` where
+    /// that of one is not known.
+    fn at_once(&self) -> Option<Vec<(&'a str, f64)>> {
+        let of = self.of_run();
+        let rate = |target: &'a String| {
+            let part =
+                of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
+            let rates = part.results.iter().map(|result| figure_of(result, self.metric));
+            let sum = rates.map(|rate| Some(rate?.value)).sum::<Option<f64>>()?;
+            Some((target.as_str(), sum))
+        };
+        let all: Vec<(&str, f64)> = of.targets.iter().map(rate).collect::<Option<_>>()?;
+        (all.len() > 1).then_some(all)
+    }
+
+    /// Those of equal drives that were slower than others while all worked, with what each gave:
+    /// two or more of them, and not all, may share something of their own.
+    pub(super) fn slower(&self) -> Vec<(&'a str, f64)> {
+        let mut models = self.drives.iter().map(|drive| drive.model.get());
+        let first = models.next();
+        if !models.all(|model| Some(model) == first) {
+            return Vec::new();
+        }
+        let all = self.at_once().unwrap_or_default();
+        let fastest = all.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        all.into_iter().filter(|(_, rate)| *rate < SLOWER * fastest).collect()
+    }
+}
+
+/// What fewer drives are to give if they share nothing with those that were left out.
+struct Expected {
+    /// As a share of the rate of all.
+    share: f64,
+    /// What the same drives gave beside the others is known.
+    is_measured: bool,
+    /// The slower drives were not all kept, nor all left out: what only they share shows.
+    is_telling: bool,
+}
+
+impl Expected {
+    fn of(case: &Case<'_>, contrast: &Contrast<'_>, counted: f64) -> Self {
+        let kept = &contrast.other.of_run().targets;
+        let unknown = Self { share: counted, is_measured: false, is_telling: true };
+        let Some(all) = case.at_once() else { return unknown };
+        let is_kept = |target: &str| kept.iter().any(|name| name == target);
+        if kept.iter().any(|name| !all.iter().any(|(target, _)| target == name)) {
+            return unknown;
+        }
+        let sum = |pick: &dyn Fn(&str) -> bool| -> f64 {
+            all.iter().filter(|(target, _)| pick(target)).map(|(_, rate)| rate).sum()
+        };
+        let slower = case.slower();
+        let slower_kept = slower.iter().filter(|(target, _)| is_kept(target)).count();
+        Self {
+            share: sum(&is_kept) / sum(&|_| true),
+            is_measured: true,
+            is_telling: slower.len() < 2 || (slower_kept > 0 && slower_kept < slower.len()),
+        }
+    }
+}
+
+impl Scene<'_, '_> {
+    /// A limit that several drives share.
+    pub(super) fn shared(&self) -> Option<Suspect> {
+        if let Some(ceiling) = self.ceiling(Bound::SharedLink)
+            && self.reach(ceiling) == Some(Reach::Surely)
+        {
+            return Some(Suspect::confirmed(Limiter::Shared, self.against(ceiling)));
+        }
+        let neighbour = self.neighbour();
+        let is_confirmed = |one: &Suspect| matches!(one.standing, Standing::Confirmed(_));
+        if self.case.drive_count < 2
+            || self.case.layer.is_some()
+            || neighbour.as_ref().is_some_and(is_confirmed)
+        {
+            return neighbour.filter(|_| self.case.layer.is_none());
+        }
+        let has_card = !self.case.cards().is_empty();
+        let mut scales: Option<Suspect> = None;
+        let mut loses = false;
+        for contrast in self.contrasts {
+            let Change::Drives(ours, theirs) = contrast.change else { continue };
+            if theirs >= ours {
+                continue;
+            }
+            let outcome = format!("{}: {}", contrast.title(), contrast.outcome());
+            let expected = Expected::of(self.case, contrast, theirs as f64 / ours as f64);
+            if contrast.effect() == Effect::Same && expected.share < 0.95 {
+                return Some(Suspect::confirmed(Limiter::Shared, outcome));
+            }
+            let bound = expected.share * OWN_SHARE;
+            if expected.is_measured && !has_card && contrast.ratio.low() > bound {
+                let why = format!(
+                    "{outcome}, where the same drives gave x{:.2} beside the others",
+                    expected.share
+                );
+                return Some(Suspect::confirmed(Limiter::Shared, why));
+            }
+            if contrast.ratio.value > bound {
+                loses = true;
+            } else if expected.is_telling
+                && contrast.ratio.high() <= expected.share * OWN_SHARE_AT_MOST
+            {
+                scales = Some(Suspect::cleared(Limiter::Shared, outcome));
+            }
+        }
+        if loses && has_card {
+            // Some is lost: to the card, which is weighed itself.
+            return None;
+        }
+        scales.or(Some(Suspect::open(Limiter::Shared, Experiment::HalfTheDrives)))
+    }
+}

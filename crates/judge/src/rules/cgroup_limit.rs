@@ -1,0 +1,116 @@
+//! Limits of control groups that held measurements back.
+
+use iodyno_model::{Evidence, RuleReport, Severity};
+
+use super::{Reservation, Rule, Tally, finding};
+use crate::control_group::{HeldBack, held_back};
+use crate::facts::Facts;
+
+pub(super) struct CgroupLimit;
+
+impl Rule for CgroupLimit {
+    fn id(&self) -> &'static str {
+        "cgroup-limit"
+    }
+
+    fn severity(&self) -> Severity {
+        Severity::Warn
+    }
+
+    fn summary(&self) -> &'static str {
+        "limits of a control group (io.max, cpu.max, io.latency, io.cost) that were reached"
+    }
+
+    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
+        for (_, of) in facts.finished() {
+            let held = match held_back(facts.record(), of) {
+                Err(missing) => {
+                    tally.unknown(of.title(), missing);
+                    continue;
+                }
+                Ok(held) => held,
+            };
+            tally.looked();
+            let Some(held) = held else { continue };
+            let evidence = Evidence::new(of.title(), held.to_string());
+            let is_same = |known: &HeldBack| {
+                let kind = |of: &HeldBack| (of.group().to_owned(), of.setting(), of.is_known());
+                kind(known) == kind(&held)
+            };
+            match groups.iter_mut().find(|(known, ..)| is_same(known)) {
+                Some((_, all, subjects)) => {
+                    all.push(evidence);
+                    subjects.extend(facts.subjects(of));
+                    subjects.sort_unstable();
+                    subjects.dedup();
+                }
+                None => groups.push((held, vec![evidence], facts.subjects(of))),
+            }
+        }
+        for (held, evidence, subjects) in groups {
+            let whose = match evidence.as_slice() {
+                [only] => only.what.clone(),
+                several => format!("{} measurements", several.len()),
+            };
+            let (setting, group) = (held.setting(), held.group());
+            let (severity, how) = match held.is_known() {
+                true => (Severity::Warn, "held back by"),
+                false => (Severity::Info, "may be held back by"),
+            };
+            let what = format!("{whose}: {how} {setting} of control group {group}.");
+            let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
+            tally.found(finding(self, severity, subjects, what, evidence, why, held.next()));
+        }
+        tally.report()
+    }
+
+    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        let of = facts.record().measurements.get(measurement)?;
+        let held = held_back(facts.record(), of).ok()??;
+        Some(Reservation::qualified(held.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assess;
+    use crate::facts::Question;
+    use crate::testing::{Bench, Outcome, claims, known, look, reserves, scale};
+    use iodyno_model::{ControlGroup, IoMax};
+
+    #[test]
+    fn a_drive_below_its_claim_is_not_to_blame_for_a_limit() {
+        let slow = |limit: Option<u64>| {
+            let bench = Bench::new(1).measured().measurement(1, |of| scale(of, 0.5));
+            let bench = bench.host(|host| {
+                let read_iops = limit;
+                let io_max =
+                    vec![IoMax { device: "nvme0n1".into(), read_iops, ..IoMax::default() }];
+                let group = ControlGroup { path: "/a".into(), io_max, ..ControlGroup::default() };
+                host.control_groups = known(vec![group]);
+            });
+            let mut record = bench.record();
+            record.run.origin = iodyno_model::Origin::Measured;
+            record
+        };
+        let free = slow(None);
+        assert_eq!(look(&CgroupLimit, &free), Outcome::Clear);
+        let severity = |record: &iodyno_model::RunRecord| {
+            let claims = claims();
+            let question = Question { record, claims: &claims, baseline: None, expect: None };
+            let all = assess(&question).findings;
+            all.into_iter().find(|found| found.rule == "below-claim").map(|found| found.severity)
+        };
+        assert_eq!(severity(&free), Some(Severity::Fail));
+        let limited = slow(Some(500_000));
+        let outcome = look(&CgroupLimit, &limited);
+        let found = outcome.only(Severity::Warn);
+        assert!(found.what.ends_with("held back by io.max of control group /a."), "{}", found.what);
+        assert!(found.next.contains("/sys/fs/cgroup/a/io.max"), "{}", found.next);
+        assert!(reserves(&CgroupLimit, &limited, 1).is_some());
+        assert_eq!(severity(&limited), Some(Severity::Warn));
+    }
+}
