@@ -82,10 +82,10 @@ class Misfortune(JobCase):
             "dmsetup suspend --noflush --nolockfs silent; "
             f"{command('run')} --name=t --rw=randwrite --bs=4k --filename=/dev/dm-0 >/tmp/out 2>/tmp/err & pid=$!; n=0; "
             "until grep -q 'has not answered a read' /tmp/err || [ $n -gt 600 ]; do usleep 100000; n=$((n+1)); done; "
-            "kill -INT $pid; n=0; "
-            "until grep -q 'interrupted, and' /tmp/err || [ $n -gt 600 ]; do usleep 100000; n=$((n+1)); done; "
-            # The kernel keeps a process that has the device open until it answers; it does nothing any more.
-            "dmsetup resume silent; wait $pid; s=$?; cat /tmp/out; cat /tmp/err >&2; exit $s"
+            # It is gone although the device does not answer; the kernel keeps the process in which it worked.
+            "worker=$(cat /proc/$pid/task/$pid/children); kill -INT $pid; wait $pid; s=$?; "
+            "[ -d /proc/$worker ] || s=100; dmsetup resume silent; "
+            "until [ ! -d /proc/$worker ]; do usleep 50000; done; cat /tmp/out; cat /tmp/err >&2; exit $s"
         )
         try:
             result = self.lab.run(watched, 240)
