@@ -167,7 +167,8 @@ fn watch(
         if watched.stopped && interval.duration_ns == 0 {
             continue;
         }
-        if observer.observe(&interval) == Flow::Stop && !watched.stopped {
+        let flow = observer.observe(&interval);
+        if matches!(flow, Flow::Stop | Flow::Interrupt) && !watched.stopped {
             fio.interrupt();
             watched.stopped = true;
             deadline = Some(Instant::now() + patience);
