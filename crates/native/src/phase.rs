@@ -16,7 +16,7 @@ use crate::worker::Event;
 /// Length of an interval, but where a log wants a finer one.
 const INTERVAL_NS: u64 = 100_000_000;
 /// Once the user wants an end, I/O of which none comes back for so long is given up. What was
-/// measured is to be printed before the process ends without us, 1.8 s after that.
+/// measured is to be printed before the process ends without us, 1.7 s after that.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
 /// The shortest: reading the counts takes some 10 us for each thread.
 const SHORTEST_NS: u64 = 10_000_000;

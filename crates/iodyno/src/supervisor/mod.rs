@@ -35,9 +35,11 @@ const LOOK: Duration = Duration::from_millis(2500);
 /// … and while an end is waited for.
 const LOOK_AT_END: Duration = Duration::from_millis(100);
 /// An end that the user asked for waits no longer than this for a device: less than 2 s with the looks.
-const END_WITHIN: Duration = Duration::from_millis(1800);
+const END_WITHIN: Duration = Duration::from_millis(1700);
 /// What asks for an end does so twice at times, to us and to our group (timeout(1)).
 const SAME_REQUEST: Duration = Duration::from_millis(300);
+/// A worker that is done ends within this, unless a device keeps it.
+const EXIT_WITHIN: Duration = Duration::from_millis(300);
 /// The exit status of everything that is interrupted.
 const INTERRUPTED: u8 = 3;
 
@@ -84,8 +86,8 @@ struct Supervisor {
     /// The worker writes its exit status here when its work is done.
     outcome: UnixStream,
     status: Option<u8>,
-    /// The worker has written that, or never will.
-    is_told: bool,
+    /// When the worker wrote that, or gave up its end.
+    told: Option<Instant>,
     /// The last signal that asked for an end; 0: none since it was looked at.
     asked: Arc<AtomicUsize>,
     /// Readable when a signal came.
@@ -105,16 +107,7 @@ impl Supervisor {
         }
         pipe::register(SIGCHLD, tell)?;
         let looks = Looks::new(worker);
-        Ok(Self {
-            worker,
-            outcome,
-            status: None,
-            is_told: false,
-            asked,
-            signals,
-            ending: None,
-            looks,
-        })
+        Ok(Self { worker, outcome, status: None, told: None, asked, signals, ending: None, looks })
     }
 
     /// Waits for the worker's end, or until there is no use in waiting for it.
@@ -143,8 +136,9 @@ impl Supervisor {
         let mut byte = [0];
         while (&self.signals).read(&mut byte).is_ok_and(|read| read > 0) {}
         if let Ok(read) = (&self.outcome).read(&mut byte)
-            && !std::mem::replace(&mut self.is_told, true)
+            && self.told.is_none()
         {
+            self.told = Some(Instant::now());
             self.status = (read > 0).then_some(byte[0]);
         }
         let asked = self.asked.swap(0, Ordering::Relaxed) as i32;
@@ -179,12 +173,16 @@ impl Supervisor {
             (Some(Ending { insisted: Some((signal, at)), .. }), _) => {
                 return (at.elapsed() >= SAME_REQUEST).then(|| by_signal(*signal));
             }
-            (Some(Ending { since, .. }), _) if since.elapsed() < END_WITHIN => return None,
+            // The usual end of a process takes its time, too.
+            (Some(_), Some(_)) if self.told.is_some_and(|at| at.elapsed() < EXIT_WITHIN) => {
+                return None;
+            }
+            (Some(_), Some(_)) => self.looks.hanging(EXIT_WITHIN)?,
+            (Some(Ending { since, .. }), None) if since.elapsed() < END_WITHIN => return None,
             // What came up since may be the end's own work, which takes its time.
             (Some(Ending { since, .. }), None) => {
                 self.looks.hanging_since(*since + SAME_REQUEST)?
             }
-            (Some(_), Some(_)) => self.looks.hanging(SAME_REQUEST)?,
         };
         Some(self.leave(&hang))
     }
@@ -221,7 +219,7 @@ impl Supervisor {
         let polled = |stream| PollFd::from_borrowed_fd(stream, PollFlags::IN);
         let mut both = [polled(self.signals.as_fd()), polled(self.outcome.as_fd())];
         // Once the worker has let go of its end, that is all that it would tell.
-        let number = if self.is_told { 1 } else { 2 };
+        let number = if self.told.is_some() { 1 } else { 2 };
         match poll(&mut both[..number], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
