@@ -94,8 +94,8 @@ fn is_zombie(pid: u32) -> bool {
         let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ") || status.contains("State:\tX")
     };
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    status.contains("State:\tZ") && threads.map(ended).all(|ended| ended)
+    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    status.contains("State:\tZ") && threads.all(ended)
 }
 
 fn signal(pid: u32, name: &str) {
