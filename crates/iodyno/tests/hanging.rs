@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{World, eventually, tool, worker_of};
 
@@ -79,10 +79,17 @@ impl Frozen {
 impl Drop for Frozen {
     fn drop(&mut self) {
         let run = |program: &str, arguments: &[&str]| {
-            let _ = Command::new(program).args(arguments).output();
+            Command::new(program)
+                .args(arguments)
+                .output()
+                .is_ok_and(|output| output.status.success())
         };
         run("fsfreeze", &["--unfreeze", &self.at]);
-        run("umount", &[&self.at]);
+        // Who hung may have files open for a moment still.
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while !run("umount", &[&self.at]) && Instant::now() < give_up {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         run("losetup", &["--detach", &self.device]);
     }
 }
