@@ -147,8 +147,14 @@ def _wait(child, until):
         if time.monotonic() > looked + 0.1:
             looked = time.monotonic()
             with contextlib.suppress(OSError):
-                memory = _memory(Path(f"/proc/{child.pid}/status").read_text(), memory)
+                for pid in _family(child.pid):
+                    memory = _memory(Path(f"/proc/{pid}/status").read_text(), memory)
         time.sleep(0.02)
+
+
+def _family(pid):
+    """A process and the children that its first thread started: iodyno works in one, fio's jobs are others."""
+    return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
 def _memory(status, before):

@@ -173,7 +173,7 @@ class RulesFire(Case):
         count = f"read reads rest </sys/block/{name}/stat"
         # 4096 blocks are sampled first.
         wait = f"{count}; until=$((reads + 4096 + 1500)); while [ $reads -lt $until ]; do usleep 50000; {count}; done"
-        result = self.lab.run(f"{command(job)} & pid=$!; {wait}; kill -STOP $pid; sleep 5; kill -CONT $pid; wait $pid", 90)
+        result = self.lab.run(f"{command(job)} & pid=$!; {wait}; worker=$(cat /proc/$pid/task/$pid/children); kill -STOP $worker; sleep 5; kill -CONT $worker; wait $pid", 90)
         self.no_panic(result)
         self.fires("process-stopped", self.document(job, result)[1], "t ")
 

@@ -46,6 +46,8 @@ pub enum Outcome {
         /// The command that undoes it, for who knows that it ended.
         by_hand: String,
     },
+    /// What its entry says cannot be read: why. It stays in the journal.
+    Unreadable(String),
     /// It is ours and cannot be undone: why. It stays in the journal.
     Failed(String),
 }
@@ -53,11 +55,17 @@ pub enum Outcome {
 impl Outcome {
     /// Whether nothing is left to be done.
     pub const fn is_settled(&self) -> bool {
-        !matches!(self, Self::Unproven { .. } | Self::MayBeRunning { .. } | Self::Failed(_))
+        !matches!(
+            self,
+            Self::Unproven { .. }
+                | Self::MayBeRunning { .. }
+                | Self::Unreadable(_)
+                | Self::Failed(_)
+        )
     }
 
-    fn of(result: Result<Self, String>) -> Self {
-        result.unwrap_or_else(Self::Failed)
+    fn of(result: Result<Self, CampaignError>) -> Self {
+        result.unwrap_or_else(|error| Self::Failed(error.to_string()))
     }
 }
 
@@ -79,6 +87,7 @@ impl fmt::Display for Outcome {
                     "left alone: whether it still goes on cannot be known; if it ended: {by_hand}"
                 )
             }
+            Self::Unreadable(why) => write!(f, "cannot be read: {why}"),
             Self::Failed(why) => write!(f, "failed: {why}"),
         }
     }
@@ -118,7 +127,15 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
                 Err(error) => return Err(error.into()),
             };
         }
-        let (what, outcome) = match &pending.entry {
+        let entry = match &pending.entry {
+            Ok(entry) => entry,
+            Err(damage) => {
+                let what = format!("entry {} of run {run_id}", pending.ordinal);
+                undone.push(Undone { what, outcome: Outcome::Unreadable(damage.clone()) });
+                continue;
+            }
+        };
+        let (what, outcome) = match entry {
             JournalEntry::ScratchFile { path, identity } => {
                 (path.clone(), removed(path, *identity))
             }

@@ -287,7 +287,7 @@ impl Observer for PhaseWatch<'_> {
         self.watcher.event(&Event::Progress(progress));
         if self.interrupted.load(Ordering::Relaxed) {
             self.end = Some(EndReason::Interrupted);
-            return Flow::Stop;
+            return Flow::Interrupt;
         }
         let cut = self.cut();
         let p99 = |level| tail::p99(&self.recorder, cut, level);

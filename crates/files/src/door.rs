@@ -104,6 +104,21 @@ pub fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), FileError> {
     file.write_all(bytes).map_err(|error| FileError::System { path: path.into(), error })
 }
 
+/// Gives a file that iodyno had made the name `to`, in place of a file that has it; `false`:
+/// there is none at `from`.
+///
+/// # Errors
+/// What has one of the names is no regular file, or the system refuses.
+pub fn rename(from: &Path, to: &Path) -> Result<bool, FileError> {
+    look(to, NamedBy::Iodyno)?;
+    if look(from, NamedBy::Iodyno)? == There::Nothing {
+        return Ok(false);
+    }
+    let renamed = rustix::fs::rename(from, to);
+    renamed.map_err(|errno| FileError::System { path: to.into(), error: errno.into() })?;
+    Ok(true)
+}
+
 enum Found {
     /// The folder that it would be in.
     Nothing(OwnedFd),

@@ -176,3 +176,20 @@ fn new_files_are_new() {
     append(&folder.path().join("log"), NamedBy::Iodyno).unwrap();
     assert!(folder.path().join("log").exists());
 }
+
+#[test]
+fn a_file_gets_the_name_of_another_file_or_of_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, link] = ["a", "b", "link"].map(|name| folder.path().join(name));
+    fs::write(&a, "a").unwrap();
+    fs::write(&b, "b").unwrap();
+    assert!(rename(&a, &b).unwrap());
+    assert_eq!((fs::read_to_string(&b).unwrap(), a.exists()), ("a".into(), false));
+    assert!(!rename(&a, &b).unwrap() && b.exists());
+    assert!(rename(&b, &a).unwrap());
+    symlink(&a, &link).unwrap();
+    for wrong in [link.as_path(), folder.path(), Path::new("/dev/null")] {
+        assert!(rename(&a, wrong).is_err() && rename(wrong, &b).is_err(), "{}", wrong.display());
+    }
+    assert!(a.exists() && !b.exists() && link.is_symlink());
+}

@@ -18,7 +18,7 @@ mod reading;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod removal;
 
-pub use door::{NamedBy, There, append, create, create_new, look, write};
+pub use door::{NamedBy, There, append, create, create_new, look, rename, write};
 pub use error::{FileError, Kind};
 pub use reading::{read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};

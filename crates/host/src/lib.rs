@@ -8,7 +8,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod asking;
 mod block;
 mod capture;
 mod captured;
@@ -40,7 +39,6 @@ mod system;
 mod temperature;
 mod virtual_disk;
 
-pub use asking::{Asked, Unanswered, asking, asking_open, unanswered};
 pub use block::queue_owners;
 pub use capture::capture;
 pub use captured::Captured;

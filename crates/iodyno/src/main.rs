@@ -6,10 +6,10 @@ mod arguments;
 mod commands;
 mod context;
 mod grid;
-mod patience;
 mod progress;
 mod sources;
 mod stated;
+mod supervisor;
 mod terminal;
 
 use std::process::ExitCode;
@@ -20,12 +20,17 @@ use crate::arguments::{Arguments, Command};
 use crate::context::{Context, Usage};
 
 fn main() -> ExitCode {
+    supervisor::supervised(carry_out)
+}
+
+/// Carries out the command line; the exit status.
+fn carry_out() -> u8 {
     let arguments = Arguments::parse_from(words());
     let context = Context::new(&arguments.global);
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
         let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
         terminal::complain(&Usage(what).into());
-        return ExitCode::from(2);
+        return 2;
     }
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
@@ -49,11 +54,11 @@ fn main() -> ExitCode {
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {
-        Ok(status) => ExitCode::from(status),
-        Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Ok(status) => status,
+        Err(error) if terminal::is_closed_pipe(&error) => 0,
         Err(error) => {
             terminal::complain(&error);
-            ExitCode::from(context::status_of(&error))
+            context::status_of(&error)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ends that nobody plans: a kill, a file that shrinks, a device that does not answer.
+//! Ends that nobody plans: a kill, a file that shrinks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,24 +6,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
-use common::{World, json, status, text, tool};
-
-/// Waits until it is so, for no longer than a minute.
-#[track_caller]
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < give_up, "{what}: not within a minute");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn signal(child: &Child, name: &str) {
-    tool("kill", &[name, &child.id().to_string()]);
-}
+use common::{World, eventually, json, status, text, tool, worker_of};
 
 /// Processes that have this file open, zombies aside.
 fn holders(path: &str) -> Vec<String> {
@@ -53,7 +39,7 @@ fn a_killed_iodyno_leaves_no_fio_that_writes() {
         .spawn()
         .unwrap();
     // iodyno, fio and its three jobs; each job writes.
-    let own = iodyno.id().to_string();
+    let own = worker_of(iodyno.id()).to_string();
     let others = || holders(&path).into_iter().filter(|holder| *holder != own).collect::<Vec<_>>();
     eventually("fio's jobs write", || others().len() >= 3);
     let fios = others();
@@ -83,7 +69,7 @@ fn a_file_that_shrinks_under_mmap_is_an_error_with_its_offset() {
         let mut command = world.command();
         command.args(["run", "--output-format=json", &name]).args(job).args(more);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let own = child.id();
+        let own = worker_of(child.id());
         // Once it is mapped it is worked on.
         eventually("it is mapped", || {
             let maps = fs::read_to_string(format!("/proc/{own}/maps")).unwrap_or_default();
@@ -104,60 +90,6 @@ fn a_file_that_shrinks_under_mmap_is_an_error_with_its_offset() {
     assert!(document["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0);
 }
 
-/// A file system of its own, on a loop device.
-struct Frozen {
-    at: String,
-    device: String,
-    _world: World,
-}
-
-impl Frozen {
-    fn new() -> Self {
-        let world = World::new();
-        let image = world.sparse("image", 64 << 20);
-        let device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        tool("mkfs.ext4", &["-q", &device]);
-        let at = world.directory("mounted").to_str().unwrap().to_owned();
-        tool("mount", &[&device, &at]);
-        tool("fsfreeze", &["--freeze", &at]);
-        Self { at, device, _world: world }
-    }
-}
-
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        let run = |program: &str, arguments: &[&str]| {
-            let _ = std::process::Command::new(program).args(arguments).status();
-        };
-        run("fsfreeze", &["--unfreeze", &self.at]);
-        run("umount", &[&self.at]);
-        run("losetup", &["--detach", &self.device]);
-    }
-}
-
-#[test]
-fn what_does_not_answer_before_the_start_is_told_and_does_not_hold_up_an_end() {
-    let (world, frozen) = (World::new(), Frozen::new());
-    let errors = world.path("errors");
-    let mut iodyno = world
-        .command()
-        .args(["run", "--name=t", "--rw=write", "--bs=4k", "--size=1m"])
-        .arg(format!("--filename={}/file", frozen.at))
-        .stdout(Stdio::null())
-        .stderr(fs::File::create(&errors).unwrap())
-        .spawn()
-        .unwrap();
-    let says = |words: &str| fs::read_to_string(&errors).unwrap().contains(words);
-    let told = format!("{} has not answered an open for ", frozen.at);
-    eventually("it says what it waits for", || says(&told));
-    signal(&iodyno, "-INT");
-    eventually("it ends", || says(&format!("interrupted, and {told}")));
-    assert!(says("clean-up undoes it"));
-    // A thread within a frozen file system ends only with that.
-    tool("fsfreeze", &["--unfreeze", &frozen.at]);
-    assert_eq!(iodyno.wait().unwrap().code(), Some(3));
-}
-
 #[test]
 fn a_process_that_was_stopped_measures_nothing_meanwhile() {
     const STOPPED: Duration = Duration::from_secs(3);
@@ -174,16 +106,17 @@ fn a_process_that_was_stopped_measures_nothing_meanwhile() {
         .spawn()
         .unwrap();
     // What it reads is counted for it, also where the page cache answers.
-    let io = format!("/proc/{}/io", iodyno.id());
+    let worker = worker_of(iodyno.id());
+    let io = format!("/proc/{worker}/io");
     let read_bytes = || {
         let text = fs::read_to_string(&io).unwrap_or_default();
         let bytes = text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok());
         bytes.unwrap_or(0)
     };
     eventually("it reads", || read_bytes() > 32 << 20);
-    signal(&iodyno, "-STOP");
+    tool("kill", &["-STOP", &worker.to_string()]);
     std::thread::sleep(STOPPED);
-    signal(&iodyno, "-CONT");
+    tool("kill", &["-CONT", &worker.to_string()]);
     let output = iodyno.wait_with_output().unwrap();
     assert!(output.status.code().is_some_and(|code| code != 1), "{}", text(&output.stderr));
     let document = json(&output.stdout);

@@ -22,6 +22,22 @@ impl<'w> Small<'w> {
         Self { world, at }
     }
 
+    /// One with a journal, which stops writing on an error.
+    fn with_ext4(world: &'w World) -> Self {
+        let at = world.directory("small");
+        let image = world.sparse("image", 16 << 20);
+        tool("mkfs.ext4", &["-q", image.to_str().unwrap()]);
+        let small = Self { world, at };
+        small.mount_image();
+        small
+    }
+
+    fn mount_image(&self) {
+        let image = self.world.path("image");
+        let [image, at] = [&image, &self.at].map(|path| path.to_str().unwrap());
+        tool("mount", &["-o", "loop,errors=remount-ro", image, at]);
+    }
+
     fn run(&self, arguments: &[&str]) -> Output {
         self.world
             .command()
@@ -81,6 +97,67 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     // A second time there is nothing to be added.
     let again = small.run(&["import", kept.to_str().unwrap()]);
     assert!(text(&again.stderr).contains("in the store already"), "{}", text(&again.stderr));
+}
+
+/// A run whose store fails in its midst, by `script`, and works again after `mend`.
+#[track_caller]
+fn loses_no_results(small: &Small<'_>, script: &str, said: &str, mend: impl FnOnce()) {
+    status(&small.job("first", "exit 0"), 0);
+    let output = small.job("failing", script);
+    mend();
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("IOPS"), "{}", text(&output.stdout));
+    let told = text(&output.stderr);
+    assert!(told.contains(said), "{told}");
+    let [kept] = &small.kept("here")[..] else { panic!("{told}") };
+    let import = format!("next: iodyno import {}", kept.file_name().unwrap().display());
+    assert!(told.contains(&import), "{told}");
+    status(&small.run(&["import", kept.to_str().unwrap()]), 0);
+    let shown = json(&small.run(&["show", "failing", "--json"]).stdout);
+    assert_eq!(shown["measurements"][0]["read"]["bytes"], 1 << 20);
+    assert_eq!(shown["state"], "done");
+}
+
+#[test]
+fn results_of_a_run_whose_store_becomes_read_only_are_kept() {
+    let world = World::new();
+    let small = Small::with_ext4(&world);
+    let source = tool("findmnt", &["-no", "SOURCE", small.at.to_str().unwrap()]);
+    let name = source.strip_prefix("/dev/").unwrap();
+    let script = format!("echo test > /sys/fs/ext4/{name}/trigger_fs_error");
+    loses_no_results(&small, &script, "the store", || {
+        tool("umount", &[small.at.to_str().unwrap()]);
+        let image = world.path("image");
+        // 1: errors were corrected.
+        let mended = Command::new("fsck.ext4").args(["-fy", image.to_str().unwrap()]).output();
+        assert!(mended.unwrap().status.code().is_some_and(|code| code <= 1));
+        small.mount_image();
+    });
+}
+
+#[test]
+fn results_of_a_run_whose_store_stays_locked_are_kept() {
+    let world = World::new();
+    let small = Small::new(&world);
+    let held = world.path("held");
+    // Another process that has begun to write, and ends when this file does.
+    let holder = format!(
+        "import os, sqlite3, time\n\
+         store = sqlite3.connect('{}')\n\
+         store.execute('BEGIN EXCLUSIVE')\n\
+         open('{1}', 'w').close()\n\
+         while os.path.exists('{1}'): time.sleep(0.02)\n",
+        small.at.join("store.sqlite").display(),
+        held.display()
+    );
+    let path = world.path("holder.py");
+    std::fs::write(&path, holder).unwrap();
+    let script = format!(
+        "python3 {} </dev/null >/dev/null 2>&1 & until [ -e {} ]; do sleep 0.02; done",
+        path.display(),
+        held.display()
+    );
+    loses_no_results(&small, &script, "locked", || std::fs::remove_file(&held).unwrap());
 }
 
 #[test]

@@ -433,3 +433,30 @@ fn the_help_says_how_to_begin() {
     }
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
 }
+
+#[test]
+fn logs_of_fio_are_numbered_through_all_phases() {
+    let world = World::new();
+    let file = "[global]\nfilename=data\nsize=64k\nrw=read\nbs=4k\n\
+                [a]\nwrite_bw_log=x\n\
+                [b]\nstonewall\nbs=16k\nwrite_bw_log=x\n\
+                [c]\nstonewall\nnumjobs=2\nwrite_lat_log=y\n";
+    // The rows of each log, by its name.
+    let logs = |folder: &str, program: &mut Command| {
+        let folder = world.directory(folder);
+        std::fs::write(folder.join("three.fio"), file).unwrap();
+        std::fs::write(folder.join("data"), vec![1; 64 << 10]).unwrap();
+        status(&program.arg("three.fio").current_dir(&folder).output().unwrap(), 0);
+        let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let logs = files.filter(|path| path.extension().is_some_and(|end| end == "log"));
+        let rows = |path: std::path::PathBuf| {
+            let rows = std::fs::read_to_string(&path).unwrap().lines().count();
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), rows)
+        };
+        logs.map(rows).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let by_fio = logs("fio", &mut Command::new("fio"));
+    assert_eq!((by_fio["x_bw.1.log"], by_fio["x_bw.2.log"], by_fio["y_lat.4.log"]), (16, 4, 16));
+    let by_iodyno = logs("iodyno", world.command().args(["run", "--generator", "fio"]));
+    assert_eq!(by_iodyno, by_fio);
+}

@@ -89,4 +89,6 @@ pub enum Flow {
     End(Vec<usize>),
     /// End the phase: no new I/O, wait for what is in flight.
     Stop,
+    /// The same because the user wants it: what does not answer is not waited for.
+    Interrupt,
 }

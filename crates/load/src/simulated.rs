@@ -181,7 +181,7 @@ impl LoadGenerator for SimulatedGenerator {
                 }
             }
             let is_over = |stream: &Stream| stream.ended || stream.report.failure.is_some();
-            if flow == Flow::Stop || streams.iter().all(is_over) {
+            if matches!(flow, Flow::Stop | Flow::Interrupt) || streams.iter().all(is_over) {
                 break;
             }
         }

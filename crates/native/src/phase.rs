@@ -16,6 +16,9 @@ use crate::worker::Event;
 
 /// Length of an interval, but where a log wants a finer one.
 const INTERVAL_NS: u64 = 100_000_000;
+/// Once the user wants an end, I/O of which none comes back for so long is given up. What was
+/// measured is to be printed before the process ends without us, 1.7 s after that.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
 /// The shortest: reading the counts takes some 10 us for each thread.
 const SHORTEST_NS: u64 = 10_000_000;
 
@@ -98,13 +101,17 @@ impl Phase {
 
     /// Runs until the observer or the jobs themselves end it and all I/O is
     /// answered; what is not within `patience` of the last stop is given up.
-    pub(crate) fn run(mut self, observer: &mut dyn Observer, patience: Duration) -> PhaseReport {
+    pub(crate) fn run(
+        mut self,
+        observer: &mut dyn Observer,
+        mut patience: Duration,
+    ) -> PhaseReport {
         let interval_ns = self.jobs.iter().filter_map(Running::log_window_ns);
         let interval_ns = interval_ns.map(interval_for).min().unwrap_or(INTERVAL_NS);
         let mut clock = OwnClock::start();
         let begun_at_ns = unix_ns();
         let mut next_ns = interval_ns;
-        let (mut give_up_ns, mut late_ns) = (None, 0);
+        let (mut give_up_ns, mut late_ns, mut interrupted) = (None, 0, false);
         self.start_due(0, begun_at_ns);
         while self.jobs.iter().any(Running::is_busy) {
             let draining = !self.jobs.iter().any(Running::is_issuing);
@@ -139,6 +146,13 @@ impl Phase {
                         jobs.iter().filter_map(|job| self.jobs.get(*job)).for_each(Running::abort);
                     }
                     Flow::Stop => self.abort(),
+                    Flow::Interrupt => {
+                        self.abort();
+                        let moves = self.reporter.jobs().iter().any(|counts| counts.moved > 0);
+                        if !std::mem::replace(&mut interrupted, true) || moves {
+                            (patience, give_up_ns) = (patience.min(AFTER_INTERRUPT), None);
+                        }
+                    }
                 }
             }
             self.jobs.iter_mut().for_each(|job| job.pass_marks(now_ns));

@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
-use iodyno_target::Asked::Read;
-use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind, asking_open};
+use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
@@ -261,8 +260,7 @@ fn choose_engine(
         iodepth: job.depth.iodepth,
         direct,
     };
-    let chosen = asking_open(&descriptor, Read, || choices.choose(asked, &probed));
-    chosen.map_err(|refused| {
+    choices.choose(asked, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
         let advice = match refused.error.raw_os_error() {
             // Of its set-up, and of nothing that comes later.

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iodyno_load::{BlockContent, ProbeSample};
-use iodyno_target::{Asked, asking_open};
 
 use crate::io::{Io, Psync, Setup, SetupError, read_once};
 
@@ -39,8 +38,7 @@ pub(crate) fn probe(
     patience: Duration,
 ) -> Result<Vec<ProbeSample>, Stopped> {
     let offsets = offsets.to_vec();
-    let asked = target.try_clone().map_err(SetupError::of("dup")).map_err(Stopped::Refused)?;
-    attended(&asked, patience, move |done| read_all(target, &offsets, length, most, done))
+    attended(patience, move |done| read_all(target, &offsets, length, most, done))
 }
 
 fn read_all(
@@ -71,9 +69,8 @@ fn read_all(
 }
 
 /// What `work` comes to on a thread of its own, for as long as the number that
-/// it counts up goes on growing; it asks `target`.
+/// it counts up goes on growing.
 fn attended<T: Send + 'static>(
-    target: &OwnedFd,
     patience: Duration,
     work: impl FnOnce(&AtomicUsize) -> Result<T, SetupError> + Send + 'static,
 ) -> Result<T, Stopped> {
@@ -88,8 +85,7 @@ fn attended<T: Send + 'static>(
         .map_err(Stopped::Refused)?;
     loop {
         let seen = done.load(Ordering::Relaxed);
-        // Noted here: what is given up is nobody's question any more.
-        match asking_open(target, Asked::Read, || wait(&told, &done, seen, patience)) {
+        match wait(&told, &done, seen, patience) {
             Waited::Told(result) => return result.map_err(Stopped::Refused),
             Waited::Moved => {}
             Waited::InVain => return Err(Stopped::NoAnswer(seen)),
@@ -132,16 +128,12 @@ fn wait<T>(
 mod tests {
     use super::*;
 
-    fn nothing() -> OwnedFd {
-        std::fs::File::open("/dev/null").unwrap().into()
-    }
-
     #[test]
     fn a_read_without_an_answer_is_given_up() {
         // On a busy machine the thread may begin too late for the first of these.
         for patience in (0..).map(|n| Duration::from_millis(1 << n)) {
             let (answer, never) = channel::<()>();
-            let asked = attended(&nothing(), patience, move |done| {
+            let asked = attended(patience, move |done| {
                 done.store(3, Ordering::Relaxed);
                 // As a device that never answers: until it is given up.
                 let _ = never.recv();
@@ -159,7 +151,7 @@ mod tests {
     #[test]
     fn work_that_goes_on_is_waited_for() {
         let (tell, told) = channel();
-        let counting = attended(&nothing(), Duration::from_secs(600), move |done| {
+        let counting = attended(Duration::from_secs(600), move |done| {
             (1..=5).for_each(|n| done.store(n, Ordering::Relaxed));
             tell.send(()).unwrap();
             Ok(5)

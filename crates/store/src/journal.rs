@@ -64,8 +64,8 @@ pub struct Pending {
     pub run_id: String,
     /// Its number within the run.
     pub ordinal: i64,
-    /// The change.
-    pub entry: JournalEntry,
+    /// The change, or why it cannot be read.
+    pub entry: Result<JournalEntry, String>,
     /// No process is known to work on its run, but one may.
     pub may_be_running: bool,
 }
@@ -119,22 +119,26 @@ impl Store {
             .map_err(|error| self.explain(error))?;
         let rows = statement
             .query_map([run_id], |row| {
-                let run_id: String = row.get(0)?;
-                let liveness = match &*row.get::<_, String>(4)? {
-                    "running" => self.locks.liveness(&run_id, &row.get::<_, String>(3)?),
-                    _ => Liveness::Ended,
-                };
-                Ok((run_id, row.get(1)?, row.get::<_, String>(2)?, liveness))
+                let body = row.get::<_, String>(2).map_err(|error| error.to_string());
+                let (state, owner): (String, String) = (row.get(4)?, row.get(3)?);
+                Ok((row.get::<_, String>(0)?, row.get(1)?, body, state, owner))
             })
             .map_err(|error| self.explain(error))?;
         let mut pending = Vec::new();
+        let mut looked: Option<(String, Liveness)> = None;
         for row in rows {
-            let (run_id, ordinal, body, liveness) = row.map_err(|error| self.explain(error))?;
+            let (run_id, ordinal, body, state, owner) = row.map_err(|error| self.explain(error))?;
+            let liveness = match &looked {
+                _ if state != "running" => Liveness::Ended,
+                Some((run, liveness)) if *run == run_id => *liveness,
+                _ => looked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
+            };
             if liveness == Liveness::Alive {
                 continue;
             }
             let may_be_running = liveness == Liveness::Unknown;
-            let entry = serde_json::from_str(&body).map_err(|e| self.damaged("an entry", e))?;
+            let entry =
+                body.and_then(|body| serde_json::from_str(&body).map_err(|why| why.to_string()));
             pending.push(Pending { run_id, ordinal, entry, may_be_running });
         }
         Ok(pending)

@@ -12,6 +12,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use iodyno_files::{FileIdentity, NamedBy};
 
@@ -19,6 +20,9 @@ use iodyno_files::{FileIdentity, NamedBy};
 pub(crate) const LOCKED: &str = "lock";
 /// … and of one that could not have one. Earlier versions kept a boot.
 const UNLOCKED: &str = "no lock";
+
+/// A process that is killed lets go of its locks within this.
+const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// Whether a process works on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,12 +138,17 @@ impl Locks {
     }
 }
 
-/// Whether somebody holds the lock on a file.
+/// Whether somebody holds the lock on a file, who is not just ending: a killed iodyno is gone a
+/// little before the process in which it worked.
 fn is_locked(file: &File) -> io::Result<bool> {
-    match file.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(error),
+    let give_up = Instant::now() + ENDS_WITHIN;
+    loop {
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(false),
+            Err(TryLockError::WouldBlock) if Instant::now() >= give_up => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

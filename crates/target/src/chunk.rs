@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 
-use iodyno_host::{Asked, asking_open};
 use rustix::io::Errno;
 
 use crate::TargetError;
@@ -43,7 +42,7 @@ impl Chunk {
         let mut done = 0;
         while done < length {
             let (rest, at) = (&bytes[done..], offset + done as u64);
-            match asking_open(&to, Asked::Write, || rustix::io::pwrite(&to, rest, at)) {
+            match rustix::io::pwrite(&to, rest, at) {
                 Ok(0) => return Err(Errno::NOSPC),
                 Ok(written) => done += written,
                 Err(Errno::INTR) => {}

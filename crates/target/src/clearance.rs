@@ -3,7 +3,6 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use iodyno_host::{Asked, asking, asking_open};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
@@ -194,10 +193,8 @@ impl ReadClearance {
     ) -> Result<OwnedFd, TargetError> {
         let how = OpenHow { direct: how.direct && self.direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
-        asking_open(descriptor, Asked::Open, || {
-            rustix::fs::open(again(descriptor), flags, Mode::empty())
-        })
-        .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
+        rustix::fs::open(again(descriptor), flags, Mode::empty())
+            .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
     }
 
     pub(crate) fn not_empty(self) -> Result<Self, TargetError> {
@@ -235,7 +232,7 @@ fn open_for_reading(
     name: &str,
 ) -> Result<(OwnedFd, bool), TargetError> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
-    let open = |flags| asking(path, Asked::Open, || rustix::fs::open(path, flags, Mode::empty()));
+    let open = |flags| rustix::fs::open(path, flags, Mode::empty());
     match open(flags | OFlags::DIRECT) {
         Ok(descriptor) => Ok((descriptor, true)),
         Err(Errno::INVAL) => open(flags)

@@ -8,7 +8,6 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 
-use iodyno_host::{Asked, asking_open};
 use rustix::io::Errno;
 
 use crate::signatures;
@@ -87,9 +86,7 @@ impl<'d> Bytes<'d> {
         let mut done = 0;
         while done < bytes.len() {
             let (rest, at) = (&mut bytes[done..], offset + done as u64);
-            let read =
-                asking_open(self.device, Asked::Read, || rustix::io::pread(self.device, rest, at));
-            match read {
+            match rustix::io::pread(self.device, rest, at) {
                 Ok(0) => return Err(Errno::IO),
                 Ok(read) => done += read,
                 Err(Errno::INTR) => {}

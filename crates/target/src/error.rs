@@ -322,6 +322,15 @@ impl TargetError {
         )
     }
 
+    /// Somebody uses it, or has it open.
+    pub fn is_held(&self) -> bool {
+        match self {
+            Self::InUse { .. } => true,
+            Self::Io { error, .. } => Errno::from_io_error(error) == Some(Errno::BUSY),
+            _ => false,
+        }
+    }
+
     /// Whether all that is in the way of writing is data that no signature
     /// says anything of: what a benchmark wrote looks so.
     pub fn is_unmarked_data(&self) -> bool {

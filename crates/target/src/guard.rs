@@ -10,7 +10,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use iodyno_host::{Asked, Depth, Live, Source, asking, snapshot};
+use iodyno_host::{Depth, Live, Source, snapshot};
 use iodyno_model::{BlockDevice, BlockKind, Host};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -156,20 +156,20 @@ impl Guard<'_> {
         let words = self.verified(target)?;
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = target.name.as_str();
-        let open = || rustix::fs::open(&target.path, flags, Mode::empty());
-        let descriptor = asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
-            Errno::BUSY => TargetError::InUse {
-                name: name.into(),
-                uses: vec![
-                    "the kernel or a process holds it for itself (a pool that is \
+        let descriptor =
+            rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
+                Errno::BUSY => TargetError::InUse {
+                    name: name.into(),
+                    uses: vec![
+                        "the kernel or a process holds it for itself (a pool that is \
                                 imported, or another iodyno)"
-                        .into(),
-                ],
-            },
-            Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
-            Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
-            errno => TargetError::of(name, "open it for writing", errno),
-        })?;
+                            .into(),
+                    ],
+                },
+                Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
+                Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
+                errno => TargetError::of(name, "open it for writing", errno),
+            })?;
         is_block(&descriptor, target)?;
         // udev leaves a locked device alone (systemd: "Locking Block Device
         // Access"); where it is just looking, it ends by itself.
@@ -306,11 +306,11 @@ fn open_file(target: &PathTarget, access: OFlags) -> Result<OwnedFd, TargetError
     let name = target.name.as_str();
     let action = if access == OFlags::RDONLY { "read it" } else { "open it for writing" };
     let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let open = || rustix::fs::open(&target.path, flags, Mode::empty());
-    let descriptor = asking(&target.path, Asked::Open, open).map_err(|errno| match errno {
-        Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
-        errno => TargetError::of(name, action, errno),
-    })?;
+    let descriptor =
+        rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },
+            errno => TargetError::of(name, action, errno),
+        })?;
     let stat = rustix::fs::fstat(&descriptor)
         .map_err(|errno| TargetError::of(name, "look at it", errno))?;
     let is_file = FileType::from_raw_mode(stat.st_mode).is_file();

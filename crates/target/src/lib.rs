@@ -75,9 +75,6 @@ mod zones;
 #[cfg(test)]
 mod testing;
 
-/// For those who ask devices beside this crate.
-pub use iodyno_host::{Asked, asking_open};
-
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use blind_spot::BlindSpot;

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use iodyno_files::{self as removal, FileIdentity, Removed};
-use iodyno_host::{Asked, asking_open};
 use rustix::fs::{Advice, Dev, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -147,7 +146,7 @@ impl ScratchFile {
         let named = named.map(|named| named.known_as(write.identity()));
         fill(&write, plan, progress)?;
         let failed = |errno| TargetError::of(&plan.directory.name, "sync its scratch file", errno);
-        asking_open(&write, Asked::Sync, || rustix::fs::fsync(&write)).map_err(failed)?;
+        rustix::fs::fsync(&write).map_err(failed)?;
         if !write.as_read().direct() {
             // Read it from storage, not from the page cache. Only advice: the
             // clearance says that the cache is in between.

@@ -3,9 +3,8 @@
 use std::fs::{File, read_to_string};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::Path;
 
-use iodyno_host::{AdminRead, Asked, Source, asking};
+use iodyno_host::{AdminRead, Source};
 
 use crate::nvme::{Command, send};
 
@@ -35,9 +34,7 @@ impl WriteCache {
     /// # Errors
     /// As [`Self::is_on`].
     pub fn switch(&self, on: bool) -> io::Result<()> {
-        let held = self.held()?;
-        let path = format!("/dev/{}", self.controller);
-        asking(Path::new(&path), Asked::Command, || send(&held, Command::write_cache(on)))
+        send(&self.held()?, Command::write_cache(on))
     }
 
     /// The controller, open: a character device with the number and the serial that sysfs says.

@@ -48,7 +48,7 @@ impl Drive<'_> {
     ///
     /// # Errors
     /// Why it cannot be emptied.
-    pub(super) fn give_back(&self, witness: Witness) -> Result<Outcome, String> {
+    pub(super) fn give_back(&self, witness: Witness) -> Result<Outcome, CampaignError> {
         let host = snapshot(&Live::new(), Depth::Quick);
         let named = resolve(&host, self.device).unwrap_or_default();
         let is_it = |target: &Target| target.word_for_writing(&host).as_deref() == Some(self.word);
@@ -80,7 +80,7 @@ impl Drive<'_> {
     }
 
     /// Nothing says that what is on it is ours.
-    fn unproven(&self, host: &Host, target: &Target) -> Result<Outcome, String> {
+    fn unproven(&self, host: &Host, target: &Target) -> Result<Outcome, CampaignError> {
         // A kill before anything was written to it.
         if target.would_lose(host).is_empty() && self.mark.is_some() {
             return Ok(Outcome::Gone);
@@ -98,7 +98,7 @@ impl Drive<'_> {
         target: &Target,
         mark: Mark,
         discards: bool,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome, CampaignError> {
         // What could not be known was answered for when it was taken.
         let mut permission = Permission {
             allow_write: vec![self.word.to_owned()],
@@ -117,18 +117,17 @@ impl Drive<'_> {
             Err(error @ TargetError::HoldsData { .. }) => {
                 return Ok(Outcome::LeftAlone(error.to_string()));
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(CampaignError::Target(error)),
         };
         let clearance = if discards {
             lend(vec![(target, clearance)], host, &permission, || discard(host, target))
-                .map_err(|error| error.to_string())?
-                .map_err(|error| error.to_string())?;
-            target.clear_for_writing(host, &permission).map_err(|error| error.to_string())?
+                .map_err(CampaignError::Target)??;
+            target.clear_for_writing(host, &permission).map_err(CampaignError::Target)?
         } else {
             clearance
         };
         // The mark goes last: until then a kill leaves a drive that proves to be ours.
-        unstamp(&clearance, mark).map_err(|error| error.to_string())?;
+        unstamp(&clearance, mark).map_err(CampaignError::Target)?;
         Ok(Outcome::Emptied)
     }
 }
@@ -145,13 +144,13 @@ enum OnDrive {
     Another(String),
 }
 
-fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, String> {
+fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, CampaignError> {
     let device = path_of(target);
     let kind = value_of(&device, "TYPE")?;
     let is_ours = match kind.as_str() {
         "" => {
-            let read = target.clear_for_reading().map_err(|error| error.to_string())?;
-            let stamped = is_stamped(&read, mark).map_err(|error| error.to_string())?;
+            let read = target.clear_for_reading().map_err(CampaignError::Target)?;
+            let stamped = is_stamped(&read, mark).map_err(CampaignError::Target)?;
             return Ok(if stamped { OnDrive::Stamp } else { OnDrive::Nothing });
         }
         // It is its group that has a name of ours.
@@ -171,14 +170,14 @@ fn takes_discards(host: &Host, target: &Target) -> bool {
 }
 
 /// What blkid reads of a device, past every cache.
-pub(super) fn value_of(device: &str, value: &str) -> Result<String, String> {
+pub(super) fn value_of(device: &str, value: &str) -> Result<String, CampaignError> {
     let probe = command("blkid", &["-p", "-o", "value", "-s", value, device]);
     // 2: there is nothing.
     Ok(asked(&probe, &[0, 2])?.trim().to_owned())
 }
 
 /// The volume group that a device belongs to, also where others of it are gone.
-fn group_of(device: &str) -> Result<String, String> {
+fn group_of(device: &str) -> Result<String, CampaignError> {
     let mut command = iodyno_layout::lvm_command("pvs", &[device.to_owned()]);
     command.arguments.extend(["--noheadings", "--options", "vg_name", device].map(String::from));
     Ok(asked(&command, &[0, 5])?.trim().to_owned())
@@ -310,6 +309,6 @@ mod tests {
     #[test]
     fn a_drive_that_is_gone_is_gone() {
         let drive = Drive { device: "/dev/no0n1", word: "NOBODY", mark: Some(MARK) };
-        assert_eq!(drive.give_back(Witness::Journal), Ok(Outcome::Gone));
+        assert_eq!(drive.give_back(Witness::Journal).unwrap(), Outcome::Gone);
     }
 }

@@ -159,7 +159,10 @@ impl<'p> Stack<'p> {
         while let Some((ordinal, built)) = self.built.pop() {
             let outcome = match undo(&built, Witness::Maker) {
                 Ok(outcome) => outcome,
-                Err(why) => return Err(CampaignError::Standing { run_id: self.run_id, why }),
+                Err(why) => {
+                    let why = why.to_string();
+                    return Err(CampaignError::Standing { run_id: self.run_id, why });
+                }
             };
             tools.store.journal_done(&self.run_id, ordinal)?;
             // What was not built yet is gone, too.

@@ -11,6 +11,7 @@ use iodyno_target::Removed;
 
 use super::drive::{Drive, value_of};
 use super::program;
+use crate::error::CampaignError;
 use crate::undo::Outcome;
 
 /// What is still busy after this long is in use.
@@ -40,7 +41,7 @@ enum Standing {
 ///
 /// # Errors
 /// Why it cannot be taken down.
-pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, String> {
+pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, CampaignError> {
     match built {
         Built::Drive { device, word, mark } => {
             let drive = Drive { device, word, mark: *mark };
@@ -72,7 +73,7 @@ pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, String> {
     })
 }
 
-fn standing(built: &Built, witness: Witness) -> Result<Standing, String> {
+fn standing(built: &Built, witness: Witness) -> Result<Standing, CampaignError> {
     Ok(match built {
         Built::Mount { at, mark } => {
             let mounted = mounts(&Live::new()).into_iter().rfind(|mount| mount.mount.at == *at);
@@ -160,7 +161,7 @@ fn is_earlier(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.len() == 5 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
-fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, String> {
+fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError> {
     let at = Path::new(path);
     let by_hand = || {
         let path = shell_word(path);
@@ -176,7 +177,7 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, String> {
         });
     };
     let removed = iodyno_target::remove_backing_file(at, mark);
-    Ok(match removed.map_err(|error| error.to_string())? {
+    Ok(match removed.map_err(CampaignError::Target)? {
         Removed::Yes => Outcome::TakenDown,
         Removed::AlreadyGone => Outcome::Gone,
         Removed::Unproven => by_hand(),
@@ -184,23 +185,33 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, String> {
     })
 }
 
-/// What is busy is tried again for a while. The kernel lets go of the files of
+/// What may be held is tried again for a while. The kernel lets go of the files of
 /// a ring some time after its process has ended, and tells nobody when; udev
 /// looks at what was just closed.
-fn once_let_go<T>(attempt: impl Fn() -> Result<T, String>) -> Result<T, String> {
+fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
     let start = Instant::now();
-    let is_held = |why: &str| why.contains("busy") || why.contains("in use");
     loop {
         match attempt() {
-            Err(why) if is_held(&why) && start.elapsed() < MOST_BUSY => std::thread::sleep(LOOK),
+            Err(why) if may_be_held(&why) && start.elapsed() < MOST_BUSY => {
+                std::thread::sleep(LOOK);
+            }
             done => return done,
         }
     }
 }
 
+/// Somebody has it open. A program that fails has no errno for others to read.
+fn may_be_held(why: &CampaignError) -> bool {
+    match why {
+        CampaignError::Target(error) => error.is_held(),
+        CampaignError::Program { .. } => true,
+        _ => false,
+    }
+}
+
 /// What a program says; undoing is not interrupted.
-pub(super) fn asked(command: &Command, fine: &[i32]) -> Result<String, String> {
-    program::run(command, fine, &AtomicBool::new(false)).map_err(|error| error.to_string())
+pub(super) fn asked(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
+    program::run(command, fine, &AtomicBool::new(false))
 }
 
 pub(super) fn command(program: &'static str, arguments: &[&str]) -> Command {

@@ -131,7 +131,7 @@ fn after_a_kill_the_journal_restores_it() {
     drop(machine.apply(&all()).unwrap());
     let sysfs = Sysfs::at(machine.folder.path());
     for pending in machine.store.journal_pending(Some(RUN)).unwrap() {
-        let JournalEntry::Setting(change) = pending.entry else { panic!() };
+        let Ok(JournalEntry::Setting(change)) = pending.entry else { panic!() };
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
         // As often as one likes.
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);

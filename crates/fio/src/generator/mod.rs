@@ -24,7 +24,7 @@ use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, P
 use iodyno_target::ReadClearance;
 use thiserror::Error;
 
-/// fio as a load generator. It keeps nothing between phases.
+/// fio as a load generator.
 #[derive(Debug, Clone)]
 pub struct FioGenerator {
     program: PathBuf,
@@ -32,6 +32,8 @@ pub struct FioGenerator {
     patience: Duration,
     /// Options for fio alone, by the name of their job.
     foreign: BTreeMap<String, Vec<(String, String)>>,
+    /// Sections of the phases so far: the logs of the next ones are numbered from there on.
+    sections: usize,
 }
 
 /// How long a stopped fio is waited for: as long as the native generator waits
@@ -96,6 +98,7 @@ impl FioGenerator {
                 version: version.to_owned(),
                 patience: PATIENCE,
                 foreign: BTreeMap::new(),
+                sections: 0,
             }),
             _ => Err(FioError::TooOld { program, version: said.to_owned() }),
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use iodyno_files::{FileError, NamedBy, There, look};
+use iodyno_files::{FileError, NamedBy, There, look, rename};
 use iodyno_job::Job;
 use thiserror::Error;
 
@@ -25,18 +25,43 @@ pub(super) enum OutputError {
     Foreign(String),
 }
 
-/// Refuses what the sections of `job`, the first of which has this number (from 1),
-/// would write beside their targets.
+/// The same job for a fio that numbers the logs of its sections from 1 on, while `before` sections
+/// of other fios were written: its logs have names of their own, until [`number_logs`].
+pub(super) fn with_own_logs(job: &Job, before: usize) -> Job {
+    let mut own = job.clone();
+    let logs = &mut own.report.logs;
+    // One log for all is written at its end.
+    if before > 0 && logs.per_job {
+        let all = [&mut logs.bandwidth, &mut logs.iops, &mut logs.latency, &mut logs.histogram];
+        for log in all.into_iter().flatten() {
+            let prefix = log.prefix.as_deref().unwrap_or(&job.name);
+            log.prefix = Some(format!("{prefix}.iodyno-{before}"));
+        }
+    }
+    own
+}
+
+/// Gives the logs of a section, with this number of its fio's, the number that they have where a
+/// single fio carries out all.
 ///
 /// # Errors
-/// One of the files is a device, a link, or somebody else's.
-pub(super) fn refuse(
-    job: &Job,
-    section: usize,
-    foreign: &[(String, String)],
-) -> Result<(), OutputError> {
+/// One has no other name now.
+pub(super) fn number_logs(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
+    if before == 0 || !job.report.logs.per_job {
+        return Ok(());
+    }
+    let numbered = logs(job, section + before);
+    for (from, to) in logs(&with_own_logs(job, before), section).iter().zip(&numbered) {
+        rename(Path::new(from), Path::new(to))?;
+    }
+    Ok(())
+}
+
+/// The names of the logs of a section with this number (from 1).
+fn logs(job: &Job, section: usize) -> Vec<String> {
     let logs = &job.report.logs;
     let number = logs.per_job.then(|| u32::try_from(section).unwrap_or(u32::MAX));
+    let mut names = Vec::new();
     for (log, kinds) in [
         (&logs.bandwidth, &[LogKind::Bandwidth][..]),
         (&logs.iops, &[LogKind::Iops]),
@@ -47,10 +72,27 @@ pub(super) fn refuse(
         let prefix = log.prefix.as_deref().unwrap_or(&job.name);
         for kind in kinds {
             let name = kind.file_name(prefix, number);
-            look(Path::new(&name), NamedBy::Iodyno)?;
             // log_store_compressed
-            look(Path::new(&format!("{name}.fz")), NamedBy::Iodyno)?;
+            names.extend([format!("{name}.fz"), name]);
         }
+    }
+    names
+}
+
+/// Refuses what a section of `job` would write beside its targets: the one with this number of
+/// its fio's, after `before` of others.
+///
+/// # Errors
+/// One of the files is a device, a link, or somebody else's.
+pub(super) fn refuse(
+    job: &Job,
+    section: usize,
+    before: usize,
+    foreign: &[(String, String)],
+) -> Result<(), OutputError> {
+    let own = logs(&with_own_logs(job, before), section);
+    for name in logs(job, section + before).iter().chain(&own) {
+        look(Path::new(name), NamedBy::Iodyno)?;
     }
     for (_, path) in foreign.iter().filter(|(name, _)| name == "write_iolog") {
         // As a name of ours: fio opens it again, and a link may lead elsewhere by then.

@@ -24,11 +24,12 @@ const SECTIONS: usize = 8;
 const MOST_STATUS_MS: usize = 5000;
 
 pub(super) fn run(
-    generator: &FioGenerator,
+    generator: &mut FioGenerator,
     jobs: &[ClearedJob<'_>],
     observer: &mut dyn Observer,
 ) -> Result<PhaseReport, LoadError> {
     let mut file = JobFile::default();
+    let before = generator.sections;
     for (n, cleared) in jobs.iter().enumerate() {
         let unfit = |what| LoadError::Unfit { target: cleared.target(), what };
         let reads_only = cleared.files.iter().any(|file| matches!(file, Access::Read(_)));
@@ -41,9 +42,10 @@ pub(super) fn run(
         let size_bytes = cleared.files.first().map_or(0, |file| file.read().size_bytes());
         let foreign = generator.foreign_of(&cleared.job);
         let sections = file.owners.len();
-        file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
+        let job = outputs::with_own_logs(&cleared.job, before);
+        file.add(n, &job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
         for section in sections..file.owners.len() {
-            outputs::refuse(&cleared.job, section + 1, foreign)
+            outputs::refuse(&cleared.job, section + 1, before, foreign)
                 .map_err(|error| unfit(error.to_string()))?;
         }
     }
@@ -71,6 +73,12 @@ pub(super) fn run(
     let mut progress = Progress::new(file.owners.clone(), ramps);
     let watched = watch(&fio, generator.patience, &mut progress, observer);
     let ended = fio.wait(watched.killed).map_err(|source| failed("wait for fio", source))?;
+    generator.sections += file.owners.len();
+    let numbered = file.owners.iter().enumerate().map(|(section, owner)| {
+        let numbered = outputs::number_logs(&jobs[*owner].job, section + 1, before);
+        (*owner, numbered.err())
+    });
+    let numbered: Vec<_> = numbered.collect();
     let killed = watched.killed.then(|| {
         let seconds = generator.patience.as_secs_f64();
         format!("fio did not end within {seconds} s after it was asked to, and was killed")
@@ -93,6 +101,9 @@ pub(super) fn run(
     for (owner, measurement) in file.owners.iter().zip(&last.measurements) {
         let ramp_ns = jobs[*owner].job.time.ramp_ns;
         outcome.add(&mut reports[*owner], measurement, ramp_ns);
+    }
+    for (owner, error) in numbered {
+        reports[owner].shortfalls.extend(error.map(|error| error.to_string()));
     }
     outcome.tell_of_end(&mut reports);
     let cpu = cpu(&reports);
@@ -156,7 +167,8 @@ fn watch(
         if watched.stopped && interval.duration_ns == 0 {
             continue;
         }
-        if observer.observe(&interval) == Flow::Stop && !watched.stopped {
+        let flow = observer.observe(&interval);
+        if matches!(flow, Flow::Stop | Flow::Interrupt) && !watched.stopped {
             fio.interrupt();
             watched.stopped = true;
             deadline = Some(Instant::now() + patience);

@@ -13,10 +13,10 @@ use iodyno_load::LoadGenerator;
 use iodyno_model::{Host, RunRecord};
 use iodyno_store::Store;
 use iodyno_target::Target;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::commands::beside;
 use crate::context::Context;
+use crate::supervisor::requests_for_an_end;
 
 /// This machine and the store.
 pub(crate) struct Setup {
@@ -60,7 +60,6 @@ impl Setup {
         generator: &mut dyn LoadGenerator,
         watcher: &mut dyn Watcher,
     ) -> Result<RunRecord> {
-        // Once: what is taken a second time would end us the first time.
         if !std::mem::replace(&mut self.takes_signals, true) {
             end_on_signals(&self.interrupted)?;
         }
@@ -90,11 +89,9 @@ impl Setup {
     }
 }
 
-/// The signals that ask for an end set `interrupted`; the second time they end
-/// us at once.
+/// The signals that ask for an end set `interrupted`; the supervisor counts them.
 fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
+    for signal in requests_for_an_end() {
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;
     }
     Ok(())

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// A temporary folder with a store, on the disk that the build is on: tmpfs
 /// would be refused as a target.
@@ -100,6 +101,27 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let said = text(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
     text(&output.stdout).trim().to_owned()
+}
+
+/// Waits until it is so, for no longer than a minute.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The process in which the iodyno that was started as `pid` works.
+pub(crate) fn worker_of(pid: u32) -> u32 {
+    let mut worker = None;
+    eventually("it has a worker", || {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        worker = children.unwrap_or_default().split_whitespace().next().map(str::to_owned);
+        worker.is_some()
+    });
+    worker.unwrap().parse().unwrap()
 }
 
 /// A loop device on a file of a world, with data in every block.

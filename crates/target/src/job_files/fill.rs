@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use iodyno_host::{Asked, asking_open};
 use iodyno_model::Bytes;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
@@ -77,8 +76,7 @@ fn write_all(
         rustix::fs::ftruncate(&file, size_bytes)
             .map_err(|errno| failed(name, "set its size", errno, 0))?;
     }
-    asking_open(&file, Asked::Sync, || rustix::fs::fsync(&file))
-        .map_err(|errno| failed(name, "sync it", errno, 0))?;
+    rustix::fs::fsync(&file).map_err(|errno| failed(name, "sync it", errno, 0))?;
     if !direct || !write.as_read().direct() {
         // Read it from storage, not from the page cache. Only advice: the
         // clearance says that the cache is in between.

@@ -1,0 +1,208 @@
+//! Threads that wait in the kernel: those that have not run between two looks.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs::{read_dir, read_to_string};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use super::waits::Wait;
+
+/// Threads whose I/O is reported by who started them, and may have been given up.
+const WATCHED: [&str; 2] = ["iodyno-load", "iodyno-probe"];
+
+/// A thread, as `/proc/PID/task/TID/status` shows it.
+#[derive(Debug)]
+struct Thread {
+    name: String,
+    /// Of a program that the worker runs.
+    program: Option<Pid>,
+    /// Not even a signal gets it out of the kernel.
+    uninterruptible: bool,
+    /// How often it has been taken off a CPU.
+    switches: u64,
+    /// It has not run since this look.
+    since: Instant,
+}
+
+/// A device that does not answer.
+#[derive(Debug)]
+pub(super) struct Hang {
+    wait: Option<Wait>,
+    /// The program that asked it, where that is another one.
+    program: Option<(String, Pid)>,
+    age: Duration,
+}
+
+impl Hang {
+    /// Which device, and what it was asked for, and by whom.
+    fn what(&self) -> String {
+        let name = self.wait.as_ref().and_then(|wait| wait.name.as_ref());
+        let name = name.map_or("a device".into(), |name| name.display().to_string());
+        let asked = self.wait.as_ref().map_or("a request", |wait| wait.asked);
+        match &self.program {
+            Some((program, pid)) => {
+                format!("{name} has not answered {asked} of {program} (process {pid})")
+            }
+            None => format!("{name} has not answered {asked}"),
+        }
+    }
+}
+
+impl Hang {
+    /// The process that waits; `worker` unless it is a program's.
+    pub(super) fn process(&self, worker: Pid) -> Pid {
+        self.program.as_ref().map_or(worker, |(_, pid)| *pid)
+    }
+}
+
+impl fmt::Display for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {} s", self.what(), self.age.as_secs())
+    }
+}
+
+/// What was seen of the worker's threads, and of those of the programs that it runs.
+pub(super) struct Looks {
+    worker: Pid,
+    /// By their directories, `/proc/PID/task/TID`.
+    threads: HashMap<PathBuf, Thread>,
+    reported: HashSet<String>,
+}
+
+impl Looks {
+    pub(super) fn new(worker: Pid) -> Self {
+        Self { worker, threads: HashMap::new(), reported: HashSet::new() }
+    }
+
+    /// Looks at all threads.
+    pub(super) fn look(&mut self) {
+        let mut seen = HashMap::new();
+        let mut processes = vec![self.worker];
+        while let Some(process) = processes.pop() {
+            let program = (process != self.worker).then_some(process);
+            let threads = read_dir(format!("/proc/{process}/task"));
+            for directory in threads.into_iter().flatten().flatten().map(|entry| entry.path()) {
+                let children = read_to_string(directory.join("children")).unwrap_or_default();
+                let children = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+                processes.extend(children.filter_map(Pid::from_raw));
+                let status = read_to_string(directory.join("status")).unwrap_or_default();
+                let Some(mut thread) = thread(&status, program) else { continue };
+                match self.threads.get(&directory) {
+                    Some(before) if before.switches == thread.switches => {
+                        thread.since = before.since
+                    }
+                    _ => {}
+                }
+                seen.insert(directory, thread);
+            }
+        }
+        self.threads = seen;
+    }
+
+    /// What has hung for `least` and was not yet reported, at the last look. What jobs measure is
+    /// left out while they are `measuring`.
+    pub(super) fn unreported(&mut self, least: Duration, measuring: bool) -> Vec<Hang> {
+        let mut hangs: Vec<Hang> =
+            self.hangs(|thread| thread.since.elapsed() >= least, measuring).collect();
+        let all = hangs.iter().map(Hang::what).collect();
+        let before = std::mem::replace(&mut self.reported, all);
+        hangs.retain(|hang| !before.contains(&hang.what()));
+        hangs.dedup_by_key(|hang| hang.what());
+        hangs
+    }
+
+    /// Something that has hung for `least`, at the last look.
+    pub(super) fn hanging(&self, least: Duration) -> Option<Hang> {
+        self.hangs(|thread| thread.since.elapsed() >= least, false).next()
+    }
+
+    /// Something that has hung since this moment or longer, at the last look.
+    pub(super) fn hanging_since(&self, moment: Instant) -> Option<Hang> {
+        self.hangs(move |thread| thread.since <= moment, false).next()
+    }
+
+    fn hangs(
+        &self,
+        is_old: impl Fn(&Thread) -> bool,
+        measuring: bool,
+    ) -> impl Iterator<Item = Hang> {
+        let threads = self.threads.iter().filter(move |(_, thread)| is_old(thread));
+        threads.filter_map(move |(directory, thread)| {
+            let wait = Wait::of(directory);
+            let is_watched = measuring && WATCHED.contains(&thread.name.as_str());
+            let hangs =
+                thread.uninterruptible || wait.as_ref().is_some_and(|wait| wait.interruptible);
+            if !hangs || is_watched && wait.as_ref().is_none_or(Wait::is_io) {
+                return None;
+            }
+            let program = thread.program.map(|pid| (thread.name.clone(), pid));
+            Some(Hang { wait, program, age: thread.since.elapsed() })
+        })
+    }
+}
+
+/// A thread that waits now, by its `status`.
+fn thread(status: &str, program: Option<Pid>) -> Option<Thread> {
+    let mut found = Thread {
+        name: String::new(),
+        program,
+        uninterruptible: false,
+        switches: 0,
+        since: Instant::now(),
+    };
+    for (key, value) in status.lines().filter_map(|line| line.split_once(":\t")) {
+        match key {
+            "Name" => found.name = value.to_owned(),
+            "State" => match value.as_bytes().first()? {
+                b'D' => found.uninterruptible = true,
+                b'S' | b'I' => {}
+                _ => return None,
+            },
+            "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
+                found.switches += value.trim().parse::<u64>().ok()?;
+            }
+            _ => {}
+        }
+    }
+    (!found.name.is_empty()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(state: &str, switches: [u64; 2]) -> String {
+        let [voluntary, others] = switches;
+        format!(
+            "Name:\tiodyno-load\nUmask:\t0022\nState:\t{state}\nTgid:\t7\n\
+             voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{others}\n"
+        )
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_told_from_one_that_runs() {
+        let of = |state| thread(&status(state, [40, 2]), None);
+        let hangs = of("D (disk sleep)").unwrap();
+        assert_eq!((hangs.name.as_str(), hangs.switches), ("iodyno-load", 42));
+        assert!(hangs.uninterruptible && !of("S (sleeping)").unwrap().uninterruptible);
+        for state in ["R (running)", "Z (zombie)", "T (stopped)", "X (dead)"] {
+            assert!(of(state).is_none(), "{state}");
+        }
+        assert!(thread("", None).is_none(), "it has ended meanwhile");
+    }
+
+    #[test]
+    fn it_is_told_in_a_sentence() {
+        let wait = Wait { asked: "an fsync", name: Some("/dev/md0".into()), interruptible: true };
+        let program = Some(("mkfs.ext4".to_owned(), Pid::from_raw(7).unwrap()));
+        let age = Duration::from_millis(5900);
+        let mut hang = Hang { wait: Some(wait), program, age };
+        let told = "/dev/md0 has not answered an fsync of mkfs.ext4 (process 7) for 5 s";
+        assert_eq!(hang.to_string(), told);
+        (hang.wait, hang.program) = (None, None);
+        assert_eq!(hang.to_string(), "a device has not answered a request for 5 s");
+    }
+}

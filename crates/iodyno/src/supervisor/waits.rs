@@ -1,0 +1,198 @@
+//! What a thread asks the kernel for, by its system call (`/proc/PID/task/TID/syscall`).
+
+use std::fs::{File, read_link, read_to_string};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The longest path, bytes.
+const PATH_MAX: usize = 4096;
+
+/// Which argument of a system call names what it asks.
+#[derive(Clone, Copy)]
+enum Named {
+    /// A descriptor.
+    By(usize),
+    /// A path.
+    Path(usize),
+    /// A path from a descriptor on, in this argument and the next.
+    At(usize),
+    /// None does.
+    Not,
+}
+use Named::{At, By, Not, Path as In};
+
+/// A system call that waits for devices.
+struct Call {
+    number: i64,
+    /// What the device was asked for.
+    asked: &'static str,
+    named: Named,
+    /// It waits for nothing else, so a wait that signals interrupt (FUSE, an io_uring) counts.
+    interruptible: bool,
+}
+
+const fn call(number: i64, asked: &'static str, named: Named) -> Call {
+    Call { number, asked, named, interruptible: true }
+}
+
+const fn read_or_write(number: i64, asked: &'static str) -> Call {
+    Call { number, asked, named: By(0), interruptible: false }
+}
+
+const IO: &str = "I/O";
+const PAGE: &str = "a read of a mapped page";
+
+const CALLS: &[Call] = &[
+    // None: the thread waits for memory.
+    Call { number: -1, asked: PAGE, named: Not, interruptible: false },
+    read_or_write(libc::SYS_read, "a read"),
+    read_or_write(libc::SYS_readv, "a read"),
+    read_or_write(libc::SYS_write, "a write"),
+    read_or_write(libc::SYS_writev, "a write"),
+    call(libc::SYS_pread64, "a read", By(0)),
+    call(libc::SYS_preadv, "a read", By(0)),
+    call(libc::SYS_preadv2, "a read", By(0)),
+    call(libc::SYS_pwrite64, "a write", By(0)),
+    call(libc::SYS_pwritev, "a write", By(0)),
+    call(libc::SYS_pwritev2, "a write", By(0)),
+    call(libc::SYS_fsync, "an fsync", By(0)),
+    call(libc::SYS_fdatasync, "an fdatasync", By(0)),
+    call(libc::SYS_sync_file_range, "a sync_file_range", By(0)),
+    call(libc::SYS_syncfs, "a syncfs", By(0)),
+    call(libc::SYS_fallocate, "an fallocate", By(0)),
+    call(libc::SYS_ftruncate, "a truncate", By(0)),
+    call(libc::SYS_ioctl, "a command", By(0)),
+    call(libc::SYS_close, "a close", By(0)),
+    call(libc::SYS_fstat, "a stat", By(0)),
+    call(libc::SYS_fstatfs, "a statfs", By(0)),
+    call(libc::SYS_getdents64, "a listing", By(0)),
+    call(libc::SYS_openat, "an open", At(0)),
+    call(libc::SYS_newfstatat, "a stat", At(0)),
+    call(libc::SYS_statx, "a stat", At(0)),
+    call(libc::SYS_faccessat, "a stat", At(0)),
+    call(libc::SYS_readlinkat, "a stat", At(0)),
+    call(libc::SYS_unlinkat, "a removal", At(0)),
+    call(libc::SYS_mkdirat, "a mkdir", At(0)),
+    call(libc::SYS_renameat2, "a renaming", At(0)),
+    call(libc::SYS_statfs, "a statfs", In(0)),
+    call(libc::SYS_mount, "a mount", In(0)),
+    call(libc::SYS_umount2, "an unmount", In(0)),
+    call(libc::SYS_msync, "an msync", Not),
+    call(libc::SYS_sync, "a sync", Not),
+    call(libc::SYS_io_submit, IO, Not),
+    call(libc::SYS_io_getevents, IO, Not),
+    call(libc::SYS_io_destroy, IO, Not),
+    call(libc::SYS_io_uring_enter, IO, Not),
+    call(libc::SYS_io_uring_register, IO, Not),
+    // The end of a process waits for its I/O.
+    call(libc::SYS_exit, IO, Not),
+    call(libc::SYS_exit_group, IO, Not),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_open, "an open", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_stat, "a stat", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_lstat, "a stat", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_access, "a stat", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_readlink, "a stat", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_unlink, "a removal", In(0)),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_mkdir, "a mkdir", In(0)),
+];
+
+/// What a thread waits for in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// What the device was asked for, with its article.
+    pub(super) asked: &'static str,
+    /// The device, file or directory, where it is known.
+    pub(super) name: Option<PathBuf>,
+    /// It waits for a device even where signals interrupt it.
+    pub(super) interruptible: bool,
+}
+
+impl Wait {
+    /// What the thread of this directory (`/proc/PID/task/TID`) waits for; `None`: the kernel does
+    /// not say, or the call is none that asks devices.
+    pub(super) fn of(thread: &Path) -> Option<Self> {
+        let text = read_to_string(thread.join("syscall")).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let number: i64 = words.next()?.parse().ok()?;
+        let arguments: Vec<u64> = words
+            .filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
+            .collect();
+        let call = CALLS.iter().find(|call| call.number == number)?;
+        // `/mnt/.` is `/mnt`.
+        let name = name(thread, call.named, &arguments).map(|name| name.components().collect());
+        Some(Self { asked: call.asked, name, interruptible: call.interruptible })
+    }
+
+    /// A wait for what a job measures: its own watch reports it.
+    pub(super) fn is_io(&self) -> bool {
+        matches!(self.asked, IO | PAGE | "a read" | "a write")
+    }
+}
+
+fn name(thread: &Path, named: Named, arguments: &[u64]) -> Option<PathBuf> {
+    let argument = |n: usize| arguments.get(n).copied();
+    // Negative, it is the working directory.
+    let open = |n: usize| match argument(n)? as i32 {
+        ..0 => read_link(thread.join("cwd")).ok(),
+        descriptor => read_link(thread.join(format!("fd/{descriptor}"))).ok(),
+    };
+    let path = |n: usize| {
+        let (memory, mut bytes) = (File::open(thread.join("mem")).ok()?, vec![0; PATH_MAX]);
+        let read = memory.read_at(&mut bytes, argument(n)?).ok()?;
+        bytes.truncate(bytes[..read].iter().position(|byte| *byte == 0)?);
+        Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+    };
+    match named {
+        By(n) => open(n),
+        In(n) => path(n),
+        At(n) => Some(open(n)?.join(path(n + 1)?)),
+        Not => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_call_names_what_it_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
+        let (tell, told) = channel();
+        let waiting = thread::spawn({
+            let fifo = fifo.clone();
+            move || {
+                tell.send(rustix::thread::gettid()).unwrap();
+                let mut fifo = File::open(fifo).unwrap();
+                std::io::Read::read(&mut fifo, &mut [0])
+            }
+        });
+        let thread = PathBuf::from(format!("/proc/self/task/{}", told.recv().unwrap()));
+        let waits = |asked: &str| loop {
+            match Wait::of(&thread) {
+                Some(wait) if wait.asked == asked => break wait,
+                _ => thread::yield_now(),
+            }
+        };
+        let opening = waits("an open");
+        assert_eq!((opening.name, opening.interruptible), (Some(fifo.clone()), true));
+        let other = OpenOptions::new().write(true).open(&fifo).unwrap();
+        let reading = waits("a read");
+        assert_eq!((reading.name, reading.interruptible), (Some(fifo), false));
+        drop(other);
+        assert_eq!(waiting.join().unwrap().unwrap(), 0);
+    }
+}
