@@ -163,6 +163,8 @@ pub struct Account {
     pub verified: u64,
     /// Blocks that were not what was written.
     pub mismatches: u64,
+    /// Threads that a report adds up in it; 0: it is of one, or of parts that are known apart.
+    pub threads: u32,
     /// CPU time of its threads.
     pub cpu: CpuUse,
     /// Context switches of its threads.
@@ -208,7 +210,8 @@ pub struct CpuUse {
     pub user: f64,
     /// System time of all submitting threads over the run time, 1 = one CPU.
     pub system: f64,
-    /// The busiest submitting thread's share of a CPU, 0..1.
+    /// The busiest submitting thread's share of a CPU, 0..1; where a report has no more than the
+    /// mean of its threads, that, which it is at least.
     pub busiest_thread: f64,
 }
 

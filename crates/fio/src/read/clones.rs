@@ -6,12 +6,14 @@ use iodyno_model::{
     Measurement, Part, SplitLatency, Spread, StatedLatencies,
 };
 
+use super::workload::is_gathered;
+
 /// `measurements` with all clones of a job, one behind the other, gathered.
 pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
     let mut gathered = Vec::with_capacity(measurements.len());
     let mut rest = measurements.into_iter().peekable();
     while let Some(first) = rest.next() {
-        let count = match first.workload.options.contains_key("group_reporting") {
+        let count = match is_gathered(&first.workload.options) {
             true => 1,
             false => first.workload.numjobs.unwrap_or(1) as usize,
         };
@@ -40,18 +42,27 @@ fn is_clone(one: &Measurement, other: &Measurement) -> bool {
 fn joined(clones: Vec<Measurement>) -> Measurement {
     let mut all = clones[0].clone();
     all.started_ns = clones.iter().filter_map(|clone| clone.started_ns).min();
-    all.duration_ns = clones.iter().filter_map(|clone| clone.duration_ns).max();
+    all.duration_ns = span_ns(&clones);
     if let Some(failed) = clones.iter().find(|clone| clone.failure().is_some()) {
         all.end = failed.end.clone();
     }
     all.account =
         clones.iter().map(|clone| clone.account.as_ref()).collect::<Option<_>>().map(accounts);
-    all.cpu = all.account.as_ref().map(|account| account.cpu);
+    let is_known = clones.iter().all(|clone| clone.cpu.is_some());
+    all.cpu = all.account.as_ref().filter(|_| is_known).map(|account| account.cpu);
     let mut directions: Vec<_> =
         clones.iter().flat_map(|clone| &clone.total).map(|side| side.direction).collect();
     directions.sort_unstable();
     directions.dedup();
-    let of = |direction| clones.iter().filter_map(|clone| clone.result(direction)).collect();
+    // A clone's rate is of its own run time, and that of all of the time of all.
+    let share = |clone: &Measurement| match (clone.duration_ns, all.duration_ns) {
+        (Some(own), Some(span)) => own as f64 / span.max(1) as f64,
+        _ => 1.0,
+    };
+    let of = |direction| {
+        let own = clones.iter().map(|clone| Some((clone.result(direction)?, share(clone))));
+        own.flatten().collect()
+    };
     all.total = directions.into_iter().map(|direction| sum(of(direction))).collect();
     let part = |(n, clone): (usize, Measurement)| Part {
         target: clone.targets.join(":"),
@@ -61,6 +72,18 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
     };
     all.parts = clones.into_iter().enumerate().map(part).collect();
     all
+}
+
+/// From the first clone's start to the last one's end, where that is told, and no less than
+/// the longest of them took.
+fn span_ns(clones: &[Measurement]) -> Option<u64> {
+    let longest = clones.iter().filter_map(|clone| clone.duration_ns).max()?;
+    let starts: Option<Vec<i64>> = clones.iter().map(|clone| clone.started_ns).collect();
+    let first = starts.as_ref().and_then(|starts| starts.iter().min().copied());
+    let ends = starts.iter().flatten().zip(clones);
+    let ends = ends.map(|(start, of)| start.saturating_add_unsigned(of.duration_ns.unwrap_or(0)));
+    let span = first.zip(ends.max()).map(|(first, last)| last.abs_diff(first));
+    Some(longest.max(span.unwrap_or(0)))
 }
 
 fn accounts(clones: Vec<&Account>) -> Account {
@@ -89,15 +112,16 @@ fn accounts(clones: Vec<&Account>) -> Account {
     all
 }
 
-/// What the clones did in one direction.
-fn sum(clones: Vec<&DirectionResult>) -> DirectionResult {
+/// What the clones did in one direction; each comes with its share of the time of all.
+fn sum(shares: Vec<(&DirectionResult, f64)>) -> DirectionResult {
+    let clones: Vec<&DirectionResult> = shares.iter().map(|(clone, _)| *clone).collect();
     let mut all = DirectionResult::unknown(clones[0].direction);
     let count = |of: fn(&DirectionResult) -> Option<u64>| {
         clones.iter().try_fold(0_u64, |sum, clone| sum.checked_add(of(clone)?))
     };
     let rate = |of: fn(&DirectionResult) -> Option<Estimate>| {
-        let rates: Option<Vec<Estimate>> = clones.iter().map(|clone| of(clone)).collect();
-        rates.map(added)
+        let scaled = |(clone, share): &(&DirectionResult, f64)| Some(of(clone)?.scaled(*share));
+        shares.iter().map(scaled).collect::<Option<Vec<Estimate>>>().map(added)
     };
     all.ios = count(|clone| clone.ios);
     all.bytes = count(|clone| clone.bytes);

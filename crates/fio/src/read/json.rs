@@ -13,9 +13,11 @@ use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
-use crate::read::workload::{split_names, with_defaults, workload};
+use crate::read::workload::{is_gathered, split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
+/// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
+const MOST_THREADS: f64 = 4096.0;
 
 /// The document `value`.
 ///
@@ -95,9 +97,15 @@ impl Run {
         let runtimes = sides().filter_map(|(_, side)| integer(side, "runtime"));
         let counted_ns = runtimes.max().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(MS_NS));
         let started_ns = self.started_ns(job, counted_ns.unwrap_or(0));
+        let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked);
+        let cpu = cpu(job, threads);
         let account = Account {
             started_ns: started_ns.unwrap_or(0),
-            ..account(job, &total, counted_ns.unwrap_or(0))
+            elapsed_ns,
+            counted_ns: counted_ns.unwrap_or(0),
+            threads: if threads > 1.0 { threads as u32 } else { 0 },
+            cpu: cpu.unwrap_or_default(),
+            ..account(job, &total)
         };
         let end = match &account.failure {
             Some(failure) => EndReason::Failed(failure.clone()),
@@ -124,7 +132,7 @@ impl Run {
             started_ns,
             duration_ns: counted_ns,
             total,
-            cpu: Some(account.cpu),
+            cpu,
             account: Some(account),
             end,
             ..Measurement::unknown(text(job, "jobname").unwrap_or_default())
@@ -247,9 +255,33 @@ fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
     }
 }
 
-fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
+/// How long a job ran, ns, and how many threads it had: since 3.4 fio adds up the run times of
+/// all that it reports as one, and not all versions list `group_reporting`.
+fn wall_time(job: &Value, counted_ns: u64, asked: &BTreeMap<String, String>) -> (u64, f64) {
+    let numjobs = asked.get("numjobs").and_then(|jobs| jobs.parse::<u32>().ok());
+    let clones = f64::from(numjobs.unwrap_or(1).max(1));
+    let Some(all_ms) = integer(job, "job_runtime") else {
+        return (counted_ns, if is_gathered(asked) { clones } else { 1.0 });
+    };
+    let all_ns = all_ms.saturating_mul(MS_NS);
+    // Whole seconds of the run, rounded up.
+    let is_longer = integer(job, "elapsed").is_some_and(|run_s| all_ms / 1000 > run_s);
+    let threads = match clones > 1.0 || is_longer || is_gathered(asked) {
+        true => (all_ns as f64 / counted_ns.max(1) as f64).round().clamp(1.0, MOST_THREADS),
+        false => 1.0,
+    };
+    ((all_ns as f64 / threads) as u64, threads)
+}
+
+/// CPU time of all threads, of which fio prints the mean; `None` where it does not.
+fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
+    let share = |name: &str| Some(float(job, name)? / 100.0);
+    let (user, system) = (share("usr_cpu")?, share("sys_cpu")?);
+    Some(CpuUse { user: user * threads, system: system * threads, busiest_thread: user + system })
+}
+
+fn account(job: &Value, total: &[DirectionResult]) -> Account {
     let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
-    let share = |name: &str| float(job, name).unwrap_or(0.0) / 100.0;
     let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
     let failed = integer(job, "total_err").unwrap_or(0);
     let direction = match total {
@@ -265,16 +297,9 @@ fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
     });
     let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
     Account {
-        elapsed_ns: integer(job, "job_runtime").map_or(counted_ns, |ms| ms.saturating_mul(MS_NS)),
-        counted_ns,
         error: errno,
         failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
         errors: errors.into_iter().collect(),
-        cpu: CpuUse {
-            user: share("usr_cpu"),
-            system: share("sys_cpu"),
-            busiest_thread: share("usr_cpu") + share("sys_cpu"),
-        },
         switches: count("ctx"),
         major_faults: count("majf"),
         minor_faults: count("minf"),

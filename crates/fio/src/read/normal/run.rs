@@ -11,6 +11,7 @@ use super::group::{Group, GroupSide};
 use super::header::{Announced, Head};
 use super::job::Job;
 use super::statement::{Kind, Statement, version_in};
+use crate::read::workload::is_decimal;
 
 /// One invocation of fio.
 #[derive(Debug, Default)]
@@ -103,8 +104,9 @@ impl Run {
                 }
                 self.in_job = false;
                 let version = self.major_minor();
+                let is_decimal = self.asked.iter().any(|(_, options)| is_decimal(options));
                 if let Some(group) = self.groups.last_mut() {
-                    group.sides.push(GroupSide::new(direction, text, version));
+                    group.sides.push(GroupSide::new(direction, text, version, is_decimal));
                 }
             }
             Kind::File | Kind::Other => {}
