@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate, LatencyKind,
-    Measurement, SplitLatency, Spread, StatedLatencies,
+    Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate,
+    LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread, StatedLatencies,
 };
 use serde_json::Value;
 
-use crate::out::DiskUse;
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
@@ -32,11 +31,13 @@ pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
 
     let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
     let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
+    let measurement = |job| Measurement { disks: disks.clone(), ..run.measurement(job) };
     Ok(Document {
         written_ns: run.written_ns,
-        measurements: jobs.iter().map(|job| run.measurement(job)).collect(),
+        measurements: jobs.iter().copied().map(measurement).collect(),
         job_options: jobs.iter().map(|job| options(job, "job options")).collect(),
-        disks: disks.map(|one| disk(one, elapsed_s)).collect(),
+        disks,
         elapsed_s,
         version: run.version,
         global_options: run.global_options,
@@ -194,6 +195,7 @@ impl Run {
             latency: binned(value, "lat").unwrap_or_default(),
             split: self.split(value),
             stated: (latencies != StatedLatencies::default()).then(|| Box::new(latencies)),
+            sampled: sampled(value),
             ..DirectionResult::unknown(direction)
         })
     }
@@ -234,6 +236,28 @@ impl Run {
     }
 }
 
+/// fio's samples of the rates of a direction, where there were any; bandwidths are in KiB/s.
+fn sampled(value: &Value) -> Option<Box<SampledRates>> {
+    let samples = |names: [&str; 5], unit: f64| {
+        let number = |name: &str| Some(Estimate::bare(float(value, name)? * unit));
+        let [min, max, mean, stdev, count] = names;
+        let of = RateSamples {
+            min: number(min),
+            max: number(max),
+            mean: number(mean),
+            stdev: number(stdev),
+            count: integer(value, count),
+        };
+        let any = of.count.map_or(of.max.is_some_and(|max| max.value > 0.0), |count| count > 0);
+        if any { of } else { RateSamples::default() }
+    };
+    let names = ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"];
+    let bandwidth = samples(names, 1024.0);
+    let names = ["iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"];
+    let sampled = SampledRates { bandwidth, iops: samples(names, 1.0) };
+    (sampled != SampledRates::default()).then(|| Box::new(sampled))
+}
+
 /// fio's version as a source: `fio 3.33`, `fio` where it is not known.
 pub(super) fn source(version: &str) -> String {
     format!("fio {}", version.trim_start_matches("fio-")).trim_end().to_owned()
@@ -270,7 +294,7 @@ fn wall_time(job: &Value, counted_ns: u64, asked: &BTreeMap<String, String>) -> 
         true => (all_ns as f64 / counted_ns.max(1) as f64).round().clamp(1.0, MOST_THREADS),
         false => 1.0,
     };
-    ((all_ns as f64 / threads) as u64, threads)
+    ((all_ns as f64 / threads).ceil() as u64, threads)
 }
 
 /// CPU time of all threads, of which fio prints the mean; `None` where it does not.

@@ -1,6 +1,8 @@
 //! A direction's line and what stands below it.
 
-use iodyno_model::{Direction, DirectionResult, Estimate, LatencyKind, StatedLatencies};
+use iodyno_model::{
+    Direction, DirectionResult, Estimate, LatencyKind, SampledRates, StatedLatencies,
+};
 
 use super::field::{after, field, up_to};
 use super::latency::open_last_percentiles;
@@ -20,6 +22,7 @@ pub(super) struct Side {
     pub(super) bytes: Option<Estimate>,
     pub(super) runtime_ms: Option<u64>,
     pub(super) stated: StatedLatencies,
+    pub(super) sampled: SampledRates,
 }
 
 /// `issued rwts: total=0,5632,0,0 short=0,0,0,0`: reads, writes, trims.
@@ -76,6 +79,7 @@ impl Side {
             bytes: bytes.and_then(|bytes| notation.bytes(bytes)),
             runtime_ms: runtime.and_then(|runtime| runtime.parse().ok()),
             stated: StatedLatencies::default(),
+            sampled: SampledRates::default(),
         }
     }
 
@@ -96,9 +100,19 @@ impl Side {
         let blocks = issued.map(|issued| Issued::of(&issued.total, self.direction)).zip(bs);
         let agrees = |side: &Self| side.exact_bytes(blocks).is_some();
         match is_decimal || (!agrees(&self) && agrees(&decimal)) {
-            true => Self { stated: self.stated, ..decimal },
+            true => Self { stated: self.stated, sampled: self.sampled, ..decimal },
             false => self,
         }
+    }
+
+    /// So many KiB are the `M` in its line of sampled bandwidths: 1000 up to 2.0, then `kb_base`,
+    /// whose unit stands first where both do.
+    pub(super) fn kib_in_m(&self, version: Option<(u32, u32)>) -> f64 {
+        let first = field(&self.text, "BW=").unwrap_or_default();
+        let unit = first.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_decimal = unit.starts_with(['k', 'M', 'G', 'T']) && !unit[1..].starts_with('i');
+        let is_oldest = version.is_some_and(|version| version < (2, 1));
+        if is_oldest || is_decimal { 1000.0 } else { 1024.0 }
     }
 
     /// Something of the line is missing.
@@ -127,6 +141,9 @@ impl Side {
             latency_mean: self.stated.total.mean_ns,
             stated: Some(self.stated)
                 .filter(|stated| *stated != StatedLatencies::default())
+                .map(Box::new),
+            sampled: Some(self.sampled)
+                .filter(|sampled| *sampled != SampledRates::default())
                 .map(Box::new),
             ..DirectionResult::unknown(self.direction)
         }

@@ -9,6 +9,7 @@ use super::direction::{Issued, Side};
 use super::field::{after, field, numbers, up_to};
 use super::header::Head;
 use super::latency::{percentiles, ranges, summary};
+use super::samples::{bandwidths, rates};
 use super::statement::{Kind, Statement};
 use crate::read::figure::{Notation, share};
 use crate::read::workload::is_decimal;
@@ -95,6 +96,10 @@ impl Job {
             (Kind::Percentiles(kind), Some(side)) => {
                 percentiles(text, notation, side.stated.of_mut(kind));
             }
+            (Kind::Bandwidths, Some(side)) => {
+                side.sampled.bandwidth = bandwidths(text, side.kib_in_m(version));
+            }
+            (Kind::Rates, Some(side)) => side.sampled.iops = rates(text),
             (Kind::Cpu, _) => self.cpu = Cpu::new(text),
             (Kind::Depths, _) => self.depths = depths(text),
             (Kind::Issued, _) => self.issued = issued(text),
@@ -180,7 +185,7 @@ impl Job {
             targets: surroundings.targets,
             workload,
             source: surroundings.source,
-            // The head's date is of a zone that nobody knows.
+            printed: self.head.printed.map(|printed| printed.to_string()),
             duration_ns: runtime_ns,
             total,
             cpu,

@@ -6,9 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
-use iodyno_fio::out::{
-    DiskUse, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
-};
+use iodyno_fio::out::{Report, ReportJob, Reporting, head, json, json_plus, normal, terse};
 use iodyno_job::Job;
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};

@@ -20,9 +20,7 @@ pub(super) fn measurement(
 ) -> Result<model::Measurement, DocumentError> {
     let cpu = of.cpu.as_ref().and_then(cpu);
     Ok(model::Measurement {
-        name: of.name.clone(),
         phase: of.phase,
-        group: 0,
         round: of.round,
         targets: of.targets.clone(),
         workload: workload(&of.workload),
@@ -37,8 +35,7 @@ pub(super) fn measurement(
         account: of.account.as_ref().map(|of| account(of, cpu)),
         end: end(of),
         before,
-        under_load: None,
-        after: None,
+        ..model::Measurement::unknown(of.name.as_str())
     })
 }
 
