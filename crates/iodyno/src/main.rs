@@ -19,6 +19,9 @@ use clap::{CommandFactory, Parser};
 use crate::arguments::{Arguments, Command};
 use crate::context::{Context, Usage};
 
+/// Exit status where something of what was named could not be read, and all else is well.
+const UNREAD: u8 = 4;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse_from(words());
     let context = Context::new(&arguments.global);
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {
+        Ok(0) if context.has_left_out() => ExitCode::from(UNREAD),
         Ok(status) => ExitCode::from(status),
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

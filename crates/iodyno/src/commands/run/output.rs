@@ -11,7 +11,7 @@ use iodyno_job::Job;
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Host, Measurement, RunRecord};
+use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
