@@ -42,7 +42,7 @@ mod tests {
                 of.conditions.other_bytes_per_s = Some(bytes);
                 of.workload.direct = Some(direct);
             });
-            reserves(&RULE, &others.record(), 1)
+            reserves(&RULE, &others.record(), 1).map(|of| of.why)
         };
         assert!(why(0.0, 1e9, true).unwrap().starts_with("1000 MB/s were not ours"));
         assert!(why(1e5, 0.0, true).unwrap().starts_with("100k IOPS were not ours"));
