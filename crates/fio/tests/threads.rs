@@ -46,6 +46,26 @@ fn cpu_time_is_that_of_all_threads_in_every_format() {
     assert!(json.busiest_thread <= (json.user + json.system) / 3.9, "{json:?}");
 }
 
+/// Up to 3.3 JSON has no sum of run times, and no version lists `group_reporting`: one entry of
+/// four clones holds all of them.
+#[test]
+fn one_entry_of_several_clones_is_all_of_them() {
+    let job = r#"{ "jobname": "a", "groupid": 0, "error": 0, "usr_cpu": 2.0, "sys_cpu": 10.0,
+        "job options": { "numjobs": "4" },
+        "read": { "total_ios": 4000, "io_bytes": 16384000, "runtime": 1000 } }"#;
+    let cpu = |jobs: &[&str]| {
+        let jobs = jobs.join(", ");
+        let json = format!(r#"{{ "fio version": "fio-2.16", "jobs": [ {jobs} ] }}"#);
+        let found = text("", &json).measurements;
+        let [one] = &found[..] else { panic!("{found:?}") };
+        one.cpu.unwrap()
+    };
+    let whole = cpu(&[job]);
+    assert!((whole.user - 0.08).abs() < 1e-9 && (whole.system - 0.4).abs() < 1e-9, "{whole:?}");
+    let apart = cpu(&[job, job, job, job]);
+    assert!((apart.user - 0.08).abs() < 1e-9 && (apart.busiest_thread - 0.12).abs() < 1e-9);
+}
+
 #[test]
 fn cpu_time_that_is_not_printed_is_not_known() {
     let json = r#"{ "fio version": "fio-3.33", "jobs": [ { "jobname": "a", "groupid": 0,

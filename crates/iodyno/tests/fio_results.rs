@@ -45,6 +45,10 @@ fn a_group_of_jobs_has_a_total() {
         let shown = world.run(&["show", &report]);
         let out = text(&shown.stdout);
         assert!(out.contains("all 2 jobs") && !out.contains(" 0 of them"), "{out}");
+        let page = world.path("page.html");
+        let to = page.to_str().unwrap();
+        status(&world.run(&["report", &report, "-o", to, "--force"]), 0);
+        assert!(std::fs::read_to_string(&page).unwrap().contains("all 2 jobs"));
         let document = document(&world, &report);
         let [total] = &document["group_totals"].as_array().unwrap()[..] else { panic!("{out}") };
         assert_eq!(total["members"], serde_json::json!([0, 1]));

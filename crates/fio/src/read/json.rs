@@ -32,7 +32,11 @@ pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
     let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
     let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
     let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
-    let measurement = |job| Measurement { disks: disks.clone(), ..run.measurement(job) };
+    let of = |job: &Value| (text(job, "jobname"), integer(job, "groupid"));
+    let measurement = |job: &Value| {
+        let is_alone = jobs.iter().filter(|other| of(other) == of(job)).count() == 1;
+        Measurement { disks: disks.clone(), ..run.measurement(job, is_alone) }
+    };
     Ok(Document {
         written_ns: run.written_ns,
         measurements: jobs.iter().copied().map(measurement).collect(),
@@ -77,8 +81,9 @@ impl Run {
         })
     }
 
-    /// A job of it.
-    pub(super) fn measurement(&self, job: &Value) -> Measurement {
+    /// A job of it; `is_alone`: no other one in the report has its name, so that it holds all of
+    /// its clones.
+    pub(super) fn measurement(&self, job: &Value, is_alone: bool) -> Measurement {
         let mut asked: BTreeMap<String, String> = self.global_options.iter().cloned().collect();
         asked.extend(options(job, "job options"));
         let names = ["read", "write", "trim", "mixed"];
@@ -98,7 +103,7 @@ impl Run {
         let runtimes = sides().filter_map(|(_, side)| integer(side, "runtime"));
         let counted_ns = runtimes.max().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(MS_NS));
         let started_ns = self.started_ns(job, counted_ns.unwrap_or(0));
-        let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked);
+        let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked, is_alone);
         let cpu = cpu(job, threads);
         let account = Account {
             started_ns: started_ns.unwrap_or(0),
@@ -281,11 +286,16 @@ fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
 
 /// How long a job ran, ns, and how many threads it had: since 3.4 fio adds up the run times of
 /// all that it reports as one, and not all versions list `group_reporting`.
-fn wall_time(job: &Value, counted_ns: u64, asked: &BTreeMap<String, String>) -> (u64, f64) {
+fn wall_time(
+    job: &Value,
+    counted_ns: u64,
+    asked: &BTreeMap<String, String>,
+    is_alone: bool,
+) -> (u64, f64) {
     let numjobs = asked.get("numjobs").and_then(|jobs| jobs.parse::<u32>().ok());
     let clones = f64::from(numjobs.unwrap_or(1).max(1));
     let Some(all_ms) = integer(job, "job_runtime") else {
-        return (counted_ns, if is_gathered(asked) { clones } else { 1.0 });
+        return (counted_ns, if is_alone || is_gathered(asked) { clones } else { 1.0 });
     };
     let all_ns = all_ms.saturating_mul(MS_NS);
     // Whole seconds of the run, rounded up.

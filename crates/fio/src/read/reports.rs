@@ -127,7 +127,7 @@ fn loose_jobs(
     while let Some(start) = object_with(output, "\"jobname\"", from..part.end) {
         from = match parse(output, start) {
             Ok((job, end)) => {
-                jobs.push(run.measurement(&job));
+                jobs.push(run.measurement(&job, false));
                 reports.taken.push(start..end);
                 end
             }

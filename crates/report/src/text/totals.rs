@@ -23,6 +23,17 @@ pub(super) fn totals_text(record: &RunRecord, style: &Style) -> String {
     texts.join("\n")
 }
 
+/// `all 3 jobs`, and of which group where there are several.
+pub(crate) fn title(total: &GroupTotal, record: &RunRecord) -> String {
+    let members = || total.members.iter().filter_map(|n| record.measurements.get(*n));
+    let group = members().next().map_or(0, |of| of.group);
+    let jobs: u32 = members().map(|of| of.workload.numjobs.unwrap_or(1).max(1)).sum();
+    match record.measurements.iter().any(|of| of.group != group) {
+        true => format!("all {jobs} jobs of group {group}"),
+        false => format!("all {jobs} jobs"),
+    }
+}
+
 /// `all 3 jobs of group 0  nvme0n1 nvme1n1, 10.0 s` and the lines of its directions.
 pub(super) fn total_text(total: &GroupTotal, record: &RunRecord, style: &Style) -> String {
     let members: Vec<&Measurement> =
@@ -33,13 +44,7 @@ pub(super) fn total_text(total: &GroupTotal, record: &RunRecord, style: &Style) 
             targets.push(target.clone());
         }
     }
-    let group = members.first().map_or(0, |of| of.group);
-    let several = record.measurements.iter().any(|of| of.group != group);
-    let jobs: u32 = members.iter().map(|of| of.workload.numjobs.unwrap_or(1).max(1)).sum();
-    let title = match several {
-        true => format!("all {jobs} jobs of group {group}"),
-        false => format!("all {jobs} jobs"),
-    };
+    let title = title(total, record);
     let mut words = vec![target_words(&targets)];
     words.extend(total.duration_ns.map(|ns| format_duration_ns(ns as f64)));
     let lead = Ink::Bold.paint(&title, style.color);
