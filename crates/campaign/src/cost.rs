@@ -24,7 +24,8 @@ pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
             for device in devices(job) {
                 let cost = of_job(job, &device, host, claims);
                 phase_ns = phase_ns.zip(cost.map(|cost| cost.ns)).map(|(most, ns)| most.max(ns));
-                if job.writes() {
+                // A trim destroys, and writes nothing.
+                if written_of(job) > 0.0 {
                     let sum = written.entry(device).or_insert(Some(0.0));
                     *sum = sum.zip(cost.map(|cost| cost.written)).map(|(sum, more)| sum + more);
                 }

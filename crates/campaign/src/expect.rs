@@ -61,60 +61,91 @@ fn minutes(ns: u64) -> String {
     }
 }
 
-/// What the jobs of a script are going to write, for each target: how much,
-/// where that is known, since it wears drives.
+/// What jobs do to the data of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Write,
+    Trim,
+}
+
+impl Change {
+    /// Which share of a job's bytes it is, 0..1.
+    fn share_of(self, job: &Job) -> f64 {
+        match self {
+            Self::Write => written_of(job),
+            Self::Trim if job.pattern.rw.has(Direction::Trim) => 1.0 - written_of(job),
+            Self::Trim => 0.0,
+        }
+    }
+
+    /// `target`, a name or several files, of so many bytes as are known.
+    fn sentence(self, bytes: Option<u64>, target: &str, share: &str) -> String {
+        let amount = bytes.map(|bytes| Bytes(bytes).binary());
+        match (self, amount) {
+            (Self::Write, Some(amount)) => format!("Writes {amount} to {target}{share}."),
+            (Self::Write, None) => format!("Writes to {target} for as long as the jobs say."),
+            (Self::Trim, Some(amount)) => format!("Trims {amount} of {target}: that data is lost."),
+            (Self::Trim, None) => {
+                format!("Trims {target} for as long as the jobs say: that data is lost.")
+            }
+        }
+    }
+}
+
+/// Bytes by target and change, where they are known.
+type Changes<'t> = BTreeMap<(&'t str, Change), Option<u64>>;
+
+/// What the jobs of a script are going to write and to trim, for each target: how much,
+/// where that is known, since it wears drives and destroys data.
 pub(crate) fn writes(
     script: &Script,
     bench: &[Ready<'_>],
     host: &Host,
     claims: &ClaimBook,
 ) -> Vec<String> {
-    let mut known: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    let mut known = Changes::new();
     for job in script.phases.iter().flat_map(|phase| &phase.jobs).map(|job| &job.job) {
-        if !job.writes() {
-            continue;
-        }
         let targets: Vec<&Ready<'_>> =
             job.files.paths.iter().filter_map(|path| ready_of(bench, path)).collect();
-        let bytes = bytes_written(job, &targets);
-        for ready in &targets {
-            let share = bytes.map(|bytes| bytes / targets.len() as u64);
-            let sum = known.entry(&ready.name).or_insert(Some(0));
-            *sum = sum.zip(share).map(|(sum, share)| sum + share);
+        for change in [Change::Write, Change::Trim] {
+            let of_job = change.share_of(job);
+            if of_job == 0.0 {
+                continue;
+            }
+            let rooms = targets.iter().map(|ready| room(ready.clearance)).collect();
+            let bytes = planned_bytes(job, rooms).map(|bytes| (bytes as f64 * of_job) as u64);
+            for ready in &targets {
+                let share = bytes.map(|bytes| bytes / targets.len() as u64);
+                let sum = known.entry((&ready.name, change)).or_insert(Some(0));
+                *sum = sum.zip(share).map(|(sum, share)| sum + share);
+            }
         }
     }
-    let sentence = |(target, bytes): (&str, Option<u64>)| match bytes {
-        Some(bytes) => {
-            let name = bench.iter().find(|ready| ready.name == target);
-            let drive = name.and_then(|ready| host.drive(ready.drive.as_deref()?));
-            let share = drive.map_or(String::new(), |drive| endurance(bytes, drive, claims));
-            format!("Writes {} to {target}{share}.", Bytes(bytes).binary())
-        }
-        None => format!("Writes to {target} for as long as the job says."),
+    let sentence = |((target, change), bytes): ((&str, Change), Option<u64>)| {
+        let name = bench.iter().find(|ready| ready.name == target);
+        let drive = name.and_then(|ready| host.drive(ready.drive.as_deref()?));
+        let share = bytes.zip(drive).map(|(bytes, drive)| endurance(bytes, drive, claims));
+        change.sentence(bytes, target, &share.unwrap_or_default())
     };
     let (files, mut sentences) = in_directories(&known);
-    let others = known.into_iter().filter(|(target, _)| !files.contains(target));
+    let others = known.into_iter().filter(|(key, _)| !files.contains(key));
     sentences.extend(others.map(sentence));
     sentences
 }
 
 /// Files that lie with many others, and a sentence for each such directory.
-fn in_directories<'t>(known: &BTreeMap<&'t str, Option<u64>>) -> (BTreeSet<&'t str>, Vec<String>) {
-    let mut directories: BTreeMap<&Path, Vec<&'t str>> = BTreeMap::new();
-    for target in known.keys() {
+fn in_directories<'t>(known: &Changes<'t>) -> (BTreeSet<(&'t str, Change)>, Vec<String>) {
+    let mut directories: BTreeMap<(&Path, Change), Vec<(&'t str, Change)>> = BTreeMap::new();
+    for (target, change) in known.keys() {
         if let Some(directory) = Path::new(*target).parent().filter(|path| path.is_absolute()) {
-            directories.entry(directory).or_default().push(*target);
+            directories.entry((directory, *change)).or_default().push((target, *change));
         }
     }
     directories.retain(|_, files| files.len() > MOST_FILES_NAMED);
-    let sentence = |(directory, files): (&&Path, &Vec<&str>)| {
-        let (count, directory) = (files.len(), directory.display());
-        match files.iter().map(|file| known[file]).sum::<Option<u64>>() {
-            Some(bytes) => {
-                format!("Writes {} to {count} files in {directory}.", Bytes(bytes).binary())
-            }
-            None => format!("Writes to {count} files in {directory} for as long as the jobs say."),
-        }
+    let sentence = |((directory, change), files): (&(&Path, Change), &Vec<_>)| {
+        let bytes = files.iter().map(|file| known[file]).sum::<Option<u64>>();
+        let files = format!("{} files in {}", files.len(), directory.display());
+        change.sentence(bytes, &files, "")
     };
     let sentences = directories.iter().map(sentence).collect();
     (directories.into_values().flatten().collect(), sentences)
@@ -154,12 +185,6 @@ fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
 
 fn room(clearance: &ReadClearance) -> Room {
     Room { size_bytes: clearance.size_bytes(), block_bytes: clearance.block_bytes() }
-}
-
-/// What a job writes in all, bytes, where that does not depend on how fast it is.
-fn bytes_written(job: &Job, targets: &[&Ready<'_>]) -> Option<u64> {
-    let bytes = planned_bytes(job, targets.iter().map(|ready| room(ready.clearance)).collect())?;
-    Some((bytes as f64 * written_of(job)) as u64)
 }
 
 /// Which share of a job's bytes it writes, 0..1.

@@ -123,7 +123,8 @@ mod tests {
     use super::*;
 
     fn stats(reads: u64, read_bytes: u64) -> DiskStats {
-        DiskStats { name: "x".into(), reads, read_bytes, writes: 5, written_bytes: 50, busy_ms: 0 }
+        let name = "x".into();
+        DiskStats { name, reads, read_bytes, writes: 5, written_bytes: 50, ..DiskStats::default() }
     }
 
     #[test]

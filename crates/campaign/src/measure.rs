@@ -148,10 +148,8 @@ impl Taken<'_> {
         }
         let account = (self.kind == Members::Clones || !several).then(|| account_of(&self.members));
         Measurement {
-            name: self.name.to_owned(),
             phase: self.phase,
             group: first.map_or(0, |job| job.threads.group),
-            round: None,
             targets,
             workload: first
                 .map(|job| job.workload(whole.engine.as_str().into()))
@@ -166,9 +164,7 @@ impl Taken<'_> {
             cpu: Some(self.cpu),
             account,
             end,
-            before: None,
-            under_load: None,
-            after: None,
+            ..Measurement::unknown(self.name)
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, LoadError, PhaseReport, Recorder};
-use iodyno_model::{Conditions, DiskStats, Each, EndReason, Measurement, SteadyState};
+use iodyno_model::{Account, Conditions, DiskStats, Each, EndReason, Measurement, SteadyState};
 
 use crate::bench::Ready;
 use crate::execute::{Campaign, find};
@@ -117,8 +117,12 @@ impl Campaign<'_, '_> {
                     _ => Members::Clones,
                 };
                 let mut cpu = report.cpu;
-                cpu.user = members.iter().map(|one| one.report.account.cpu.user).sum();
-                cpu.system = members.iter().map(|one| one.report.account.cpu.system).sum();
+                // A job's shares are of its own time, and these of the longest one's.
+                let accounts = || members.iter().map(|one| &one.report.account);
+                let longest_ns = accounts().map(|one| one.elapsed_ns).max().unwrap_or(0).max(1);
+                let of_longest = |one: &Account| one.elapsed_ns as f64 / longest_ns as f64;
+                cpu.user = accounts().map(|one| one.cpu.user * of_longest(one)).sum();
+                cpu.system = accounts().map(|one| one.cpu.system * of_longest(one)).sum();
                 let taken = Taken {
                     name: &job.name,
                     phase: self.phase,

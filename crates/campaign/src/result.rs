@@ -49,6 +49,7 @@ pub(crate) fn result(
         latency_mean: counted.latency.mean_ns().map(|mean| around(mean, latency_interval.as_ref())),
         latency: counted.latency.clone(),
         stated: None,
+        sampled: None,
         split: split.cloned(),
         series: record.series.clone(),
         latency_series: record.latencies.clone(),

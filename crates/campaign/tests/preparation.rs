@@ -9,8 +9,8 @@ use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_job::{Operation, Request, Room, Stream};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
-    Bytes, Conditions, Direction, DirectionResult, DriveState, EndReason, Fact, FillState, Host,
-    Measurement, PreparationState, PurgeMethod, Run, RunRecord, RunState, Workload,
+    Bytes, Direction, DirectionResult, DriveState, EndReason, Fact, FillState, Host, Measurement,
+    PreparationState, PurgeMethod, Run, RunRecord, RunState,
 };
 use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
@@ -57,28 +57,15 @@ fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> 
 /// A run that has written so much of a fill, and its rest if `with_rest`.
 fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
     let measurement = |name: &str, bytes: u64, end: EndReason| Measurement {
-        name: name.into(),
         phase: 1,
-        group: 0,
-        round: None,
         targets: vec![target.name().into()],
-        workload: Workload::default(),
-        source: String::new(),
-        started_ns: None,
         duration_ns: Some(1),
-        warmup_ns: 0,
         total: vec![DirectionResult {
             whole_bytes: Some(bytes),
             ..DirectionResult::unknown(Direction::Write)
         }],
-        parts: Vec::new(),
-        conditions: Conditions::default(),
-        cpu: None,
-        account: None,
         end,
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(name)
     };
     let mut measurements = vec![measurement("fill", written_bytes, EndReason::Interrupted)];
     measurements.extend(with_rest.then(|| measurement("fill-rest", 512, EndReason::Done)));

@@ -111,7 +111,7 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
                 (_, name) if name.starts_with("bw_") && name != "bw_bytes" => continue,
                 (_, name) if name.starts_with("iops_") => continue,
                 // From percentages, and from bins.
-                ("iodepth_level", _) => (0.0, 0.1),
+                ("iodepth_level", _) => (SYNCED, 0.1),
                 ("latency_ns" | "latency_us" | "latency_ms", _) => (0.0, 10.0),
                 (_, "util" | "stddev") => (1e-3, 0.0),
                 _ => (1e-6, 0.0),
@@ -122,6 +122,10 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
         assert_eq!(ours.len(), fios.len(), "{title}");
     }
 }
+
+/// fio's shares of depths count an fsync as an I/O, and their total does not: with one in 16 I/Os
+/// they come to 106 %. Ours come to 100 %.
+const SYNCED: f64 = 0.07;
 
 fn sort_options(members: &mut [(usize, &str, &str)]) {
     for start in 1..members.len() {
@@ -153,7 +157,7 @@ fn terse_has_fios_fields() {
                     188 => (0.01, 0.0),
                     1 => continue,
                     5..146 if (n - 5) % 47 >= 36 => continue,
-                    151..158 => (0.0, 0.1),
+                    151..158 => (SYNCED, 0.1),
                     158..180 => (0.0, 10.0),
                     _ => (1e-3, 0.0),
                 };
@@ -192,6 +196,7 @@ fn normal_has_fios_lines() {
             let title_of = |line: &str| line.split([':', '=']).next().unwrap_or("").to_owned();
             assert_eq!(title_of(ours), title_of(fios), "{title}:\n{ours}\n{fios}");
             let (a, b) = (tokens(ours), tokens(fios));
+            let relative = if ours.starts_with("  IO depths") { SYNCED } else { 0.01 };
             // Not in fio's JSON: batches, the process, the disks' sectors.
             let same = ours.starts_with("     submit")
                 // fio prints zeros here with unified_rw_reporting=both.
@@ -200,7 +205,7 @@ fn normal_has_fios_lines() {
                 || ours.contains("pid=")
                 || ours.contains("util=")
                 || ours.starts_with("  lat (")
-                || (a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| near(a, b, 0.01, 0.0)));
+                || (a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| near(a, b, relative, 0.0)));
             assert!(same, "{title}:\n{ours}\n{fios}");
         }
         assert_eq!(ours.len(), fios.len(), "{title}:\n{ours:#?}\n{fios:#?}");

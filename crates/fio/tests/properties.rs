@@ -8,12 +8,11 @@ use std::fs;
 
 use common::{fio, members};
 use iodyno_fio::out::{
-    DiskUse, LogColumns, LogRow, LogWriter, Report, ReportJob, Reporting, json, json_plus, normal,
-    terse,
+    LogColumns, LogRow, LogWriter, Report, ReportJob, Reporting, json, json_plus, normal, terse,
 };
 use iodyno_fio::read;
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, Estimate, Histogram, Measurement, Part,
+    Account, CpuUse, Direction, DirectionResult, DiskUse, Estimate, Histogram, Measurement, Part,
     RateSeries, Window, Workload,
 };
 use proptest::prelude::*;

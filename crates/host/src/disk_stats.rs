@@ -21,21 +21,26 @@ pub fn disk_stats(source: &dyn Source) -> Vec<DiskStats> {
         let sum = |count: fn(&DiskStats) -> u64| {
             paths().map(|(_, path)| count(path)).fold(0, u64::saturating_add).max(count(head))
         };
-        let [reads, writes, read_bytes, written_bytes] = [
-            sum(|of| of.reads),
-            sum(|of| of.writes),
-            sum(|of| of.read_bytes),
-            sum(|of| of.written_bytes),
-        ];
-        // Paths are busy at the same time.
-        let busy_ms = paths().map(|(_, path)| path.busy_ms).fold(head.busy_ms, u64::max);
-        let name = std::mem::take(&mut head.name);
-        *head = DiskStats { name, reads, read_bytes, writes, written_bytes, busy_ms };
+        *head = DiskStats {
+            reads: sum(|of| of.reads),
+            read_bytes: sum(|of| of.read_bytes),
+            writes: sum(|of| of.writes),
+            written_bytes: sum(|of| of.written_bytes),
+            // Paths are busy at the same time.
+            busy_ms: paths().map(|(_, path)| path.busy_ms).fold(head.busy_ms, u64::max),
+            read_merges: sum(|of| of.read_merges),
+            write_merges: sum(|of| of.write_merges),
+            read_ms: sum(|of| of.read_ms),
+            write_ms: sum(|of| of.write_ms),
+            in_queue_ms: sum(|of| of.in_queue_ms),
+            name: head.name.clone(),
+        };
     }
     all
 }
 
-/// `major minor name reads merged sectors ms writes merged sectors ms in-flight busy-ms …`
+/// `major minor name reads merged sectors ms writes merged sectors ms in-flight busy-ms
+/// queue-ms …`
 fn parse(line: &str) -> Option<DiskStats> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let name = read::clean(fields.get(2)?);
@@ -47,6 +52,11 @@ fn parse(line: &str) -> Option<DiskStats> {
         writes: number(7)?,
         written_bytes: number(9)?.saturating_mul(SECTOR_BYTES),
         busy_ms: number(12)?,
+        read_merges: number(4)?,
+        write_merges: number(8)?,
+        read_ms: number(6)?,
+        write_ms: number(10)?,
+        in_queue_ms: number(13)?,
     })
 }
 
@@ -93,6 +103,11 @@ mod tests {
                 writes: 35_124,
                 written_bytes: 12_722_952 * 512,
                 busy_ms: 36_676,
+                read_merges: 33_231,
+                write_merges: 53_489,
+                read_ms: 823_415,
+                write_ms: 39_017,
+                in_queue_ms: 864_017,
             })
         );
         assert_eq!(parse("259 0 nvme0n1 1 2 3"), None);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
@@ -20,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) color: When,
     /// The user wants an end.
     pub(crate) interrupted: Arc<AtomicBool>,
+    /// Something of what was named could not be read.
+    left_out: AtomicBool,
     store: PathBuf,
     sysroot: Option<PathBuf>,
 }
@@ -46,9 +48,20 @@ impl Context {
             quiet: global.quiet,
             color: global.color,
             interrupted: Arc::default(),
+            left_out: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
             sysroot: global.sysroot.clone(),
         }
+    }
+
+    /// Notes that something of what was named could not be read.
+    pub(crate) fn leave_out(&self) {
+        self.left_out.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something of what was named could not be read.
+    pub(crate) fn has_left_out(&self) -> bool {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// The machine's facts, live or captured.

@@ -19,6 +19,9 @@ use clap::{CommandFactory, Parser};
 use crate::arguments::{Arguments, Command};
 use crate::context::{Context, Usage};
 
+/// Exit status where something of what was named could not be read, and all else is well.
+const UNREAD: u8 = 4;
+
 fn main() -> ExitCode {
     supervisor::supervised(carry_out)
 }
@@ -54,6 +57,7 @@ fn carry_out() -> u8 {
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {
+        Ok(0) if context.has_left_out() => UNREAD,
         Ok(status) => status,
         Err(error) if terminal::is_closed_pipe(&error) => 0,
         Err(error) => {

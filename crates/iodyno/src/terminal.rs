@@ -56,6 +56,9 @@ pub(crate) fn is_utf8() -> bool {
 
 /// Says what could not be read, and where: the first of them.
 pub(crate) fn problems(context: &Context, problems: &[Problem]) {
+    if !problems.is_empty() {
+        context.leave_out();
+    }
     if context.quiet {
         return;
     }

@@ -388,7 +388,7 @@ mod tests {
     fn what_is_written_twice_is_amplified() {
         let stats = |written_bytes| {
             let name = "nvme0n1".to_owned();
-            DiskStats { name, reads: 0, read_bytes: 0, writes: 0, written_bytes, busy_ms: 0 }
+            DiskStats { name, written_bytes, ..DiskStats::default() }
         };
         let amplified = |change: fn(&mut Measurement)| {
             let bench = Bench::new(1).measured().host(|host| host.disk_stats = vec![stats(7)]);

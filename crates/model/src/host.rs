@@ -191,7 +191,8 @@ pub struct Slot {
 }
 
 /// I/O counters of a block device since boot (/proc/diskstats).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DiskStats {
     /// Block device.
     pub name: String,
@@ -205,6 +206,16 @@ pub struct DiskStats {
     pub written_bytes: u64,
     /// Time with I/O in flight, ms.
     pub busy_ms: u64,
+    /// Reads that were merged with others.
+    pub read_merges: u64,
+    /// Writes that were merged with others.
+    pub write_merges: u64,
+    /// Time that reads took together, ms.
+    pub read_ms: u64,
+    /// Time that writes took together, ms.
+    pub write_ms: u64,
+    /// Time that all I/Os took together, ms.
+    pub in_queue_ms: u64,
 }
 
 impl StorageCard {

@@ -13,6 +13,7 @@ mod claim;
 mod conditions;
 mod control_group;
 mod device_mapper;
+mod disk_use;
 mod drive;
 mod drive_state;
 mod each;
@@ -34,10 +35,12 @@ mod ocp;
 mod outlook;
 mod rounds;
 mod run;
+mod sampled;
 mod series;
 mod shell;
 mod stated;
 mod subsystem;
+mod together;
 mod topology;
 mod units;
 mod workload;
@@ -53,6 +56,7 @@ pub use conditions::{
 };
 pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
+pub use disk_use::DiskUse;
 pub use drive::{
     ABSOLUTE_ZERO_C, Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace,
     PowerState, Temperature,
@@ -82,10 +86,12 @@ pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
+pub use sampled::{RateSamples, SampledRates};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use shell::shell_word;
 pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
+pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Conditions, Direction, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries,
-    RateSeries, StatedLatencies, Workload,
+    Conditions, Direction, DiskUse, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries,
+    RateSeries, SampledRates, StatedLatencies, Workload,
 };
 
 /// A title names so many targets at most.
@@ -33,6 +33,10 @@ pub struct Measurement {
     pub source: String,
     /// Start, ns since 1970 UTC; `None`: a report does not say.
     pub started_ns: Option<i64>,
+    /// When a report was printed by the clock of its machine, whose time zone it does not
+    /// say: `2017-12-28T00:16:42`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
     /// Length of the measured window, after warm-up, ns; `None`: a report does not say.
     pub duration_ns: Option<u64>,
     /// Warm-up that was cut off in front of it, ns.
@@ -48,6 +52,9 @@ pub struct Measurement {
     /// What else its jobs did, over all of them; `None` where nobody counted.
     #[serde(default)]
     pub account: Option<Account>,
+    /// What block devices did while everything ran that its report is of, as that states it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
     /// Why it ended.
     pub end: EndReason,
     /// Snapshot before it, an index into the run's snapshots.
@@ -106,6 +113,9 @@ pub struct DirectionResult {
     /// Latencies as a report states them, where it was read from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Box<StatedLatencies>>,
+    /// Rates that fio sampled while it ran, where a report states them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Box<SampledRates>>,
     /// Its parts up to the end of the submitting system call, and from there
     /// to the completion (fio's slat and clat), where each I/O was stamped for it.
     #[serde(default)]
@@ -166,6 +176,8 @@ pub struct Account {
     pub verified: u64,
     /// Blocks that were not what was written.
     pub mismatches: u64,
+    /// Threads that a report adds up in it; 0: it is of one, or of parts that are known apart.
+    pub threads: u32,
     /// CPU time of its threads.
     pub cpu: CpuUse,
     /// Context switches of its threads.
@@ -211,7 +223,8 @@ pub struct CpuUse {
     pub user: f64,
     /// System time of all submitting threads over the run time, 1 = one CPU.
     pub system: f64,
-    /// The busiest submitting thread's share of a CPU, 0..1.
+    /// The busiest submitting thread's share of a CPU, 0..1; where a report has no more than the
+    /// mean of its threads, that, which it is at least.
     pub busiest_thread: f64,
 }
 
@@ -249,6 +262,7 @@ impl DirectionResult {
             latency_mean: None,
             latency: Histogram::default(),
             stated: None,
+            sampled: None,
             split: None,
             series: RateSeries::default(),
             latency_series: LatencySeries::default(),
@@ -274,6 +288,12 @@ impl DirectionResult {
         let own = self.latency_mean.filter(|_| kind == LatencyKind::Total);
         own.or_else(|| self.stated.as_ref()?.of(kind).mean_ns)
             .or_else(|| self.bins(kind)?.mean_ns().map(Estimate::bare))
+    }
+
+    /// Smallest latency of `kind`, ns.
+    pub fn min_of(&self, kind: LatencyKind) -> Option<Estimate> {
+        let binned = self.bins(kind).and_then(Histogram::min_ns);
+        binned.map(|ns| Estimate::bare(ns as f64)).or_else(|| self.stated.as_ref()?.of(kind).min_ns)
     }
 
     /// Largest latency of `kind`, ns.
@@ -358,6 +378,7 @@ impl Measurement {
             workload: Workload::default(),
             source: String::new(),
             started_ns: None,
+            printed: None,
             duration_ns: None,
             warmup_ns: 0,
             total: Vec::new(),
@@ -365,6 +386,7 @@ impl Measurement {
             conditions: Conditions::default(),
             cpu: None,
             account: None,
+            disks: Vec::new(),
             end: EndReason::Time,
             before: None,
             under_load: None,

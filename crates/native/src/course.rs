@@ -66,6 +66,8 @@ pub(crate) struct Course<'a, I> {
     pub(crate) attendant: Option<Attendant>,
     pub(crate) policy: Policy,
     pub(crate) levels: Levels,
+    /// Levels are not counted yet: fio forgets what they were in the ramp.
+    pub(crate) ramping: bool,
     /// Completions to wait for where nothing more can be handed over.
     pub(crate) least: usize,
     /// Latencies are wanted.
@@ -96,6 +98,7 @@ impl<'a, I: Io> Course<'a, I> {
             attendant: None,
             policy: Policy::default(),
             levels: Levels::default(),
+            ramping: false,
             least: 1,
             timed: true,
             verifying: false,
@@ -128,6 +131,10 @@ impl<'a, I: Io> Course<'a, I> {
         let clock = Clock::get();
         loop {
             let over = self.ending.is_some() || self.shared.is_over(self.verifying);
+            if self.ramping && self.shared.is_counting() {
+                self.ramping = false;
+                self.levels = Levels::default();
+            }
             let mut handed_over = 0;
             if !over {
                 handed_over = if PACED { self.submit_due(clock) } else { self.submit(clock) };

@@ -157,6 +157,7 @@ impl Assignment {
             on_device: self.on_device,
             fills_device: job.space.fill_device,
         };
+        course.ramping = job.time.ramp_ns > 0;
         course.least = job.depth.batch_complete_min as usize;
         // Who sees to each completion, or counts pauses from it, wants to know when it was.
         course.timed =

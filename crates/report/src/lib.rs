@@ -29,6 +29,6 @@ pub use document::{
 pub use judged::Judged;
 pub use rounds::{drawn, tracks};
 pub use text::{
-    ColumnError, Style, comparison_text, drives_table, findings_text, host_text, list_text,
-    measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,
+    ColumnError, Style, comparison_text, details_text, drives_table, findings_text, host_text,
+    list_text, measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,
 };

@@ -1,9 +1,9 @@
 //! fio's JSON and JSON+.
 
 use iodyno_job::{LatencyTarget, SteadyKind, SteadyState};
-use iodyno_model::{Each, Histogram};
+use iodyno_model::{DiskUse, Each, Histogram};
 
-use crate::out::report::{DiskUse, Report};
+use crate::out::report::Report;
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
 use crate::out::tree::Tree;
@@ -112,10 +112,7 @@ fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: boo
         ("ctx", account.switches.into()),
         ("majf", account.major_faults.into()),
         ("minf", account.minor_faults.into()),
-        (
-            "iodepth_level",
-            levels(["1", "2", "4", "8", "16", "32"], &account.depth_levels, section.ios()),
-        ),
+        ("iodepth_level", levels(["1", "2", "4", "8", "16", "32"], &account.depth_levels)),
         ("iodepth_submit", batches(&account.submit_levels)),
         ("iodepth_complete", batches(&account.complete_levels)),
         ("latency_ns", ranges(&shares.ns)),
@@ -201,13 +198,13 @@ fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
 }
 
 /// Seven shares, percent; the last is of 64 and more.
-fn levels(names: [&str; 6], counts: &[u64; 7], total: u64) -> Tree {
+fn levels(names: [&str; 6], counts: &[u64; 7]) -> Tree {
     let names = names.into_iter().chain([">=64"]).map(str::to_owned);
-    names.zip(level_shares(counts, total)).collect()
+    names.zip(level_shares(counts)).collect()
 }
 
 fn batches(counts: &[u64; 7]) -> Tree {
-    levels(["0", "4", "8", "16", "32", "64"], counts, counts.iter().sum())
+    levels(["0", "4", "8", "16", "32", "64"], counts)
 }
 
 fn ranges(shares: &[f64]) -> Tree {

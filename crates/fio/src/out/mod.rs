@@ -19,5 +19,5 @@ pub use head::head;
 pub use json::{json, json_plus};
 pub use log::{LogColumns, LogKind, LogRow, LogWriter};
 pub use normal::normal;
-pub use report::{DiskUse, Report, ReportJob, Reporting};
+pub use report::{Report, ReportJob, Reporting};
 pub use terse::terse;

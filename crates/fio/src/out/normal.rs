@@ -1,11 +1,11 @@
 //! fio's normal output, for people.
 
 use iodyno_job::{LatencyTarget, Unified};
-use iodyno_model::{DIRECTIONS, Each, Histogram};
+use iodyno_model::{DIRECTIONS, DiskUse, Each, Histogram};
 
 use crate::out::number::{Unit, short, unit_of_line};
 use crate::out::rates::Samples;
-use crate::out::report::{DiskUse, Report, Reporting};
+use crate::out::report::{Report, Reporting};
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, percentiles};
 use crate::out::tree::push;
@@ -220,12 +220,9 @@ impl Paragraph<'_, '_> {
         ));
         let depths = ["1", "2", "4", "8", "16", "32", ">=64"];
         let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
-        let batch_total = |levels: &[u64; 7]| levels.iter().sum();
-        self.levels("  IO depths    ", depths, &account.depth_levels, section.ios());
-        let submits = &account.submit_levels;
-        self.levels("     submit    ", batches, submits, batch_total(submits));
-        let completes = &account.complete_levels;
-        self.levels("     complete  ", batches, completes, batch_total(completes));
+        self.levels("  IO depths    ", depths, &account.depth_levels);
+        self.levels("     submit    ", batches, &account.submit_levels);
+        self.levels("     complete  ", batches, &account.complete_levels);
         let Each { read, write, trim } = &section.lanes;
         self.line(format_args!(
             "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
@@ -254,8 +251,8 @@ impl Paragraph<'_, '_> {
         }
     }
 
-    fn levels(&mut self, title: &str, names: [&str; 7], counts: &[u64; 7], total: u64) {
-        let shares = level_shares(counts, total);
+    fn levels(&mut self, title: &str, names: [&str; 7], counts: &[u64; 7]) {
+        let shares = level_shares(counts);
         let entries = names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%"));
         let entries: Vec<String> = entries.collect();
         self.line(format_args!("{title}: {}", entries.join(", ")));

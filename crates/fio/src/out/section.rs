@@ -116,7 +116,7 @@ fn members(measurement: &Measurement) -> Vec<Member<'_>> {
 impl<'a> Section<'a> {
     fn of(job: &'a ReportJob<'_>, member: &Member<'_>) -> Self {
         let measurement = job.measurement;
-        let account = member.account.cloned().unwrap_or_else(|| Account {
+        let mut account = member.account.cloned().unwrap_or_else(|| Account {
             started_ns: measurement.started_ns.unwrap_or(0),
             elapsed_ns: measurement.warmup_ns + measurement.duration_ns.unwrap_or(0),
             counted_ns: measurement.duration_ns.unwrap_or(0),
@@ -131,13 +131,16 @@ impl<'a> Section<'a> {
         }
         let mixed = member.results.iter().any(|one| one.direction == Direction::Mixed);
         let elapsed_ms = account.elapsed_ns as f64 / 1e6;
+        // fio adds up the times of all threads, also of those that are not known apart.
+        let members = account.threads.max(1);
+        account.elapsed_ns = account.elapsed_ns.saturating_mul(members.into());
         Self {
             name: &measurement.name,
             group: measurement.group,
             options: &job.options,
             reporting: &job.reporting,
             iodepth: account.latency_target_depth.or(measurement.workload.iodepth).unwrap_or(0),
-            members: 1,
+            members,
             started_ns: account.started_ns,
             lanes,
             mixed: mixed || job.reporting.unified == Unified::Mixed,

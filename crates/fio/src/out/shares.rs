@@ -53,9 +53,10 @@ pub(super) const fn middle_ns(bin: &Bin) -> u64 {
     bin.low_ns + (bin.high_ns - bin.low_ns).div_ceil(2)
 }
 
-/// Counts of seven classes as percent of `total`; what is there at all is at
+/// Counts of seven classes as percent of all of them; what is there at all is at
 /// least 0.1.
-pub(super) fn level_shares(counts: &[u64; 7], total: u64) -> [f64; 7] {
+pub(super) fn level_shares(counts: &[u64; 7]) -> [f64; 7] {
+    let total = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     counts.map(|count| match (count, total) {
         (0, _) | (_, 0) => 0.0,
         _ => (count as f64 * 100.0 / total as f64).max(0.1),
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_shown() {
-        assert_eq!(level_shares(&[1, 0, 99_999, 0, 0, 0, 0], 100_000)[..2], [0.1, 0.0]);
-        assert_eq!(level_shares(&[0; 7], 0), [0.0; 7]);
+        assert_eq!(level_shares(&[1, 0, 99_999, 0, 0, 0, 0])[..2], [0.1, 0.0]);
+        assert_eq!(level_shares(&[0; 7]), [0.0; 7]);
     }
 }

@@ -1,10 +1,10 @@
 //! fio's terse output (`--minimal`), versions 2 to 5.
 
 use iodyno_job::Unified;
-use iodyno_model::{Each, Histogram};
+use iodyno_model::{DiskUse, Each, Histogram};
 
 use crate::out::rates::Samples;
-use crate::out::report::{DiskUse, Report, Reporting};
+use crate::out::report::{Report, Reporting};
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{level_shares, percentiles};
 use crate::out::tree::push;
@@ -69,7 +69,7 @@ impl Line<'_> {
                 account.minor_faults
             ),
         );
-        for share in level_shares(&account.depth_levels, section.ios()) {
+        for share in level_shares(&account.depth_levels) {
             push(self.text, format_args!(";{share:.1}%"));
         }
         let shares = section.latency_shares();

@@ -38,7 +38,12 @@ pub(super) fn named(folder: &Path, stem: &str) -> Option<(Workload, Option<Strin
         return None;
     }
     let mut folders = folder.iter().rev().filter_map(|name| name.to_str());
-    let sizes = |name: &&str| name.starts_with(|first: char| first.is_ascii_digit());
+    // A number without a unit is a date, a ticket or a count of anything.
+    let sizes = |name: &&str| {
+        let unit = name.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_unit = !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic());
+        is_unit && unit.len() < name.len()
+    };
     let Some(bs) = folders.next().filter(sizes).and_then(|name| parse_size(name).ok()) else {
         return Some((workload, None));
     };
@@ -71,6 +76,9 @@ mod tests {
         assert!(
             named(Path::new("4k"), "my-1-2").is_none() && named(Path::new(""), "read").is_none()
         );
-        assert_eq!(named(Path::new("plain"), "read-1-2").unwrap().0.bs, None);
+        for folder in ["plain", "2024", "sdb/4096", "2026-11-22", "10*10k", "k"] {
+            let (workload, target) = named(Path::new(folder), "read-1-2").unwrap();
+            assert_eq!((workload.bs, target), (None, None), "{folder}");
+        }
     }
 }

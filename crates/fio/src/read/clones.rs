@@ -1,17 +1,16 @@
 //! Clones of a job (`numjobs` without `group_reporting`), which fio reports one
 //! by one, as parts of one measurement.
 
-use iodyno_model::{
-    Account, CpuUse, DirectionResult, Estimate, Histogram, LatencyKind, LatencySummary,
-    Measurement, Part, SplitLatency, Spread, StatedLatencies,
-};
+use iodyno_model::{Account, CpuUse, Measurement, Part, span_ns, totals};
+
+use super::workload::is_gathered;
 
 /// `measurements` with all clones of a job, one behind the other, gathered.
 pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
     let mut gathered = Vec::with_capacity(measurements.len());
     let mut rest = measurements.into_iter().peekable();
     while let Some(first) = rest.next() {
-        let count = match first.workload.options.contains_key("group_reporting") {
+        let count = match is_gathered(&first.workload.options) {
             true => 1,
             false => first.workload.numjobs.unwrap_or(1) as usize,
         };
@@ -40,19 +39,16 @@ fn is_clone(one: &Measurement, other: &Measurement) -> bool {
 fn joined(clones: Vec<Measurement>) -> Measurement {
     let mut all = clones[0].clone();
     all.started_ns = clones.iter().filter_map(|clone| clone.started_ns).min();
-    all.duration_ns = clones.iter().filter_map(|clone| clone.duration_ns).max();
+    let together: Vec<&Measurement> = clones.iter().collect();
+    all.duration_ns = span_ns(&together);
+    all.total = totals(&together);
     if let Some(failed) = clones.iter().find(|clone| clone.failure().is_some()) {
         all.end = failed.end.clone();
     }
     all.account =
         clones.iter().map(|clone| clone.account.as_ref()).collect::<Option<_>>().map(accounts);
-    all.cpu = all.account.as_ref().map(|account| account.cpu);
-    let mut directions: Vec<_> =
-        clones.iter().flat_map(|clone| &clone.total).map(|side| side.direction).collect();
-    directions.sort_unstable();
-    directions.dedup();
-    let of = |direction| clones.iter().filter_map(|clone| clone.result(direction)).collect();
-    all.total = directions.into_iter().map(|direction| sum(of(direction))).collect();
+    let is_known = clones.iter().all(|clone| clone.cpu.is_some());
+    all.cpu = all.account.as_ref().filter(|_| is_known).map(|account| account.cpu);
     let part = |(n, clone): (usize, Measurement)| Part {
         target: clone.targets.join(":"),
         clone: u32::try_from(n).ok(),
@@ -88,79 +84,6 @@ fn accounts(clones: Vec<&Account>) -> Account {
         }
     });
     all
-}
-
-/// What the clones did in one direction.
-fn sum(clones: Vec<&DirectionResult>) -> DirectionResult {
-    let mut all = DirectionResult::unknown(clones[0].direction);
-    let count = |of: fn(&DirectionResult) -> Option<u64>| {
-        clones.iter().try_fold(0_u64, |sum, clone| sum.checked_add(of(clone)?))
-    };
-    let rate = |of: fn(&DirectionResult) -> Option<Estimate>| {
-        let rates: Option<Vec<Estimate>> = clones.iter().map(|clone| of(clone)).collect();
-        rates.map(added)
-    };
-    all.ios = count(|clone| clone.ios);
-    all.bytes = count(|clone| clone.bytes);
-    all.whole_ios = count(|clone| clone.whole_ios);
-    all.whole_bytes = count(|clone| clone.whole_bytes);
-    all.errors = count(|clone| clone.errors);
-    all.short_ios = count(|clone| clone.short_ios);
-    all.iops = rate(|clone| clone.iops);
-    all.bandwidth = rate(|clone| clone.bandwidth);
-    // Percentiles cannot be joined, but bins can.
-    let bins = |kind| -> Histogram {
-        let all: Option<Vec<&Histogram>> = clones.iter().map(|clone| clone.bins(kind)).collect();
-        let mut joined = Histogram::default();
-        all.into_iter().flatten().for_each(|one| joined.merge(one));
-        joined
-    };
-    all.latency = bins(LatencyKind::Total);
-    let (submission, completion) = (bins(LatencyKind::Submission), bins(LatencyKind::Completion));
-    let split = submission.count() + completion.count() > 0;
-    all.split = split.then_some(SplitLatency { submission, completion });
-    let mut stated = StatedLatencies::default();
-    for kind in LatencyKind::ALL {
-        *stated.of_mut(kind) = summary(&clones, kind);
-    }
-    all.latency_mean = stated.total.mean_ns;
-    all.stated = (stated != StatedLatencies::default()).then(|| Box::new(stated));
-    all
-}
-
-fn added(rates: Vec<Estimate>) -> Estimate {
-    let sum = |of: fn(&Estimate) -> f64| rates.iter().map(of).sum::<f64>();
-    let spread = match rates.iter().all(|rate| rate.bounds().is_some()) {
-        true => Spread::Rounding { low: sum(Estimate::low), high: sum(Estimate::high) },
-        false => Spread::Unknown,
-    };
-    Estimate { value: sum(|rate| rate.value), spread }
-}
-
-/// Extremes of all, and the mean weighted by I/Os.
-fn summary(clones: &[&DirectionResult], kind: LatencyKind) -> LatencySummary {
-    let stated =
-        |clone: &&DirectionResult| clone.stated.as_ref().map(|stated| stated.of(kind).clone());
-    let Some(all) = clones.iter().map(stated).collect::<Option<Vec<LatencySummary>>>() else {
-        return LatencySummary::default();
-    };
-    let extreme = |of: fn(&LatencySummary) -> Option<Estimate>, sign: f64| {
-        let all: Option<Vec<Estimate>> = all.iter().map(of).collect();
-        all?.into_iter().max_by(|a, b| (a.value * sign).total_cmp(&(b.value * sign)))
-    };
-    let ios: Option<Vec<f64>> =
-        clones.iter().map(|clone| clone.ios.map(|ios| ios as f64)).collect();
-    let means: Option<Vec<Estimate>> = all.iter().map(|one| one.mean_ns).collect();
-    let mean = ios.zip(means).map(|(ios, means)| {
-        let all = ios.iter().sum::<f64>().max(1.0);
-        added(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
-    });
-    LatencySummary {
-        min_ns: extreme(|one| one.min_ns, -1.0),
-        mean_ns: mean,
-        max_ns: extreme(|one| one.max_ns, 1.0),
-        ..LatencySummary::default()
-    }
 }
 
 #[cfg(test)]

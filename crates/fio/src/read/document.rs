@@ -1,9 +1,8 @@
 //! A document that fio wrote.
 
-use iodyno_model::Measurement;
+use iodyno_model::{DiskUse, Measurement};
 use thiserror::Error;
 
-use crate::out::DiskUse;
 use crate::read::same_run::continues;
 
 /// A document that fio wrote: the report of one run, or of a part of it

@@ -12,6 +12,7 @@ use super::bench_fio;
 use super::imported::{Imported, Problem, nothing, stream};
 use super::log::{Known, LogName};
 use super::owner::{known_beside, owners, shares};
+use super::same_run::behind;
 use super::workload::complete;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -64,6 +65,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     let mut imported = Imported::default();
     let mut found: Vec<Found> = Vec::new();
     let mut logs = Logs::new();
+    let mut next_phase = 0;
     for path in files(folder, &mut imported.problems)? {
         let name =
             path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
@@ -85,7 +87,9 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
             }
         };
         imported.problems.extend(here.problems);
-        for mut measurement in here.measurements {
+        let mut measurements = here.measurements;
+        behind(&mut next_phase, &mut measurements);
+        for mut measurement in measurements {
             name_from_path(&mut measurement, &inside, stem);
             found.push(Found { folder: inside.clone(), stem: stem.to_owned(), measurement });
         }

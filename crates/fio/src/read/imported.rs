@@ -13,7 +13,7 @@ use super::log::looks_like_log;
 use super::normal::normal;
 use super::paste::restored;
 use super::reports::reports;
-use super::same_run::together;
+use super::same_run::{behind, together};
 use super::terse::terse;
 
 /// Said where a text has nothing to read.
@@ -81,9 +81,11 @@ pub fn text(name: &str, text: &str) -> Imported {
     let in_json = json.measurements.len();
     let measurements = together(json.measurements, lines.measurements);
     let mut measurements = together(measurements, normal.measurements);
-    let others = measurements.split_off(in_json);
+    let mut others = measurements.split_off(in_json);
     // Only JSON tells how many clones a job has.
     let mut measurements = gathered(measurements);
+    let mut next_phase = measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
+    behind(&mut next_phase, &mut others);
     measurements.extend(others);
     if measurements.is_empty() && problems.is_empty() {
         problems.push(Problem::new(name, None, NOTHING));

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate, LatencyKind,
-    Measurement, SplitLatency, Spread, StatedLatencies,
+    Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate,
+    LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread, StatedLatencies,
 };
 use serde_json::Value;
 
-use crate::out::DiskUse;
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
-use crate::read::workload::{split_names, with_defaults, workload};
+use crate::read::workload::{is_gathered, split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
+/// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
+const MOST_THREADS: f64 = 4096.0;
 
 /// The document `value`.
 ///
@@ -30,11 +31,17 @@ pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
 
     let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
     let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
+    let of = |job: &Value| (text(job, "jobname"), integer(job, "groupid"));
+    let measurement = |job: &Value| {
+        let is_alone = jobs.iter().filter(|other| of(other) == of(job)).count() == 1;
+        Measurement { disks: disks.clone(), ..run.measurement(job, is_alone) }
+    };
     Ok(Document {
         written_ns: run.written_ns,
-        measurements: jobs.iter().map(|job| run.measurement(job)).collect(),
+        measurements: jobs.iter().copied().map(measurement).collect(),
         job_options: jobs.iter().map(|job| options(job, "job options")).collect(),
-        disks: disks.map(|one| disk(one, elapsed_s)).collect(),
+        disks,
         elapsed_s,
         version: run.version,
         global_options: run.global_options,
@@ -74,8 +81,9 @@ impl Run {
         })
     }
 
-    /// A job of it.
-    pub(super) fn measurement(&self, job: &Value) -> Measurement {
+    /// A job of it; `is_alone`: no other one in the report has its name, so that it holds all of
+    /// its clones.
+    pub(super) fn measurement(&self, job: &Value, is_alone: bool) -> Measurement {
         let mut asked: BTreeMap<String, String> = self.global_options.iter().cloned().collect();
         asked.extend(options(job, "job options"));
         let names = ["read", "write", "trim", "mixed"];
@@ -95,9 +103,15 @@ impl Run {
         let runtimes = sides().filter_map(|(_, side)| integer(side, "runtime"));
         let counted_ns = runtimes.max().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(MS_NS));
         let started_ns = self.started_ns(job, counted_ns.unwrap_or(0));
+        let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked, is_alone);
+        let cpu = cpu(job, threads);
         let account = Account {
             started_ns: started_ns.unwrap_or(0),
-            ..account(job, &total, counted_ns.unwrap_or(0))
+            elapsed_ns,
+            counted_ns: counted_ns.unwrap_or(0),
+            threads: if threads > 1.0 { threads as u32 } else { 0 },
+            cpu: cpu.unwrap_or_default(),
+            ..account(job, &total)
         };
         let end = match &account.failure {
             Some(failure) => EndReason::Failed(failure.clone()),
@@ -124,7 +138,7 @@ impl Run {
             started_ns,
             duration_ns: counted_ns,
             total,
-            cpu: Some(account.cpu),
+            cpu,
             account: Some(account),
             end,
             ..Measurement::unknown(text(job, "jobname").unwrap_or_default())
@@ -186,6 +200,7 @@ impl Run {
             latency: binned(value, "lat").unwrap_or_default(),
             split: self.split(value),
             stated: (latencies != StatedLatencies::default()).then(|| Box::new(latencies)),
+            sampled: sampled(value),
             ..DirectionResult::unknown(direction)
         })
     }
@@ -226,6 +241,28 @@ impl Run {
     }
 }
 
+/// fio's samples of the rates of a direction, where there were any; bandwidths are in KiB/s.
+fn sampled(value: &Value) -> Option<Box<SampledRates>> {
+    let samples = |names: [&str; 5], unit: f64| {
+        let number = |name: &str| Some(Estimate::bare(float(value, name)? * unit));
+        let [min, max, mean, stdev, count] = names;
+        let of = RateSamples {
+            min: number(min),
+            max: number(max),
+            mean: number(mean),
+            stdev: number(stdev),
+            count: integer(value, count),
+        };
+        let any = of.count.map_or(of.max.is_some_and(|max| max.value > 0.0), |count| count > 0);
+        if any { of } else { RateSamples::default() }
+    };
+    let names = ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"];
+    let bandwidth = samples(names, 1024.0);
+    let names = ["iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"];
+    let sampled = SampledRates { bandwidth, iops: samples(names, 1.0) };
+    (sampled != SampledRates::default()).then(|| Box::new(sampled))
+}
+
 /// fio's version as a source: `fio 3.33`, `fio` where it is not known.
 pub(super) fn source(version: &str) -> String {
     format!("fio {}", version.trim_start_matches("fio-")).trim_end().to_owned()
@@ -247,9 +284,38 @@ fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
     }
 }
 
-fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
+/// How long a job ran, ns, and how many threads it had: since 3.4 fio adds up the run times of
+/// all that it reports as one, and not all versions list `group_reporting`.
+fn wall_time(
+    job: &Value,
+    counted_ns: u64,
+    asked: &BTreeMap<String, String>,
+    is_alone: bool,
+) -> (u64, f64) {
+    let numjobs = asked.get("numjobs").and_then(|jobs| jobs.parse::<u32>().ok());
+    let clones = f64::from(numjobs.unwrap_or(1).max(1));
+    let Some(all_ms) = integer(job, "job_runtime") else {
+        return (counted_ns, if is_alone || is_gathered(asked) { clones } else { 1.0 });
+    };
+    let all_ns = all_ms.saturating_mul(MS_NS);
+    // Whole seconds of the run, rounded up.
+    let is_longer = integer(job, "elapsed").is_some_and(|run_s| all_ms / 1000 > run_s);
+    let threads = match clones > 1.0 || is_longer || is_gathered(asked) {
+        true => (all_ns as f64 / counted_ns.max(1) as f64).round().clamp(1.0, MOST_THREADS),
+        false => 1.0,
+    };
+    ((all_ns as f64 / threads).ceil() as u64, threads)
+}
+
+/// CPU time of all threads, of which fio prints the mean; `None` where it does not.
+fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
+    let share = |name: &str| Some(float(job, name)? / 100.0);
+    let (user, system) = (share("usr_cpu")?, share("sys_cpu")?);
+    Some(CpuUse { user: user * threads, system: system * threads, busiest_thread: user + system })
+}
+
+fn account(job: &Value, total: &[DirectionResult]) -> Account {
     let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
-    let share = |name: &str| float(job, name).unwrap_or(0.0) / 100.0;
     let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
     let failed = integer(job, "total_err").unwrap_or(0);
     let direction = match total {
@@ -265,16 +331,9 @@ fn account(job: &Value, total: &[DirectionResult], counted_ns: u64) -> Account {
     });
     let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
     Account {
-        elapsed_ns: integer(job, "job_runtime").map_or(counted_ns, |ms| ms.saturating_mul(MS_NS)),
-        counted_ns,
         error: errno,
         failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
         errors: errors.into_iter().collect(),
-        cpu: CpuUse {
-            user: share("usr_cpu"),
-            system: share("sys_cpu"),
-            busiest_thread: share("usr_cpu") + share("sys_cpu"),
-        },
         switches: count("ctx"),
         major_faults: count("majf"),
         minor_faults: count("minf"),

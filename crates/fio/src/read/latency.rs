@@ -134,13 +134,18 @@ pub(super) fn stated(direction: &Value, kind: &str) -> LatencySummary {
 pub(super) fn binned(direction: &Value, kind: &str) -> Option<Histogram> {
     let (found, unit) = latencies(direction, kind)?;
     let mut bins = Vec::new();
-    for (name, count) in found.get("bins")?.as_object()? {
-        // fio 2 has the bin's number, and three constants beside the bins;
-        // fio 3 has the middle of the bin in ns.
-        let (Ok(number), Some(count)) = (name.parse::<u64>(), count.as_u64()) else { continue };
+    let listed = found.get("bins")?.as_object()?;
+    // Up to fio 2.19 a bin's name is its number, and three constants stand beside the bins;
+    // since 2.20 it is the middle of the bin, in us up to 2.21.
+    let are_numbered = listed.contains_key("FIO_IO_U_PLAT_BITS");
+    for (name, count) in listed {
+        let (Ok(name), Some(count)) = (name.parse::<u64>(), count.as_u64()) else { continue };
         let middle_ns = match unit {
-            Unit::Us => middle(unit.bins_ns(number as usize, number as usize)),
-            Unit::Ns | Unit::NsInUs => number,
+            Unit::Us => {
+                let bin = if are_numbered { name as usize } else { Histogram::index(name) };
+                middle(unit.bins_ns(bin, bin))
+            }
+            Unit::Ns | Unit::NsInUs => name,
         };
         bins.push((Histogram::index(middle_ns), count));
     }

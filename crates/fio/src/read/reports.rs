@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::read::document::{Document, ReadError};
 use crate::read::json::{Run, document};
 use crate::read::mend::mended;
+use crate::read::same_run::behind;
 
 /// The measurements in `output`, which may have other lines around its
 /// documents. Of several reports of the same run the last one counts.
@@ -91,6 +92,8 @@ pub(super) fn reports(output: &str) -> Reports {
         }
     }
     reports.measurements = last_of_each_run(documents);
+    let mut next_phase = reports.measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
+    behind(&mut next_phase, &mut loose);
     reports.measurements.extend(loose);
     // Of a job that is cut off before its first figure only the name is left.
     if !reports.problems.is_empty() {
@@ -104,7 +107,12 @@ fn last_of_each_run(documents: Vec<Document>) -> Vec<Measurement> {
     let mut continued: Vec<bool> = documents.windows(2).map(continued).collect();
     continued.resize(documents.len(), false);
     let last = documents.into_iter().zip(continued).filter(|(_, continued)| !continued);
-    last.flat_map(|(document, _)| document.measurements).collect()
+    let mut next_phase = 0;
+    last.flat_map(|(mut document, _)| {
+        behind(&mut next_phase, &mut document.measurements);
+        document.measurements
+    })
+    .collect()
 }
 
 /// Whole jobs in a part of `output` that no document claims.
@@ -119,7 +127,7 @@ fn loose_jobs(
     while let Some(start) = object_with(output, "\"jobname\"", from..part.end) {
         from = match parse(output, start) {
             Ok((job, end)) => {
-                jobs.push(run.measurement(&job));
+                jobs.push(run.measurement(&job, false));
                 reports.taken.push(start..end);
                 end
             }

@@ -25,6 +25,15 @@ pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> 
     best
 }
 
+/// Puts the phases of `measurements` behind those of others, which ran at another time.
+pub(super) fn behind(next_phase: &mut u32, measurements: &mut [Measurement]) {
+    let first = *next_phase;
+    for one in measurements {
+        one.phase = one.phase.saturating_add(first);
+        *next_phase = (*next_phase).max(one.phase.saturating_add(1));
+    }
+}
+
 /// Both are of one run as far as names, run times and amounts tell, which are
 /// rounded where they are printed.
 fn same_run(one: &Measurement, other: &Measurement) -> bool {
@@ -57,6 +66,10 @@ fn supplement(best: &mut Measurement, other: Measurement) {
         best.targets = other.targets;
     }
     best.started_ns = best.started_ns.or(other.started_ns);
+    best.printed = best.printed.take().or(other.printed);
+    if best.disks.is_empty() {
+        best.disks = other.disks;
+    }
     for side in other.total {
         let Some(mine) = best.total.iter_mut().find(|one| one.direction == side.direction) else {
             continue;
@@ -68,6 +81,7 @@ fn supplement(best: &mut Measurement, other: Measurement) {
         mine.iops = narrower(mine.iops, side.iops);
         mine.latency_mean = mine.latency_mean.or(side.latency_mean);
         mine.stated = mine.stated.take().or(side.stated);
+        mine.sampled = mine.sampled.take().or(side.sampled);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use iodyno_model::{
     Account, CpuUse, Direction, DirectionResult, EndReason, Estimate, LatencySummary, Measurement,
-    Spread, StatedLatencies,
+    RateSamples, SampledRates, Spread, StatedLatencies,
 };
 
 use crate::read::json::{source, version_of, without_sum};
@@ -62,6 +62,8 @@ pub(super) fn terse(text: &str) -> Lines {
         }
     }
     without_sum(&mut lines.measurements, |job| &job.name);
+    // Lines are appended to those of other runs, and do not say which are of one.
+    (0..).zip(&mut lines.measurements).for_each(|(line, of)| of.phase = line);
     lines
 }
 
@@ -232,9 +234,37 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
         bandwidth,
         latency_mean: stated.total.mean_ns,
         stated: (stated != StatedLatencies::default()).then(|| Box::new(stated)),
+        sampled: sampled(fields),
         ..DirectionResult::unknown(side)
     };
     Some((result, runtime_ms))
+}
+
+/// fio's samples of the rates: of bandwidth in KiB/s, with its share of the group, and from
+/// version 5 on how many there are, and those of IOPS.
+fn sampled(fields: &[&str]) -> Option<Box<SampledRates>> {
+    const BANDWIDTHS: usize = BEFORE + PERCENTILES + 4;
+    let number = |at: usize, unit: f64| {
+        let value = fields.get(at)?.trim().parse().ok().filter(|v: &f64| v.is_finite());
+        Some(Estimate::bare(value? * unit))
+    };
+    let samples = |[min, max, mean, stdev, count]: [usize; 5], unit| {
+        let of = RateSamples {
+            min: number(min, unit),
+            max: number(max, unit),
+            mean: number(mean, unit),
+            stdev: number(stdev, unit),
+            count: fields.get(count).and_then(|count| count.trim().parse().ok()),
+        };
+        let any = of.max.is_some_and(|max| max.value > 0.0);
+        if any { of } else { RateSamples::default() }
+    };
+    let at = BANDWIDTHS;
+    let bandwidth = samples([at, at + 1, at + 3, at + 4, at + 5], 1024.0);
+    let at = BANDWIDTHS + 6;
+    let iops = samples([at, at + 1, at + 2, at + 3, at + 4], 1.0);
+    let sampled = SampledRates { bandwidth, iops };
+    (sampled != SampledRates::default()).then(|| Box::new(sampled))
 }
 
 /// What stands behind the directions: CPU, depths, classes of latencies.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::parse_size;
+use iodyno_job::{Units, parse_size_in};
 use iodyno_model::Workload;
 
 /// The workload of `options`.
@@ -19,8 +19,9 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     // The measurement has it.
     options.remove("name");
     let mut workload = Workload { rw, ioengine, ..Workload::default() };
+    let units = Units { kb_base: if is_decimal(&options) { 1000 } else { 1024 } };
     // What is not one number stays as it was written.
-    let mut number = |name: &str, text: Option<String>, parsed: fn(&str) -> Option<u64>| {
+    let mut number = |name: &str, text: Option<String>, parsed: &dyn Fn(&str) -> Option<u64>| {
         let text = text?;
         let number = parsed(&text);
         if number.is_none() {
@@ -29,13 +30,24 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
         number
     };
     let plain = |text: &str| text.parse().ok();
-    workload.bs = number("bs", bs, |text| parse_size(text).ok());
-    workload.size = number("size", size, |text| parse_size(text).ok());
-    workload.iodepth = number("iodepth", iodepth, plain).and_then(|n| u32::try_from(n).ok());
-    workload.numjobs = number("numjobs", numjobs, plain).and_then(|n| u32::try_from(n).ok());
-    workload.direct = number("direct", direct, plain).map(|n| n == 1);
+    let bytes = |text: &str| parse_size_in(text, units).ok();
+    workload.bs = number("bs", bs, &bytes);
+    workload.size = number("size", size, &bytes);
+    workload.iodepth = number("iodepth", iodepth, &plain).and_then(|n| u32::try_from(n).ok());
+    workload.numjobs = number("numjobs", numjobs, &plain).and_then(|n| u32::try_from(n).ok());
+    workload.direct = number("direct", direct, &plain).map(|n| n == 1);
     workload.options = options;
     workload
+}
+
+/// `kb_base=1000`: `k` is 1000 bytes, in what was asked for and in fio 2's text.
+pub(super) fn is_decimal(options: &BTreeMap<String, String>) -> bool {
+    options.get("kb_base").is_some_and(|base| base.trim() == "1000")
+}
+
+/// `group_reporting`: a group's jobs are reported as one.
+pub(super) fn is_gathered(options: &BTreeMap<String, String>) -> bool {
+    options.get("group_reporting").is_some_and(|value| value.trim() != "0")
 }
 
 /// Fio's defaults for what its JSON does not list among a job's options: that lists

@@ -316,6 +316,9 @@ pub(crate) struct Show {
     /// Print what other tools read instead of text
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
+    /// Also print latency classes, queue depths, sampled rates and disk statistics
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    pub(crate) details: bool,
     #[command(flatten)]
     pub(crate) table: Table,
 }

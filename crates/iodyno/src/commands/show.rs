@@ -13,8 +13,8 @@ use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
 use iodyno_report::text::{
-    Style, blocks_effect_text, jobs_text, json_text, outlook_text, pts_text, results_table,
-    rounds_text, run_heading, run_text, scaling_text,
+    Style, blocks_effect_text, details_text, jobs_text, json_text, outlook_text, pts_text,
+    results_table, rounds_text, run_heading, run_text, scaling_text,
 };
 use iodyno_store::Store;
 
@@ -79,6 +79,10 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             shape: Shape::of(arguments.format),
         },
     )?;
+    if arguments.details {
+        let style = terminal::style(context, &arguments.table);
+        terminal::print(&format!("\n{}", details_text(&record, &style)))?;
+    }
     if let Some(earlier) = earlier.filter(|earlier| earlier.ruleset != assessment.ruleset)
         && !context.quiet
     {

@@ -115,10 +115,16 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
 pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
     let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
     let own = of.total.first()?;
+    // The page cache reads ahead, and writes when it likes: that is the job's own.
+    let bytes = if of.workload.direct == Some(false) { 0.0 } else { bytes };
     let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops?.value)
         || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth?.value);
     Some(much.then(|| {
-        format!("{} IOPS and {} were not ours", format_count(iops), format_mb_per_s(bytes))
+        // The kernel joins I/Os: of fewer than ours some bytes can be another's all the same.
+        let iops = (iops >= 1.0).then(|| format!("{} IOPS", format_count(iops)));
+        let bytes = (bytes >= 1.0).then(|| format_mb_per_s(bytes));
+        let words: Vec<String> = iops.into_iter().chain(bytes).collect();
+        format!("{} were not ours", words.join(" and "))
     }))
 }
 

@@ -210,14 +210,8 @@ mod tests {
 
     /// 10 GB issued each time, of which the kernel counted so much.
     fn bench(counted: u64, change: impl FnOnce(&mut Host)) -> Bench {
-        let stats = |read_bytes| DiskStats {
-            name: "nvme0n1".into(),
-            reads: 0,
-            read_bytes,
-            writes: 0,
-            written_bytes: 0,
-            busy_ms: 0,
-        };
+        let stats =
+            |read_bytes| DiskStats { name: "nvme0n1".into(), read_bytes, ..DiskStats::default() };
         let bench = Bench::new(1).measured().host(|host| host.disk_stats = vec![stats(7)]);
         let bench = bench.after(|host| {
             host.disk_stats = vec![stats(7 + counted)];

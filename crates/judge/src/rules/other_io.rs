@@ -35,6 +35,18 @@ mod tests {
             bench.clone().measurement(1, |of| of.conditions.other_iops = Some(1e5)).record();
         look(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
+        // What is nothing is not told.
+        let why = |iops, bytes, direct| {
+            let others = bench.clone().measurement(1, |of| {
+                of.conditions.other_iops = Some(iops);
+                of.conditions.other_bytes_per_s = Some(bytes);
+                of.workload.direct = Some(direct);
+            });
+            reserves(&RULE, &others.record(), 1).map(|of| of.why)
+        };
+        assert!(why(0.0, 1e9, true).unwrap().starts_with("1000 MB/s were not ours"));
+        assert!(why(1e5, 0.0, true).unwrap().starts_with("100k IOPS were not ours"));
+        assert_eq!(why(0.0, 1e9, false), None);
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.other_iops = None));
         assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::Latency;
+use super::reported::LatencyClass;
 
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,13 @@ pub struct Account {
     pub sync: Option<Latency>,
     /// The depth that `latency_target` found.
     pub latency_target_depth: Option<u32>,
+    /// I/Os that were submitted while 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, and more
+    /// were outstanding; those of a report are from its shares.
+    #[serde(default)]
+    pub depth_levels: [u64; 7],
+    /// I/Os by latency, as a report states them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_classes: Vec<LatencyClass>,
     /// Whether `steadystate` was attained.
     pub steadystate_attained: Option<bool>,
 }
@@ -59,6 +67,8 @@ impl From<&model::Account> for Account {
             minor_faults: account.minor_faults,
             sync: Latency::new(&account.sync, None),
             latency_target_depth: account.latency_target_depth,
+            depth_levels: account.depth_levels,
+            latency_classes: account.latency_ranges.iter().map(LatencyClass::from).collect(),
             steadystate_attained: account.steadystate_attained,
         }
     }

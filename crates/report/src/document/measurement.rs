@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::conditions::{Conditions, CpuUse};
 use super::estimate::{Estimate, finite, rfc3339};
+use super::reported::{Disk, SampledRates};
 use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
 
@@ -28,6 +29,10 @@ pub struct Measurement {
     pub targets: Vec<String>,
     /// Start, RFC 3339; null: not known.
     pub started: Option<String>,
+    /// When its report was printed by the clock of its machine, whose time zone is not known:
+    /// `2017-12-28T00:16:42`; absent where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
     /// Length of the measured window, after warm-up, ns; null: not known.
     pub duration_ns: Option<u64>,
     /// Warm-up that was cut off, ns.
@@ -62,6 +67,9 @@ pub struct Measurement {
     pub cpu: Option<CpuUse>,
     /// What else its jobs did; null where nobody counted.
     pub account: Option<Account>,
+    /// What block devices did while all jobs of its report ran, as that states it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<Disk>,
     /// What the data sheet states of the metric that is judged.
     pub claim: Option<Claim>,
     /// Upper bounds that are known.
@@ -131,6 +139,9 @@ pub struct DirectionResult {
     pub iops: Option<Estimate>,
     /// Bytes per second.
     pub bandwidth: Option<Estimate>,
+    /// Rates that fio sampled; absent where no report states any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledRates>,
     /// Latencies, by fio's kinds; iodyno measures `total`, submission to completion.
     pub latency: Latencies,
     /// The rate neither grew nor fell; null: it cannot be told.
@@ -203,6 +214,7 @@ impl Measurement {
             workload: workload(&measurement.workload),
             targets: measurement.targets.clone(),
             started: measurement.started_ns.map(rfc3339),
+            printed: measurement.printed.clone(),
             duration_ns: measurement.duration_ns,
             warmup_ns: measurement.warmup_ns,
             source: measurement.source.clone(),
@@ -219,6 +231,7 @@ impl Measurement {
             conditions: Conditions::from(&measurement.conditions),
             cpu: measurement.cpu.as_ref().map(CpuUse::from),
             account: measurement.account.as_ref().map(Account::from),
+            disks: measurement.disks.iter().map(Disk::from).collect(),
             claim: metrics.iter().find_map(Claim::of),
             ceilings: metrics.iter().filter_map(Ceiling::of).collect(),
             verdicts: metrics.iter().map(MetricVerdict::from).collect(),
@@ -287,6 +300,7 @@ impl From<&model::DirectionResult> for DirectionResult {
             short_ios: result.short_ios,
             iops: result.iops.as_ref().and_then(Estimate::new),
             bandwidth: result.bandwidth.as_ref().and_then(Estimate::new),
+            sampled: result.sampled.as_deref().map(SampledRates::from),
             latency: Latencies {
                 submission: latency(LatencyKind::Submission),
                 completion: latency(LatencyKind::Completion),

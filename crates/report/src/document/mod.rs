@@ -18,6 +18,7 @@ pub mod measurement;
 pub mod ocp_log;
 mod outlook;
 pub mod read;
+pub mod reported;
 mod rounds;
 mod run;
 pub mod stack;

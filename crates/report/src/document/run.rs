@@ -12,8 +12,10 @@ use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
 use super::outlook::Outlook;
+use super::reported::GroupTotal;
 use super::rounds::TargetRounds;
 use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
+use crate::text::totals::totals_of;
 
 /// A run with all that was measured and judged: `iodyno.run/1`. SI base units
 /// (bytes, ns, per second); what is unknown is null or absent, never 0.
@@ -52,6 +54,9 @@ pub struct RunDocument {
     pub targets: Vec<String>,
     /// Measurements, in order of time.
     pub measurements: Vec<Measurement>,
+    /// What jobs that ran at the same time came to together; absent where no group has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_totals: Vec<GroupTotal>,
     /// How far the rounds of a plan in rounds came, by target; absent of other plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Vec<TargetRounds>>,
@@ -240,6 +245,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
                 Measurement::new(measurement, judged)
             })
             .collect(),
+        group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),
         rounds: RoundsPlan::of(run).map(|plan| TargetRounds::of(&plan.rounds, record)),
         outlook: None,
         findings: assessment.findings.iter().map(Finding::from).collect(),

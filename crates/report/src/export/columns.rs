@@ -1,7 +1,9 @@
 //! The columns. Their meaning stands in docs/export.md.
 
 use iodyno_judge::drive_under;
-use iodyno_model::{Drive, EndReason, Estimate, Fact, LatencyKind, Reason, Spread, Verdict};
+use iodyno_model::{
+    Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict,
+};
 
 use super::Row;
 use crate::document::estimate::rfc3339;
@@ -66,6 +68,23 @@ pub(super) const COLUMNS: &[(&str, Get)] = &[
     ("latency_p90_ns", Number(|row| percentile(row, 90.0))),
     ("latency_p99_ns", Number(|row| percentile(row, 99.0))),
     ("latency_p99_9_ns", Number(|row| percentile(row, 99.9))),
+    ("sampled_bandwidth_min_bytes_per_s", Number(|row| Some(sampled(row)?.bandwidth.min?.value))),
+    ("sampled_bandwidth_max_bytes_per_s", Number(|row| Some(sampled(row)?.bandwidth.max?.value))),
+    ("sampled_bandwidth_mean_bytes_per_s", Number(|row| Some(sampled(row)?.bandwidth.mean?.value))),
+    (
+        "sampled_bandwidth_stdev_bytes_per_s",
+        Number(|row| Some(sampled(row)?.bandwidth.stdev?.value)),
+    ),
+    ("sampled_bandwidth_count", Integer(|row| sampled(row)?.bandwidth.count)),
+    ("sampled_iops_min", Number(|row| Some(sampled(row)?.iops.min?.value))),
+    ("sampled_iops_max", Number(|row| Some(sampled(row)?.iops.max?.value))),
+    ("sampled_iops_mean", Number(|row| Some(sampled(row)?.iops.mean?.value))),
+    ("sampled_iops_stdev", Number(|row| Some(sampled(row)?.iops.stdev?.value))),
+    ("sampled_iops_count", Integer(|row| sampled(row)?.iops.count)),
+    ("depth_shares", Text(depth_shares)),
+    ("latency_class_shares", Text(latency_class_shares)),
+    ("disks", Text(disks)),
+    ("printed", Text(|row| row.measurement.printed.clone())),
     ("validity", Text(|row| Some(row.judged?.validity.label().into()))),
     ("reservations", Text(reservations)),
     ("verdict", Text(|row| Some(verdict(row)?.0.label().into()))),
@@ -90,9 +109,7 @@ fn end(end: &EndReason) -> &'static str {
 /// The options without a column of their own, as a command line of fio takes them.
 fn options(row: &Row<'_>) -> Option<String> {
     let options = &row.measurement.workload.options;
-    let words: Vec<String> =
-        options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    (!words.is_empty()).then(|| words.join(" "))
+    words(options.iter().map(|(name, value)| format!("{name}={value}")))
 }
 
 fn low(of: Option<Estimate>) -> Option<f64> {
@@ -124,6 +141,53 @@ fn percentile_kind(row: &Row<'_>) -> Option<String> {
 
 fn percentile(row: &Row<'_>, percent: f64) -> Option<f64> {
     Some(percentiles::known(row.result?, percent)?.1)
+}
+
+fn sampled<'a>(row: &Row<'a>) -> Option<&'a SampledRates> {
+    row.result?.sampled.as_deref()
+}
+
+/// `1=0.001 4=0.999`: shares of I/Os by the outstanding ones, fio's levels.
+fn depth_shares(row: &Row<'_>) -> Option<String> {
+    let levels = row.measurement.account.as_ref()?.depth_levels;
+    let all: f64 = levels.iter().map(|count| *count as f64).sum();
+    let used = levels.iter().enumerate().filter(|(_, count)| **count > 0);
+    words(used.map(|(n, count)| format!("{}={:.4}", 1_u64 << n, *count as f64 / all)))
+}
+
+/// `2000-4000=0.1 2000000000-=0.0001`: shares of I/Os by latency, ns.
+fn latency_class_shares(row: &Row<'_>) -> Option<String> {
+    let classes = &row.measurement.account.as_ref()?.latency_ranges;
+    words(classes.iter().map(|of| {
+        let high = of.high_ns.map(|ns| ns.to_string()).unwrap_or_default();
+        format!("{}-{high}={:.4}", of.low_ns, of.share.value)
+    }))
+}
+
+/// `vda:reads=600,writes=1,…,busy=0.97`, with spaces between disks.
+fn disks(row: &Row<'_>) -> Option<String> {
+    words(row.measurement.disks.iter().map(|of| {
+        format!(
+            "{}:reads={},writes={},read_sectors={},written_sectors={},read_merges={},\
+             write_merges={},read_ms={},write_ms={},in_queue_ms={},busy={:.4}",
+            of.name,
+            of.read_ios,
+            of.write_ios,
+            of.read_sectors,
+            of.write_sectors,
+            of.read_merges,
+            of.write_merges,
+            of.read_ticks_ms,
+            of.write_ticks_ms,
+            of.in_queue_ms,
+            of.util_percent() / 100.0
+        )
+    }))
+}
+
+fn words(words: impl Iterator<Item = String>) -> Option<String> {
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 fn reservations(row: &Row<'_>) -> Option<String> {

@@ -10,8 +10,9 @@ use super::measurement::{self, io, io_on};
 use super::table::{Cell, Table};
 use crate::text::figure::estimated;
 use crate::text::measurements::step_name;
+use crate::text::totals;
 
-/// A row for each direction of each measurement; `id` gives a measurement's element.
+/// A row for each direction of each measurement, and of what groups of jobs came to; `id` gives a measurement's element.
 pub(super) fn measurements(
     record: &RunRecord,
     assessment: &Assessment,
@@ -20,6 +21,7 @@ pub(super) fn measurements(
     // Where all were made on the same, that stands above.
     let one_place = record.measurements.windows(2).all(|two| two[0].targets == two[1].targets);
     let mut rows = Vec::new();
+    let totals = totals::totals_of(record);
     for (n, of) in record.measurements.iter().enumerate() {
         let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
         let mut lead = vec![
@@ -38,6 +40,14 @@ pub(super) fn measurements(
             rows.push([&lead[..], &figures(result, of.total.len() > 1), &tail].concat());
             // The second direction stands under the first.
             lead = vec![Cell::default(), Cell::default()];
+        }
+        for total in totals.iter().filter(|total| total.members.last() == Some(&n)) {
+            let mut lead = vec![Cell::text(totals::title(total, record)), Cell::default()];
+            for result in &total.total {
+                let figures = figures(result, total.total.len() > 1);
+                rows.push([&lead[..], &figures, &[Cell::default(), Cell::default()]].concat());
+                lead = vec![Cell::default(), Cell::default()];
+            }
         }
     }
     let columns = [

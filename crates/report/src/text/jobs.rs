@@ -7,6 +7,7 @@ use iodyno_model::{
 
 use super::findings::finding_text;
 use super::ink::Ink;
+use super::totals::{total_text, totals_of};
 use super::words::{Hanging, clean, display_width};
 use super::{Style, figure};
 use crate::percentiles::percentiles;
@@ -19,12 +20,17 @@ const INDENT: usize = 10;
 /// What `run` prints of a run: its jobs, and warnings and failures that were found.
 pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
+    let totals = totals_of(record);
     for (n, measurement) in record.measurements.iter().enumerate() {
         let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
         if n > 0 {
             out.push('\n');
         }
         out.push_str(&job_text(measurement, judged, style));
+        for total in totals.iter().filter(|total| total.members.last() == Some(&n)) {
+            out.push('\n');
+            out.push_str(&total_text(total, record, style));
+        }
     }
     for finding in assessment.findings.iter().filter(|one| one.severity != Severity::Info) {
         out.push('\n');
@@ -53,19 +59,8 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
         }
         _ => {}
     }
-    for result in &of.total {
-        out.push_str(&line(result.direction.name(), &rates(result), Ink::Plain, style));
-        let latencies = latencies(result);
-        if !latencies.is_empty() {
-            out.push_str(&line("latency", &latencies, Ink::Plain, style));
-        }
-        if let Some(split) = &result.split {
-            for (name, histogram) in [("slat", &split.submission), ("clat", &split.completion)] {
-                out.push_str(&line(name, &spread(histogram), Ink::Plain, style));
-            }
-        }
-    }
-    for (name, words) in besides(of) {
+    out.push_str(&results(&of.total, style));
+    for (name, words) in besides(of).into_iter().filter(|(_, words)| !words.is_empty()) {
         out.push_str(&line(name, &words, Ink::Plain, style));
     }
     for reason in reservations(judged) {
@@ -73,6 +68,26 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     }
     for shortfall in &of.conditions.shortfalls {
         out.push_str(&line("note", &[clean(shortfall)], Ink::Doubt, style));
+    }
+    out
+}
+
+/// The lines of each direction: its rates, its latencies, and the two parts of those.
+pub(super) fn results(total: &[DirectionResult], style: &Style) -> String {
+    let mut out = String::new();
+    for result in total {
+        out.push_str(&line(result.direction.name(), &rates(result), Ink::Plain, style));
+        let mut part = |name, words: Vec<String>| {
+            if !words.is_empty() {
+                out.push_str(&line(name, &words, Ink::Plain, style));
+            }
+        };
+        part("latency", latencies(result));
+        // What is stated of parts alone stands in the line above.
+        if let Some(split) = &result.split {
+            part("slat", spread(&split.submission));
+            part("clat", spread(&split.completion));
+        }
     }
     out
 }
@@ -103,13 +118,18 @@ pub(crate) fn besides(of: &Measurement) -> Vec<(&'static str, Vec<String>)> {
 
 fn heading(of: &Measurement) -> Vec<String> {
     let mut words = io(&of.workload);
-    let targets: Vec<String> = of.targets.iter().take(3).map(|target| clean(target)).collect();
-    words.push(match of.targets.len() {
-        0..=3 => targets.join(" "),
-        several => format!("{} and {} more", targets[0], several - 1),
-    });
+    words.push(target_words(&of.targets));
     words.extend(of.duration_ns.map(|ns| format_duration_ns(ns as f64)));
     words
+}
+
+/// Up to three by name.
+pub(super) fn target_words(targets: &[String]) -> String {
+    let names: Vec<String> = targets.iter().take(3).map(|target| clean(target)).collect();
+    match targets.len() {
+        0..=3 => names.join(" "),
+        several => format!("{} and {} more", names[0], several - 1),
+    }
 }
 
 /// The I/O in a few words: `randread`, `4 KiB`, `depth 16`, `io_uring`.
@@ -154,7 +174,11 @@ fn latencies(result: &DirectionResult) -> Vec<String> {
     words
 }
 
+/// Empty where there is nothing in it.
 fn spread(histogram: &Histogram) -> Vec<String> {
+    if histogram.count() == 0 {
+        return Vec::new();
+    }
     let mean = histogram.mean_ns().map(|mean| format!("mean {}", format_duration_ns(mean)));
     let mut words: Vec<String> = mean.into_iter().collect();
     words.extend(percentiles(histogram, &PERCENTS).iter().map(figure::percentile));
@@ -170,6 +194,11 @@ fn cpu(of: &Measurement) -> Vec<String> {
         format!("user {}", figure::percent(cpu.user)),
         format!("system {}", figure::percent(cpu.system)),
     ];
+    // Terse lines have the mean of as many threads as nobody knows.
+    if of.workload.numjobs.is_none() && of.source.starts_with("fio") {
+        words.push("mean of its threads".into());
+        return words;
+    }
     let whole: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
     let elapsed_ns =
         of.account.as_ref().map_or(of.duration_ns.unwrap_or(0), |account| account.elapsed_ns);

@@ -159,7 +159,7 @@ fn entry(
     };
     if let Some(how) = measurement.failure() {
         lead(("FAILED", Ink::Bad), vec![clean(how)]);
-    } else if is_of_a_job(measurement) {
+    } else if is_of_a_job(record, measurement) {
         let result = measurement.total.first();
         let items = result.map_or_else(|| vec!["no I/O".into()], all_figures);
         lead(verdict_label(judged, metrics.first()), items);
@@ -171,12 +171,12 @@ fn entry(
         );
         lead(verdict_label(judged, None), items);
     }
-    let is_judged = measurement.failure().is_none() && !is_of_a_job(measurement);
+    let is_judged = measurement.failure().is_none() && !is_of_a_job(record, measurement);
     for judgement in metrics.iter().filter(|_| is_judged) {
         lead(verdict_label(judged, Some(judgement)), judgement_items(judgement));
     }
     let detail = |items: Vec<String>, ink: Ink| hanging(style, indent, ink).lines(&items);
-    if is_of_a_job(measurement) {
+    if is_of_a_job(record, measurement) {
         for (number, result) in measurement.total.iter().enumerate() {
             if number > 0 {
                 out.push_str(&detail(all_figures(result), Ink::Plain));
@@ -250,10 +250,11 @@ fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
     figure.into_iter().collect()
 }
 
-/// Whether a job file or a command line asked for it, in options: whoever
+/// Whether a job file or a command line asked for it, or somebody else's fio ran it: whoever
 /// wrote a job wants all of its figures, and a step of `check` has one.
-fn is_of_a_job(measurement: &Measurement) -> bool {
-    !measurement.workload.options.is_empty()
+pub(super) fn is_of_a_job(record: &RunRecord, measurement: &Measurement) -> bool {
+    let is_job = matches!(record.run.plan_name.as_str(), "command line" | "import");
+    is_job || !measurement.workload.options.is_empty()
 }
 
 /// What one direction of a job came to.
@@ -363,6 +364,8 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
             None => format!("depth {asked}"),
         });
     }
+    let jobs = workload.numjobs.filter(|jobs| *jobs > 1 && conditions.threads.is_none());
+    items.extend(jobs.map(|jobs| counted(jobs as usize, "job")));
     items.extend(conditions.threads.map(|threads| counted(threads as usize, "thread")));
     items.extend(workload.ioengine.as_deref().map(clean));
     if !measurement.source.starts_with("native") {

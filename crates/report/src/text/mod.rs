@@ -7,6 +7,7 @@
 mod blocks_effect;
 mod columns;
 pub(crate) mod comparison;
+mod details;
 pub(crate) mod drives;
 mod explain;
 pub(crate) mod figure;
@@ -31,6 +32,7 @@ pub(crate) mod rounds_tables;
 mod rules;
 pub(crate) mod runs;
 mod scaling;
+pub(crate) mod totals;
 mod tree;
 pub(crate) mod words;
 
@@ -39,6 +41,7 @@ use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 pub use blocks_effect::blocks_effect_text;
 pub use columns::ColumnError;
 pub use comparison::{comparison_text, workload_title};
+pub use details::details_text;
 pub use drives::drives_table;
 pub use explain::explain_text;
 pub use findings::findings_text;
@@ -117,6 +120,7 @@ pub fn run_text(
         sections.push(drives_table(host, Some((record, assessment)), style)?);
     }
     sections.push(measurements_text(record, assessment, style));
+    sections.push(totals::totals_text(record, style));
     sections.push(findings_text(assessment, style));
     sections.push(verdict_text(assessment, exit_status, style));
     sections.retain(|section| !section.is_empty());

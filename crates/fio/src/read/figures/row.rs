@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Conditions, Direction, DirectionResult, EndReason, LinkState, Measurement, Stated,
-    StatedBlocks, StatedCard,
+    Direction, DirectionResult, EndReason, LinkState, Measurement, Stated, StatedBlocks, StatedCard,
 };
 
 use super::quantity::{bytes_per_s, iops, time_ns};
@@ -140,26 +139,12 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
         ..DirectionResult::unknown(direction)
     };
     let measurement = Measurement {
-        name: if name.is_empty() { workload.label() } else { name },
-        phase: 0,
-        group: 0,
-        round: None,
-        targets: Vec::new(),
-        workload,
         source: tool,
-        started_ns: None,
-        duration_ns: None,
-        warmup_ns: 0,
         total: vec![result],
-        parts: Vec::new(),
-        conditions: Conditions::default(),
-        cpu: None,
-        account: None,
         end: EndReason::Done,
-        before: None,
-        under_load: None,
-        after: None,
+        ..Measurement::unknown(if name.is_empty() { workload.label() } else { name })
     };
+    let measurement = Measurement { workload, ..measurement };
     Ok(Row { stated, measurement })
 }
 

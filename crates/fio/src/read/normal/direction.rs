@@ -1,6 +1,8 @@
 //! A direction's line and what stands below it.
 
-use iodyno_model::{Direction, DirectionResult, Estimate, LatencyKind, StatedLatencies};
+use iodyno_model::{
+    Direction, DirectionResult, Estimate, LatencyKind, SampledRates, StatedLatencies,
+};
 
 use super::field::{after, field, up_to};
 use super::latency::open_last_percentiles;
@@ -11,6 +13,8 @@ use crate::read::figure::{Notation, estimate, narrowest, per_second};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Side {
     pub(super) direction: Direction,
+    /// Its line, to be read again in other units.
+    text: String,
     pub(super) notation: Notation,
     pub(super) iops: Option<Estimate>,
     /// In each unit that it is printed in.
@@ -18,6 +22,7 @@ pub(super) struct Side {
     pub(super) bytes: Option<Estimate>,
     pub(super) runtime_ms: Option<u64>,
     pub(super) stated: StatedLatencies,
+    pub(super) sampled: SampledRates,
 }
 
 /// `issued rwts: total=0,5632,0,0 short=0,0,0,0`: reads, writes, trims.
@@ -46,8 +51,11 @@ impl Issued {
 
 impl Side {
     pub(super) fn new(direction: Direction, text: &str, version: Option<(u32, u32)>) -> Self {
-        let notation = Notation::of(version, text.contains(":io="));
-        let (iops, bandwidths, bytes, runtime) = if notation.binary {
+        Self::with(direction, text, Notation::of(version, is_old(text)))
+    }
+
+    fn with(direction: Direction, text: &str, notation: Notation) -> Self {
+        let (iops, bandwidths, bytes, runtime) = if is_old(text) {
             let runtime = after(text, "runt=").and_then(|text| up_to(text, |c| c == 'm'));
             (field(text, "iops="), vec![field(text, "bw=")], field(text, "io="), runtime)
         } else {
@@ -64,13 +72,47 @@ impl Side {
         let bandwidths = bandwidths.into_iter().flatten();
         Self {
             direction,
+            text: text.to_owned(),
             notation,
             iops: iops.and_then(|iops| notation.count(iops)),
             bandwidths: bandwidths.filter_map(|figure| notation.bytes(figure)).collect(),
             bytes: bytes.and_then(|bytes| notation.bytes(bytes)),
             runtime_ms: runtime.and_then(|runtime| runtime.parse().ok()),
             stated: StatedLatencies::default(),
+            sampled: SampledRates::default(),
         }
+    }
+
+    /// With `KB` for 1000 bytes where the line has the units of fio 2.16 and older, which
+    /// are the same whatever `kb_base` is: if that is known to be 1000, or if what was issued
+    /// in blocks of `bs` bytes is what the line says in these units only.
+    pub(super) fn in_its_units(
+        self,
+        issued: Option<&Issued>,
+        bs: Option<u64>,
+        is_decimal: bool,
+    ) -> Self {
+        if !is_old(&self.text) {
+            return self;
+        }
+        let notation = Notation { binary: false, ..self.notation };
+        let decimal = Self::with(self.direction, &self.text, notation);
+        let blocks = issued.map(|issued| Issued::of(&issued.total, self.direction)).zip(bs);
+        let agrees = |side: &Self| side.exact_bytes(blocks).is_some();
+        match is_decimal || (!agrees(&self) && agrees(&decimal)) {
+            true => Self { stated: self.stated, sampled: self.sampled, ..decimal },
+            false => self,
+        }
+    }
+
+    /// So many KiB are the `M` in its line of sampled bandwidths: 1000 up to 2.0, then `kb_base`,
+    /// whose unit stands first where both do.
+    pub(super) fn kib_in_m(&self, version: Option<(u32, u32)>) -> f64 {
+        let first = field(&self.text, "BW=").unwrap_or_default();
+        let unit = first.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_decimal = unit.starts_with(['k', 'M', 'G', 'T']) && !unit[1..].starts_with('i');
+        let is_oldest = version.is_some_and(|version| version < (2, 1));
+        if is_oldest || is_decimal { 1000.0 } else { 1024.0 }
     }
 
     /// Something of the line is missing.
@@ -99,6 +141,9 @@ impl Side {
             latency_mean: self.stated.total.mean_ns,
             stated: Some(self.stated)
                 .filter(|stated| *stated != StatedLatencies::default())
+                .map(Box::new),
+            sampled: Some(self.sampled)
+                .filter(|sampled| *sampled != SampledRates::default())
                 .map(Box::new),
             ..DirectionResult::unknown(self.direction)
         }
@@ -134,6 +179,11 @@ impl Side {
         figures.extend(self.bytes.and_then(|bytes| over(bytes, runtime_ms)));
         narrowest(&figures)
     }
+}
+
+/// A line of 2.16 or older.
+fn is_old(text: &str) -> bool {
+    text.contains(":io=")
 }
 
 /// A rounded amount over a time that is known to the millisecond, per second.

@@ -32,8 +32,16 @@ impl Group {
 }
 
 impl GroupSide {
-    pub(super) fn new(direction: Direction, text: &str, version: Option<(u32, u32)>) -> Self {
-        let notation = Notation::of(version, text.contains("aggrb="));
+    /// `is_decimal`: `kb_base=1000`, so that `KB` of 2.16 and older is 1000 bytes.
+    pub(super) fn new(
+        direction: Direction,
+        text: &str,
+        version: Option<(u32, u32)>,
+        is_decimal: bool,
+    ) -> Self {
+        let is_old = text.contains("aggrb=");
+        let notation = Notation::of(version, is_old);
+        let notation = Notation { binary: is_old && !is_decimal, ..notation };
         let pair = |key| {
             let first = field(text, key);
             let other = after(text, key).and_then(|text| text.split('(').nth(1));
@@ -46,7 +54,7 @@ impl GroupSide {
             let figure = notation.bytes(text?)?;
             estimate(figure.value, figure.low(), figure.high() + 1024.0)
         };
-        let (bandwidths, bytes, longest) = if notation.binary {
+        let (bandwidths, bytes, longest) = if is_old {
             let figures = |key| cut(field(text, key)).into_iter().collect();
             (figures("aggrb="), figures("io="), field(text, "maxt="))
         } else {

@@ -9,8 +9,10 @@ use super::direction::{Issued, Side};
 use super::field::{after, field, numbers, up_to};
 use super::header::Head;
 use super::latency::{percentiles, ranges, summary};
+use super::samples::{bandwidths, rates};
 use super::statement::{Kind, Statement};
 use crate::read::figure::{Notation, share};
+use crate::read::workload::is_decimal;
 
 const MS_NS: u64 = 1_000_000;
 
@@ -94,6 +96,10 @@ impl Job {
             (Kind::Percentiles(kind), Some(side)) => {
                 percentiles(text, notation, side.stated.of_mut(kind));
             }
+            (Kind::Bandwidths, Some(side)) => {
+                side.sampled.bandwidth = bandwidths(text, side.kib_in_m(version));
+            }
+            (Kind::Rates, Some(side)) => side.sampled.iops = rates(text),
             (Kind::Cpu, _) => self.cpu = Cpu::new(text),
             (Kind::Depths, _) => self.depths = depths(text),
             (Kind::Issued, _) => self.issued = issued(text),
@@ -158,12 +164,13 @@ impl Job {
         // Without latency_target this is the depth in effect, asked for or not.
         let in_effect = self.target.filter(|(target, _)| *target == 0).map(|(_, depth)| depth);
         workload.iodepth = workload.iodepth.or(in_effect);
-        let mut total = self.results(workload.bs);
+        let mut total = self.results(workload.bs, is_decimal(&workload.options));
         // fio does not tell them by direction.
         if let ([only], Some((errors, _))) = (total.as_mut_slice(), self.errors) {
             only.errors = Some(errors);
         }
-        let account = self.account(&total, runtime_ns);
+        let account = self.account(&total, runtime_ns, workload.numjobs);
+        let cpu = self.cpu(workload.numjobs);
         let end = match &self.head.failure {
             Some(failure) => EndReason::Failed(failure.clone()),
             None if surroundings.interrupted => EndReason::Interrupted,
@@ -178,10 +185,10 @@ impl Job {
             targets: surroundings.targets,
             workload,
             source: surroundings.source,
-            // The head's date is of a zone that nobody knows.
+            printed: self.head.printed.map(|printed| printed.to_string()),
             duration_ns: runtime_ns,
             total,
-            cpu: self.cpu.map(|cpu| cpu.usage),
+            cpu,
             account,
             end,
             ..Measurement::unknown(self.head.name)
@@ -190,14 +197,29 @@ impl Job {
 
     /// Of each direction. With unified_rw_reporting=both the sum stands beside
     /// them, as zero: a bug of fio's.
-    fn results(&self, bs: Option<u64>) -> Vec<DirectionResult> {
+    fn results(&self, bs: Option<u64>, is_decimal: bool) -> Vec<DirectionResult> {
+        let issued = self.issued.as_ref();
         let single = self.sides.iter().any(|side| side.direction != Direction::Mixed);
         let sides = self.sides.iter().filter(|side| !single || side.direction != Direction::Mixed);
-        sides.map(|side| side.clone().result(self.issued.as_ref(), bs)).collect()
+        let result =
+            |side: &Side| side.clone().in_its_units(issued, bs, is_decimal).result(issued, bs);
+        sides.map(result).collect()
+    }
+
+    /// CPU time of all threads; of how many fio printed the mean, the head says.
+    fn cpu(&self, threads: Option<u32>) -> Option<CpuUse> {
+        let CpuUse { user, system, busiest_thread } = self.cpu?.usage;
+        let threads = f64::from(threads?.max(1));
+        Some(CpuUse { user: user * threads, system: system * threads, busiest_thread })
     }
 
     /// `None` where nothing of it is in the text.
-    fn account(&self, total: &[DirectionResult], runtime_ns: Option<u64>) -> Option<Account> {
+    fn account(
+        &self,
+        total: &[DirectionResult],
+        runtime_ns: Option<u64>,
+        threads: Option<u32>,
+    ) -> Option<Account> {
         let nothing = self.cpu.is_none() && self.depths.is_none() && self.steady.is_none();
         if nothing && self.ranges.is_empty() && self.head.errno == 0 {
             return None;
@@ -226,7 +248,8 @@ impl Job {
             error: self.head.errno,
             failure: self.head.failure.clone(),
             errors: errors.into_iter().collect(),
-            cpu: cpu.usage,
+            threads: threads.filter(|threads| *threads > 1).unwrap_or(0),
+            cpu: self.cpu(threads).unwrap_or_default(),
             switches: cpu.switches,
             major_faults: cpu.major_faults,
             minor_faults: cpu.minor_faults,
@@ -246,7 +269,7 @@ impl Job {
 }
 
 impl Cpu {
-    /// `cpu:usr=7.83%,sys=32.08%,ctx=161411,majf=0,minf=11`.
+    /// `cpu:usr=7.83%,sys=32.08%,ctx=161411,majf=0,minf=11`: shares are means of the threads.
     fn new(text: &str) -> Option<Self> {
         let percent = |key| share(field(text, key)?).map(|share| share.value);
         let number = |key| numbers(field(text, key)?).first().copied();

@@ -2,7 +2,7 @@
 
 use iodyno_model::{LatencyRange, LatencySummary};
 
-use super::field::{after, field, numbers, unit_ns, up_to};
+use super::field::{field, numbers, unit_ns, up_to};
 use crate::read::figure::{Notation, estimate, rounded_latency, share};
 
 /// What `clat(usec):min=…,max=…,avg=…,stdev=…` says.
@@ -60,7 +60,7 @@ pub(super) fn open_last_percentiles(summary: &mut LatencySummary) {
 /// What `lat(usec):50=77.85%,100=9.91%` says: shares of latencies below each limit.
 pub(super) fn ranges(text: &str, notation: Notation, into: &mut Vec<LatencyRange>) {
     const LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
-    let (Some(unit_ns), Some(shares)) = (unit(text), after(text, "):")) else { return };
+    let (Some(unit_ns), Some((_, shares))) = (unit(text), text.split_once("):")) else { return };
     for item in shares.split(',') {
         let Some((limit, percent)) = item.split_once('=') else { continue };
         let (Some(limit_number), Some(share)) =

@@ -4,6 +4,7 @@
 mod clean;
 mod command;
 mod direction;
+mod disks;
 mod field;
 mod group;
 mod header;
@@ -13,6 +14,7 @@ mod latency;
 mod prefix;
 mod report;
 mod run;
+mod samples;
 mod statement;
 mod workload;
 

@@ -7,6 +7,7 @@ use super::job::Job;
 use super::run::Run;
 use super::statement::{Kind, Statement};
 use crate::read::imported::{Imported, Problem};
+use crate::read::same_run::behind;
 
 /// What the statements of a text say.
 pub(super) fn read(name: &str, statements: &[Statement]) -> Imported {
@@ -47,9 +48,12 @@ pub(super) fn read(name: &str, statements: &[Statement]) -> Imported {
     }
     let superseded = superseded(&runs);
     let mut kept = superseded.iter().map(|superseded| !superseded);
+    let mut next_phase = 0;
     for mut run in runs {
         run.jobs.retain(|_| kept.next().unwrap_or(true));
-        imported.measurements.extend(run.measurements());
+        let mut measurements = run.measurements();
+        behind(&mut next_phase, &mut measurements);
+        imported.measurements.extend(measurements);
     }
     imported.problems.sort_by_key(|problem| problem.line);
     imported

@@ -6,11 +6,13 @@ use iodyno_model::Measurement;
 
 use super::command::{self, Asked};
 use super::direction::Side;
+use super::disks::disks;
 use super::field::{after, numbers};
 use super::group::{Group, GroupSide};
 use super::header::{Announced, Head};
 use super::job::Job;
 use super::statement::{Kind, Statement, version_in};
+use crate::read::workload::is_decimal;
 
 /// One invocation of fio.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub(super) struct Run {
     /// Group, name, process and number of the jobs whose heads are there.
     pub(super) heads: BTreeSet<(u32, String, Option<u64>, Option<u32>)>,
     groups: Vec<Group>,
+    /// The rows of its disks.
+    disks: Option<String>,
     /// Statements that follow are of the last job.
     in_job: bool,
 }
@@ -103,9 +107,14 @@ impl Run {
                 }
                 self.in_job = false;
                 let version = self.major_minor();
+                let is_decimal = self.asked.iter().any(|(_, options)| is_decimal(options));
                 if let Some(group) = self.groups.last_mut() {
-                    group.sides.push(GroupSide::new(direction, text, version));
+                    group.sides.push(GroupSide::new(direction, text, version, is_decimal));
                 }
+            }
+            Kind::Disks => {
+                self.in_job = false;
+                self.disks = Some(text.clone());
             }
             Kind::File | Kind::Other => {}
             _ => {
@@ -229,6 +238,11 @@ impl Run {
             only.account = job.measurement(self.surroundings("", only.group)).account;
         }
         measurements.extend(groups);
+        if let Some(rows) = &self.disks {
+            let longest = measurements.iter().filter_map(|of| of.duration_ns).max();
+            let disks = disks(rows, longest.unwrap_or(0));
+            measurements.iter_mut().for_each(|of| of.disks.clone_from(&disks));
+        }
         measurements
     }
 

@@ -28,6 +28,10 @@ pub(super) enum Kind {
     Latency(LatencyKind),
     /// `clat percentiles (usec):` with its rows.
     Percentiles(LatencyKind),
+    /// `bw (KiB/s): min=…`.
+    Bandwidths,
+    /// `iops: min=…`.
+    Rates,
     /// `cpu: usr=…`.
     Cpu,
     /// `IO depths: 1=…`.
@@ -44,6 +48,8 @@ pub(super) enum Kind {
     Group,
     /// `READ: bw=…` of a group.
     GroupDirection(Direction),
+    /// `Disk stats (read/write):` with its rows.
+    Disks,
     /// Anything else of fio's: passed over.
     Other,
 }
@@ -93,8 +99,8 @@ const BEGINNINGS: [(&str, Kind); 50] = {
         ("sync(", Kind::Other),
         ("sync percentiles(", Kind::Other),
         ("fsync/fdatasync", Kind::Other),
-        ("bw(", Kind::Other),
-        ("iops:min=", Kind::Other),
+        ("bw(", Kind::Bandwidths),
+        ("iops:min=", Kind::Rates),
         ("cpu:usr=", Kind::Cpu),
         ("IO depths:", Kind::Depths),
         ("submit:0=", Kind::Other),
@@ -116,7 +122,7 @@ const BEGINNINGS: [(&str, Kind); 50] = {
         ("TRIM:io=", Kind::GroupDirection(Trim)),
         ("MIXED:bw=", Kind::GroupDirection(Mixed)),
         ("MIXED:io=", Kind::GroupDirection(Mixed)),
-        ("Disk stats(", Kind::Other),
+        ("Disk stats(", Kind::Disks),
         ("Jobs:", Kind::Other),
         ("fio:", Kind::Message),
         ("fio-", Kind::Version),
@@ -125,6 +131,8 @@ const BEGINNINGS: [(&str, Kind); 50] = {
 
 /// A statement's text grows no longer: what follows is not fio's.
 const LONGEST: usize = 4096;
+/// The same of the rows of disks, of which a machine has many.
+const LONGEST_ROWS: usize = 16 << 10;
 
 /// What ends a few words is not looked for farther away, bytes.
 const NEAR: usize = 512;
@@ -148,7 +156,7 @@ impl Statement {
     /// Joins a line to it that begins nothing.
     fn goes_on_with(&mut self, line: &str, within_word: bool) {
         let text = self.text.trim_end_matches('\n');
-        if text.len() > LONGEST {
+        if text.len() > if self.kind == Kind::Disks { LONGEST_ROWS } else { LONGEST } {
             return;
         }
         if self.kind == Kind::File {

@@ -6,14 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
-use iodyno_fio::out::{
-    DiskUse, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
-};
+use iodyno_fio::out::{Report, ReportJob, Reporting, head, json, json_plus, normal, terse};
 use iodyno_job::Job;
 use iodyno_job::script::{Script, Written};
 use iodyno_job::syntax::{Invocation, OutputFormat};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Host, Measurement, RunRecord};
+use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model as model;
 use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies, Workload};
 
-use super::{DocumentError, time_ns};
+use super::{DocumentError, reported, time_ns};
 use crate::document::account::Account;
 use crate::document::conditions::{
     Beside, Conditions, CpuUse, FillOrder, Setting, SteadyState, Written, WrittenState,
@@ -20,14 +20,13 @@ pub(super) fn measurement(
 ) -> Result<model::Measurement, DocumentError> {
     let cpu = of.cpu.as_ref().and_then(cpu);
     Ok(model::Measurement {
-        name: of.name.clone(),
         phase: of.phase,
-        group: 0,
         round: of.round,
         targets: of.targets.clone(),
         workload: workload(&of.workload),
         source: of.source.clone(),
         started_ns: of.started.as_deref().map(time_ns).transpose()?,
+        printed: of.printed.clone(),
         duration_ns: of.duration_ns,
         warmup_ns: of.warmup_ns,
         total: directions([&of.read, &of.write, &of.trim, &of.mixed]),
@@ -35,10 +34,10 @@ pub(super) fn measurement(
         conditions: conditions(&of.conditions),
         cpu,
         account: of.account.as_ref().map(|of| account(of, cpu)),
+        disks: of.disks.iter().map(reported::disk).collect(),
         end: end(of),
         before,
-        under_load: None,
-        after: None,
+        ..model::Measurement::unknown(of.name.as_str())
     })
 }
 
@@ -110,6 +109,7 @@ fn result(direction: Direction, of: &DirectionResult) -> model::DirectionResult 
         short_ios: of.short_ios,
         iops: of.iops.as_ref().map(estimate),
         bandwidth: of.bandwidth.as_ref().map(estimate),
+        sampled: of.sampled.as_ref().map(|of| Box::new(reported::sampled(of))),
         latency_mean: stated.total.mean_ns,
         stated: (stated != StatedLatencies::default()).then(|| Box::new(stated)),
         steady: of.steady,
@@ -143,7 +143,7 @@ fn summary(of: &Latency) -> LatencySummary {
     }
 }
 
-fn estimate(of: &Estimate) -> model::Estimate {
+pub(super) fn estimate(of: &Estimate) -> model::Estimate {
     let spread = match (of.interval, of.low, of.high) {
         (Some(Interval::Rounding), Some(low), Some(high)) => Spread::Rounding { low, high },
         (Some(Interval::Confidence), Some(low), Some(high)) => match of.level {
@@ -159,7 +159,7 @@ fn cpu(of: &CpuUse) -> Option<model::CpuUse> {
     Some(model::CpuUse { user: of.user?, system: of.system?, busiest_thread: of.busiest_thread? })
 }
 
-/// What the rules read of it; levels and latencies of fsync are not in a document.
+/// What the rules read of it; batches and latencies of fsync are not in a document.
 fn account(of: &Account, cpu: Option<model::CpuUse>) -> model::Account {
     let direction = |name: &str| {
         let all = [Direction::Read, Direction::Write, Direction::Trim];
@@ -185,6 +185,8 @@ fn account(of: &Account, cpu: Option<model::CpuUse>) -> model::Account {
         major_faults: of.major_faults,
         minor_faults: of.minor_faults,
         latency_target_depth: of.latency_target_depth,
+        depth_levels: of.depth_levels,
+        latency_ranges: of.latency_classes.iter().filter_map(reported::class).collect(),
         steadystate_attained: of.steadystate_attained,
         ..model::Account::default()
     }

@@ -7,6 +7,7 @@
 mod drive_log;
 mod host;
 mod measurement;
+mod reported;
 mod stack;
 
 use iodyno_model as model;

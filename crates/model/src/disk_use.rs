@@ -1,0 +1,92 @@
+//! What block devices did over a time, by their counters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::DiskStats;
+
+/// What a block device did while the jobs ran: the difference of its
+/// counters (kernel documentation, admin-guide/iostats).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskUse {
+    /// Block device, by kernel name.
+    pub name: String,
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Sectors of 512 bytes read.
+    pub read_sectors: u64,
+    /// Sectors of 512 bytes written.
+    pub write_sectors: u64,
+    /// Reads that were merged with others.
+    pub read_merges: u64,
+    /// Writes that were merged with others.
+    pub write_merges: u64,
+    /// Time that reads took together, ms.
+    pub read_ticks_ms: u64,
+    /// Time that writes took together, ms.
+    pub write_ticks_ms: u64,
+    /// Time that all I/Os took together, ms.
+    pub in_queue_ms: u64,
+    /// Time with I/O in flight, ns.
+    pub busy_ns: u64,
+    /// Time between both readings of the counters, ns.
+    pub elapsed_ns: u64,
+    /// The devices that it stands on.
+    pub members: Vec<DiskUse>,
+}
+
+impl DiskUse {
+    /// What a device did from `before` to `after`, `elapsed_ns` later.
+    pub fn between(before: &DiskStats, after: &DiskStats, elapsed_ns: u64) -> Self {
+        const SECTOR: u64 = 512;
+        let beyond = |count: fn(&DiskStats) -> u64| count(after).saturating_sub(count(before));
+        Self {
+            name: after.name.clone(),
+            read_ios: beyond(|stats| stats.reads),
+            write_ios: beyond(|stats| stats.writes),
+            read_sectors: beyond(|stats| stats.read_bytes) / SECTOR,
+            write_sectors: beyond(|stats| stats.written_bytes) / SECTOR,
+            read_merges: beyond(|stats| stats.read_merges),
+            write_merges: beyond(|stats| stats.write_merges),
+            read_ticks_ms: beyond(|stats| stats.read_ms),
+            write_ticks_ms: beyond(|stats| stats.write_ms),
+            in_queue_ms: beyond(|stats| stats.in_queue_ms),
+            busy_ns: beyond(|stats| stats.busy_ms).saturating_mul(1_000_000),
+            elapsed_ns,
+            members: Vec::new(),
+        }
+    }
+
+    /// Share of the time with I/O in flight, percent.
+    pub fn util_percent(&self) -> f64 {
+        if self.elapsed_ns == 0 {
+            return 0.0;
+        }
+        (100.0 * self.busy_ns as f64 / self.elapsed_ns as f64).min(100.0)
+    }
+
+    /// The mean over the devices that it stands on, with the highest
+    /// utilisation, percent; `None` where it stands on none.
+    pub fn aggregate(&self) -> Option<(Self, f64)> {
+        let count = self.members.len() as u64;
+        let mean = |field: fn(&Self) -> u64| {
+            self.members.iter().map(field).sum::<u64>().checked_div(count)
+        };
+        let util = self.members.iter().map(Self::util_percent).fold(0.0, f64::max);
+        let mean = Self {
+            read_ios: mean(|disk| disk.read_ios)?,
+            write_ios: mean(|disk| disk.write_ios)?,
+            read_sectors: mean(|disk| disk.read_sectors)?,
+            write_sectors: mean(|disk| disk.write_sectors)?,
+            read_merges: mean(|disk| disk.read_merges)?,
+            write_merges: mean(|disk| disk.write_merges)?,
+            read_ticks_ms: mean(|disk| disk.read_ticks_ms)?,
+            write_ticks_ms: mean(|disk| disk.write_ticks_ms)?,
+            in_queue_ms: mean(|disk| disk.in_queue_ms)?,
+            ..Self::default()
+        };
+        Some((mean, util))
+    }
+}

@@ -1,0 +1,188 @@
+//! Results of what ran at the same time, as one: clones of a job, jobs of a group.
+
+use crate::{
+    Direction, DirectionResult, Estimate, Histogram, LatencyKind, LatencySummary, Measurement,
+    SplitLatency, StatedLatencies,
+};
+
+/// Several measurements of the same phase and group, and what they came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupTotal {
+    /// Which of the run's measurements they are, in order.
+    pub members: Vec<usize>,
+    /// From the first one's start to the last one's end, ns; `None`: not known.
+    pub duration_ns: Option<u64>,
+    /// Of each direction that occurred.
+    pub total: Vec<DirectionResult>,
+}
+
+/// What the jobs of each group came to, where a group has several. How long each of them ran is
+/// known of whatever one report is of; of figures from anywhere nobody says that.
+pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
+    let key = |of: &Measurement| (of.phase, of.group, of.round);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (n, of) in measurements.iter().enumerate().filter(|(_, of)| is_of_a_group(of)) {
+        match groups.iter_mut().rfind(|group| key(&measurements[group[0]]) == key(of)) {
+            Some(group) => group.push(n),
+            None => groups.push(vec![n]),
+        }
+    }
+    let total = |members: Vec<usize>| {
+        let of: Vec<&Measurement> = members.iter().map(|n| &measurements[*n]).collect();
+        GroupTotal { duration_ns: span_ns(&of), total: totals(&of), members }
+    };
+    groups.into_iter().filter(|members| members.len() > 1).map(total).collect()
+}
+
+fn is_of_a_group(of: &Measurement) -> bool {
+    !of.total.is_empty() && of.duration_ns.is_some()
+}
+
+/// From the first one's start to the last one's end, ns, where that is told, and no less than
+/// the longest of them took.
+pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
+    let longest = all.iter().filter_map(|of| ran_ns(of)).max()?;
+    let starts: Option<Vec<i64>> = all.iter().map(|of| of.started_ns).collect();
+    let Some(starts) = starts else { return Some(longest) };
+    let ends = starts.iter().zip(all);
+    let ends = ends.map(|(start, of)| start.saturating_add_unsigned(ran_ns(of).unwrap_or(0)));
+    let span = starts.iter().min().zip(ends.max()).map(|(first, last)| last.abs_diff(*first));
+    Some(longest.max(span.unwrap_or(0)))
+}
+
+/// How long it ran, warm-up included, ns.
+fn ran_ns(of: &Measurement) -> Option<u64> {
+    Some(of.duration_ns?.saturating_add(of.warmup_ns))
+}
+
+/// What they came to in each direction that occurred. One's rate is of its own time, and theirs
+/// of the time of all of them.
+pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
+    let span_ns = span_ns(all);
+    let share = |of: &Measurement| match (ran_ns(of), span_ns) {
+        (Some(own), Some(span)) => own as f64 / span.max(1) as f64,
+        _ => 1.0,
+    };
+    let mut directions: Vec<Direction> =
+        all.iter().flat_map(|of| &of.total).map(|side| side.direction).collect();
+    directions.sort_unstable();
+    directions.dedup();
+    let of = |direction| {
+        let sides = all.iter().filter_map(|of| Some((of.result(direction)?, share(of))));
+        sum(direction, &sides.collect::<Vec<_>>())
+    };
+    directions.into_iter().map(of).collect()
+}
+
+/// What several did in one direction; each comes with its share of the time of all.
+fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
+    let sides = || shares.iter().map(|(side, _)| *side);
+    let count = |of: fn(&DirectionResult) -> Option<u64>| {
+        sides().try_fold(0_u64, |sum, side| sum.checked_add(of(side)?))
+    };
+    let rate = |of: fn(&DirectionResult) -> Option<Estimate>| {
+        let scaled = |(side, share): &(&DirectionResult, f64)| Some(of(side)?.scaled(*share));
+        added(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
+    };
+    // Percentiles cannot be joined, but bins can.
+    let bins = |kind| -> Histogram {
+        let mut joined = Histogram::default();
+        let all: Option<Vec<&Histogram>> = sides().map(|side| side.bins(kind)).collect();
+        all.into_iter().flatten().for_each(|one| joined.merge(one));
+        joined
+    };
+    let (submission, completion) = (bins(LatencyKind::Submission), bins(LatencyKind::Completion));
+    let is_split = submission.count() + completion.count() > 0;
+    let mut stated = StatedLatencies::default();
+    for kind in LatencyKind::ALL {
+        *stated.of_mut(kind) = summary(shares, kind);
+    }
+    DirectionResult {
+        ios: count(|side| side.ios),
+        bytes: count(|side| side.bytes),
+        whole_ios: count(|side| side.whole_ios),
+        whole_bytes: count(|side| side.whole_bytes),
+        errors: count(|side| side.errors),
+        short_ios: count(|side| side.short_ios),
+        iops: rate(|side| side.iops),
+        bandwidth: rate(|side| side.bandwidth),
+        latency: bins(LatencyKind::Total),
+        split: is_split.then_some(SplitLatency { submission, completion }),
+        latency_mean: stated.total.mean_ns,
+        stated: (stated != StatedLatencies::default()).then(|| Box::new(stated)),
+        ..DirectionResult::unknown(direction)
+    }
+}
+
+fn added(all: Vec<Estimate>) -> Option<Estimate> {
+    all.into_iter().reduce(Estimate::plus)
+}
+
+/// Extremes of all, and the mean weighted by I/Os.
+fn summary(shares: &[(&DirectionResult, f64)], kind: LatencyKind) -> LatencySummary {
+    let sides = || shares.iter().map(|(side, _)| *side);
+    let extreme = |of: fn(&DirectionResult, LatencyKind) -> Option<Estimate>, sign: f64| {
+        let all: Option<Vec<Estimate>> = sides().map(|side| of(side, kind)).collect();
+        all?.into_iter().max_by(|a, b| (a.value * sign).total_cmp(&(b.value * sign)))
+    };
+    let ios: Option<Vec<f64>> = sides().map(|side| side.ios.map(|ios| ios as f64)).collect();
+    let means: Option<Vec<Estimate>> = sides().map(|side| side.mean_of(kind)).collect();
+    let mean = ios.zip(means).and_then(|(ios, means)| {
+        let all = ios.iter().sum::<f64>().max(1.0);
+        added(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
+    });
+    LatencySummary {
+        min_ns: extreme(DirectionResult::min_of, -1.0),
+        mean_ns: mean,
+        max_ns: extreme(DirectionResult::max_of, 1.0),
+        ..LatencySummary::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(phase: u32, started_s: i64, seconds: u64, iops: f64, latency_ns: u64) -> Measurement {
+        let ios = (iops * seconds as f64) as u64;
+        let mut side = DirectionResult {
+            ios: Some(ios),
+            iops: Some(Estimate::confident(iops, iops * 0.9, iops * 1.1, 0.95)),
+            latency_mean: Some(Estimate::bare(latency_ns as f64)),
+            ..DirectionResult::unknown(Direction::Read)
+        };
+        side.latency.record(latency_ns);
+        Measurement {
+            phase,
+            started_ns: Some(started_s * 1_000_000_000),
+            duration_ns: Some(seconds * 1_000_000_000),
+            total: vec![side],
+            ..Measurement::unknown("job")
+        }
+    }
+
+    #[test]
+    fn a_total_is_of_the_time_of_all() {
+        let jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 5, 300.0, 2000), job(1, 10, 5, 7.0, 1)];
+        let [only] = &group_totals(&jobs)[..] else { panic!() };
+        assert_eq!((&only.members[..], only.duration_ns), (&[0, 1][..], Some(10_000_000_000)));
+        let side = &only.total[0];
+        assert_eq!((side.ios, side.latency.count()), (Some(2500), 2));
+        let iops = side.iops.unwrap();
+        assert_eq!((iops.value, iops.low(), iops.high()), (250.0, 225.0, 275.0));
+        assert_eq!(side.latency_mean.unwrap().value, 1600.0);
+        // One behind the other they took longer than each.
+        let jobs = [job(0, 0, 10, 100.0, 1), job(0, 10, 10, 300.0, 1)];
+        assert_eq!(group_totals(&jobs)[0].total[0].iops.unwrap().value, 200.0);
+    }
+
+    #[test]
+    fn what_is_unknown_of_one_is_unknown_of_all() {
+        let mut jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 10, 300.0, 2000)];
+        jobs[1].total[0].ios = None;
+        jobs[1].total[0].latency = Histogram::default();
+        let side = &group_totals(&jobs)[0].total[0];
+        assert_eq!((side.ios, side.latency.count(), side.latency_mean), (None, 0, None));
+        assert_eq!(side.iops.unwrap().value, 400.0);
+    }
+}
