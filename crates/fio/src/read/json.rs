@@ -6,36 +6,53 @@ use iodyno_model::{
     Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Estimate, LatencyKind,
     Measurement, SplitLatency, Spread, StatedLatencies,
 };
+use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::Value;
 
 use crate::out::DiskUse;
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
+use crate::read::limited::{Elements, JOBS, Members};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
 use crate::read::workload::{split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
 
-/// The document `value`.
+/// The document with the members `head`; its jobs are read out of `json`, one after the other.
 ///
 /// # Errors
 /// The name of a member that every document has.
-pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
-    let run = Run::of(value).ok_or("fio version")?;
-    let jobs = value.get("jobs").or_else(|| value.get("client_stats"));
-    let jobs = jobs.and_then(Value::as_array).ok_or("jobs")?;
-    let mut jobs: Vec<&Value> = jobs.iter().collect();
-    without_sum(&mut jobs, |job| job.get("jobname").and_then(Value::as_str).unwrap_or_default());
+pub(super) fn document<'de>(
+    head: &Members,
+    json: impl Deserializer<'de>,
+    most: usize,
+) -> Result<Document, &'static str> {
+    let run = Run::of(&head.kept).ok_or("fio version")?;
+    let list = JOBS.into_iter().find(|jobs| head.lists.contains(jobs)).ok_or("jobs")?;
+    let (mut jobs, mut left_out) = (Vec::new(), 0);
+    let take = |job: Value| match jobs.len() < most {
+        true => jobs.push((
+            run.measurement(&job),
+            options(&job, "job options"),
+            integer(&job, "elapsed"),
+        )),
+        false => left_out += 1,
+    };
+    Elements(list, take).deserialize(json).map_err(|_| "jobs")?;
+    without_sum(&mut jobs, |(job, ..)| &job.name);
 
-    let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
-    let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let elapsed_s = jobs.iter().filter_map(|(.., elapsed_s)| *elapsed_s).max();
+    let disks = head.kept.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let disks = disks.map(|one| disk(one, elapsed_s)).collect();
+    let (measurements, job_options) = jobs.into_iter().map(|(job, asked, _)| (job, asked)).unzip();
     Ok(Document {
         written_ns: run.written_ns,
-        measurements: jobs.iter().map(|job| run.measurement(job)).collect(),
-        job_options: jobs.iter().map(|job| options(job, "job options")).collect(),
-        disks: disks.map(|one| disk(one, elapsed_s)).collect(),
+        measurements,
+        job_options,
+        disks,
         elapsed_s,
+        left_out,
         version: run.version,
         global_options: run.global_options,
     })

@@ -9,6 +9,7 @@ use super::imported::{Imported, Problem};
 use super::json::source;
 use super::log::{Jobs, Kind, Known, Series};
 use super::owner::known_from;
+use super::plain::plain;
 
 impl Imported {
     /// Gives `measurement` the series of its logs.
@@ -74,7 +75,8 @@ impl Imported {
             }
             let (name, path) = log;
             let title = path.display().to_string();
-            match open(path).and_then(|input| jobs.read(name.kind, name.job.is_none(), input)) {
+            let read = |input| jobs.read(name.kind, name.job.is_none(), plain(input)?);
+            match open(path).and_then(read) {
                 Ok(remark) => remarks.add(title, name.kind, &remark, &mut self.problems),
                 Err(error) => self.problems.push(Problem::new(&title, None, error.to_string())),
             }

@@ -6,53 +6,89 @@ use super::command::{self, Asked};
 use super::job::Job;
 use super::run::Run;
 use super::statement::{Kind, Statement};
-use crate::read::imported::{Imported, Problem};
+use crate::read::imported::{Imported, Problem, TOO_MANY};
 
-/// What the statements of a text say.
-pub(super) fn read(name: &str, statements: &[Statement]) -> Imported {
-    let mut runs = vec![Run::default()];
-    // A job file is of the run that follows it.
-    let mut file = Asked::new();
-    for statement in statements {
+/// The runs in a text, as its statements come.
+pub(super) struct Runs {
+    runs: Vec<Run>,
+    /// A job file is of the run that follows it.
+    file: Asked,
+    /// What is still taken, by weight.
+    left: usize,
+    /// Line of the first statement that was not.
+    left_out: Option<usize>,
+}
+
+/// What a job's head weighs beside other statements that are kept.
+const HEAD: usize = 4;
+
+impl Runs {
+    /// Takes no more than so many jobs.
+    pub(super) fn new(most_jobs: usize) -> Self {
+        let runs = vec![Run::default()];
+        Self { runs, file: Asked::new(), left: HEAD * most_jobs, left_out: None }
+    }
+
+    pub(super) fn add(&mut self, statement: &Statement) {
+        let weight = match statement.kind {
+            Kind::Head => HEAD,
+            Kind::Job | Kind::Group | Kind::Command | Kind::File => 1,
+            Kind::Direction(_) | Kind::GroupDirection(_) => 1,
+            _ => 0,
+        };
+        match self.left.checked_sub(weight) {
+            Some(left) if self.left_out.is_none() => self.left = left,
+            _ => {
+                self.left_out.get_or_insert(statement.line);
+                return;
+            }
+        }
         if statement.kind == Kind::File {
-            file.extend(command::jobs_of_file(&statement.text));
-            continue;
+            self.file.extend(command::jobs_of_file(&statement.text));
+            return;
         }
         let of_file =
-            statement.kind == Kind::Head && file.iter().any(|(job, _)| *job == statement.name);
-        if let Some(run) = runs.last()
+            statement.kind == Kind::Head && self.file.iter().any(|(job, _)| *job == statement.name);
+        if let Some(run) = self.runs.last()
             && (run.ends_before(statement) || of_file && run.has_results())
         {
-            runs.push(Run::default());
+            self.runs.push(Run::default());
         }
-        if let Some(run) = runs.last_mut() {
+        if let Some(run) = self.runs.last_mut() {
             if !run.has_results() {
-                run.asked.append(&mut file);
+                run.asked.append(&mut self.file);
             }
             run.add(statement);
         }
     }
-    let mut imported = Imported::default();
-    for run in &runs {
-        // Clones have the same name, and mostly the same is missing of them.
-        let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-        for (line, what) in run.problems() {
-            told.entry(what).or_insert((line, 0)).1 += 1;
+
+    /// What the statements say.
+    pub(super) fn imported(self, name: &str) -> Imported {
+        let runs = self.runs;
+        let mut imported = Imported::default();
+        for run in &runs {
+            // Clones have the same name, and mostly the same is missing of them.
+            let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+            for (line, what) in run.problems() {
+                told.entry(what).or_insert((line, 0)).1 += 1;
+            }
+            imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
+                file: name.to_owned(),
+                line: Some(line),
+                what: if times > 1 { format!("{what} ({times} times)") } else { what },
+            }));
         }
-        imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
-            file: name.to_owned(),
-            line: Some(line),
-            what: if times > 1 { format!("{what} ({times} times)") } else { what },
-        }));
+        let superseded = superseded(&runs);
+        let mut kept = superseded.iter().map(|superseded| !superseded);
+        for mut run in runs {
+            run.jobs.retain(|_| kept.next().unwrap_or(true));
+            imported.measurements.extend(run.measurements());
+        }
+        let left_out = self.left_out.map(|line| Problem::new(name, Some(line), TOO_MANY));
+        imported.problems.extend(left_out);
+        imported.problems.sort_by_key(|problem| problem.line);
+        imported
     }
-    let superseded = superseded(&runs);
-    let mut kept = superseded.iter().map(|superseded| !superseded);
-    for mut run in runs {
-        run.jobs.retain(|_| kept.next().unwrap_or(true));
-        imported.measurements.extend(run.measurements());
-    }
-    imported.problems.sort_by_key(|problem| problem.line);
-    imported
 }
 
 /// For each job of all runs, whether a later report of it follows.
