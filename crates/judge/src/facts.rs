@@ -49,6 +49,13 @@ impl<'a> Facts<'a> {
         Self { question, compared: compare(question), rounds }
     }
 
+    /// What a measurement was held against: those of [`Self::compared`], which are in order.
+    pub(crate) fn compared_of(&self, measurement: usize) -> &[Compared] {
+        let from = self.compared.partition_point(|one| one.measurement < measurement);
+        let to = self.compared.partition_point(|one| one.measurement <= measurement);
+        &self.compared[from..to]
+    }
+
     pub(crate) fn record(&self) -> &'a RunRecord {
         self.question.record
     }

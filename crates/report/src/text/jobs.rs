@@ -20,7 +20,7 @@ const INDENT: usize = 10;
 pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     for (n, measurement) in record.measurements.iter().enumerate() {
-        let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+        let judged = assessment.of(n);
         if n > 0 {
             out.push('\n');
         }

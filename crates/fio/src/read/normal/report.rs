@@ -19,21 +19,26 @@ pub(super) struct Runs {
     left_out: Option<usize>,
 }
 
-/// What a job's head weighs beside other statements that are kept.
-const HEAD: usize = 4;
+/// What a job's head and each of its directions weigh, where other statements weigh 1.
+const PART_OF_JOB: usize = 4;
+
+/// What an option of a command takes, at least.
+const BYTES_OF_OPTION: usize = 8;
 
 impl Runs {
     /// Takes no more than so many jobs.
     pub(super) fn new(most_jobs: usize) -> Self {
         let runs = vec![Run::default()];
-        Self { runs, file: Asked::new(), left: HEAD * most_jobs, left_out: None }
+        Self { runs, file: Asked::new(), left: 2 * PART_OF_JOB * most_jobs, left_out: None }
     }
 
     pub(super) fn add(&mut self, statement: &Statement) {
         let weight = match statement.kind {
-            Kind::Head => HEAD,
-            Kind::Job | Kind::Group | Kind::Command | Kind::File => 1,
-            Kind::Direction(_) | Kind::GroupDirection(_) => 1,
+            Kind::Head | Kind::Direction(_) => PART_OF_JOB,
+            Kind::Command => PART_OF_JOB + statement.text.len() / BYTES_OF_OPTION,
+            // Alone it is a run.
+            Kind::GroupDirection(_) => 2 * PART_OF_JOB,
+            Kind::Job | Kind::Group | Kind::File => 1,
             _ => 0,
         };
         match self.left.checked_sub(weight) {

@@ -336,13 +336,18 @@ fn is_bare_version(words: &str, behind_job: bool) -> bool {
 /// The command in a line: from the program's name to the end, or to a result
 /// that is glued to it.
 fn command_in(line: &str) -> Option<&str> {
+    // The last option: behind it there is no command.
+    let is_option = |at: &usize| {
+        let behind = line[at + 2..].chars().next();
+        behind.is_some_and(|c| c == '-' || c.is_ascii_lowercase())
+    };
+    let last = line.rmatch_indices(" -").map(|(at, _)| at).find(is_option)?;
     let mut places = line.match_indices("fio").map(|(at, _)| at);
     let at = places.find(|at| {
         let front = line[..*at].chars().next_back();
         let behind = line[at + 3..].trim_start_matches(".exe");
         let word = front.is_none_or(|c| c.is_whitespace() || "/>$#\"'".contains(c));
-        let option = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_lowercase());
-        word && behind.starts_with([' ', '"']) && behind.split(" -").skip(1).any(option)
+        word && behind.starts_with([' ', '"']) && *at < last
     })?;
     let end = line.find("(g=").or_else(|| line.find("(groupid=")).unwrap_or(line.len());
     line.get(at..end)
