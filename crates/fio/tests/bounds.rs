@@ -88,7 +88,7 @@ fn memory_is_bounded() {
         assert!(most < 24 * MIB, "{text}: {most}");
     }
     // Whatever fio begins with, over and over, in one line or in many.
-    let length = 2 * MIB;
+    let length = MIB;
     for text in [
         "a: (groupid=0, jobs=1): err= 0: pid=1: Mon Jan  1 00:00:00 2024 ",
         "a: (g=0): rw=read, bs=(R) 4096B-4096B, ioengine=psync, iodepth=1 ",

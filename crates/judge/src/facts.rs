@@ -1,5 +1,7 @@
 //! What the rules look at.
 
+use std::collections::BTreeMap;
+
 use iodyno_model::{
     Claim, Direction, Drive, Host, Measurement, Metric, Rounds, RunRecord, WrittenState,
 };
@@ -37,6 +39,8 @@ pub struct Facts<'a> {
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
     pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
+    /// Measurements that came to an end, by name.
+    by_name: BTreeMap<&'a str, Vec<&'a Measurement>>,
 }
 
 impl<'a> Facts<'a> {
@@ -46,7 +50,11 @@ impl<'a> Facts<'a> {
             let found = Convergence::by_target(&plan.rounds, question.record);
             (plan.rounds, found)
         });
-        Self { question, compared: compare(question), rounds }
+        let mut by_name = BTreeMap::<&str, Vec<&Measurement>>::new();
+        for of in question.record.measurements.iter().filter(|of| of.failure().is_none()) {
+            by_name.entry(&of.name).or_default().push(of);
+        }
+        Self { question, compared: compare(question), rounds, by_name }
     }
 
     /// What a measurement was held against: those of [`Self::compared`], which are in order.
@@ -74,6 +82,11 @@ impl<'a> Facts<'a> {
     pub(crate) fn finished(&self) -> impl Iterator<Item = (usize, &'a Measurement)> {
         let all = self.question.record.measurements.iter().enumerate();
         all.filter(|(_, measurement)| measurement.failure().is_none())
+    }
+
+    /// Of [`Self::finished`] those of a name.
+    pub(crate) fn named(&self, name: &str) -> &[&'a Measurement] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// What one of a measurement's targets is and stands on.
