@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, BufReader, Read, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use iodyno_fio::read::{Imported, stream};
@@ -78,9 +79,12 @@ const HEAD: &str = "{\n\"fio version\" : \"fio-3.33\",\n\"global options\" : {\"
 const JOB: &str = "{ \"jobname\" : \"a\", \"groupid\" : 0, \"error\" : 0, \"job_runtime\" : 1000,
   \"read\" : { \"io_bytes\" : 4096, \"total_ios\" : 1, \"runtime\" : 1000 } }";
 
-/// One test, since what one allocates would be counted in the other.
+/// What one test allocates would be counted in the other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[test]
 fn memory_is_bounded() {
+    let _alone = ONE_AT_A_TIME.lock();
     // A line without an end, and text that is nobody's.
     for text in ["x", "{\"a\": [1, ", "<p>", ";", SYSLOG] {
         let (found, most) = read(Repeated::new(text, 32 << 20));
@@ -149,6 +153,7 @@ fn memory_is_bounded() {
 /// What stands far behind other text is found, with the line in which it stands.
 #[test]
 fn results_are_found_in_a_long_text() {
+    let _alone = ONE_AT_A_TIME.lock();
     let job = JOB.replace("\"runtime\" : 1000 } }", "\"runtime\" : 1000 }");
     let damaged = format!("{HEAD}{JOB},\n{job}");
     let before = SYSLOG.repeat(200_000);

@@ -297,7 +297,7 @@ fn a_page_of_many_measurements_is_no_larger_than_a_browser_takes() {
     let html = html(&[run(&record, &assessment, &[])]);
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
     assert!(html.contains("256 of 10000 with their details"));
-    assert_eq!(elements(&html, "article class=\"measurement").len(), 256);
+    assert_eq!(html.matches("<article class=\"measurement\"").count(), 256);
 
     let record = common::record();
     let records: Vec<RunRecord> = (0..200)
