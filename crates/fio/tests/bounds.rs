@@ -138,7 +138,9 @@ fn memory_is_bounded() {
 
     // A source without an end, and a file of a few kB that holds GiB.
     let (found, most) = read(Repeated::new(SYSLOG, u64::MAX));
-    assert!(found.problems[0].to_string().contains("nothing of fio's for a GiB"), "{found:?}");
+    let given_up =
+        |one: &iodyno_fio::read::Problem| one.what.starts_with("nothing of fio's for a GiB");
+    assert!(found.problems.iter().any(given_up), "{found:?}");
     assert!(most < 24 * MIB, "{most}");
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for _ in 0..48 {
