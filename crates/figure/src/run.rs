@@ -1,6 +1,6 @@
 //! The figures of a run's report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{Direction, Measurement, Prediction, RunRecord};
 
@@ -23,11 +23,17 @@ const FEWEST_DEPTHS: usize = 3;
 /// with the indices of the measurements that it shows: of each sweep the
 /// figure over what was swept, then what is of one kind (same name, `rw` and
 /// `bs`) over time and with its latencies, in groups that can be told apart.
-/// `predictions`: points of the sweeps that were not measured.
-pub fn figures_of_run(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
+/// `predictions`: points of the sweeps that were not measured. Of measurements behind the first
+/// `most` only sweeps are drawn.
+pub fn figures_of_run(
+    record: &RunRecord,
+    predictions: &[Prediction],
+    most: usize,
+) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = sweeps(record, predictions);
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
-        for few in group.chunks(MOST_TOGETHER) {
+        let drawn = &group[..group.partition_point(|index| *index < most)];
+        for few in drawn.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
             figures.extend(kinds.into_iter().filter_map(|kind| made(record, &[], kind, few)));
         }
@@ -87,15 +93,16 @@ fn groups<'a>(
     record: &'a RunRecord,
     of: impl Fn(&'a Measurement) -> Likeness<'a>,
 ) -> Vec<Vec<usize>> {
-    let mut groups: Vec<(Likeness<'_>, Vec<usize>)> = Vec::new();
+    let mut places: BTreeMap<Likeness<'_>, usize> = BTreeMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, measurement) in record.measurements.iter().enumerate() {
-        let likeness = of(measurement);
-        match groups.iter_mut().find(|(known, _)| *known == likeness) {
-            Some((_, group)) => group.push(index),
-            None => groups.push((likeness, vec![index])),
+        let at = *places.entry(of(measurement)).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push(Vec::new());
         }
+        groups[at].push(index);
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 fn request(kind: Kind, group: &[usize]) -> Request {

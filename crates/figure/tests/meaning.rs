@@ -432,7 +432,7 @@ fn a_reports_figures_show_every_measurement() {
     let mut all = grid(3, 3, |row, column| f64::from(row + column + 1)).measurements;
     all.push(over_time(measurement("read", 131_072, 32, 1, 5e4), 4));
     let record = run(all);
-    let figures = iodyno_figure::figures_of_run(&record, &[]);
+    let figures = iodyno_figure::figures_of_run(&record, &[], usize::MAX);
     let kinds: Vec<Kind> = figures.iter().map(|(figure, _)| figure.kind).collect();
     assert!(kinds.starts_with(&[Kind::Grid, Kind::Grid3d]), "{kinds:?}");
     assert!(kinds.contains(&Kind::Time));

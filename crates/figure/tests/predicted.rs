@@ -168,7 +168,7 @@ fn a_sweep_is_known_by_what_it_asked_for_and_not_by_what_was_measured() {
         (run(ends.into()), [2, 4].map(|depth| prediction(0, depth, 1, 100.0)));
     let source = Source { label: "run", record: &record, predictions: &predicted };
     assert_eq!(suggested(&[], &[source]), Kind::Depth);
-    let figures = figures_of_run(&record, &predicted);
+    let figures = figures_of_run(&record, &predicted, usize::MAX);
     assert_eq!((figures[0].0.kind, &figures[0].1[..]), (Kind::Depth, &[0, 1][..]));
     for kind in ALL {
         for dark in [false, true] {

@@ -175,6 +175,50 @@ fn logs_of_the_clock_begin_with_their_first_row() {
 }
 
 #[test]
+fn logs_of_latencies_give_latencies() {
+    let mut counts = vec!["0"; 1856];
+    counts[128] = "90";
+    counts[700] = "10";
+    let row = |time: u64| format!("{time}, 0, 4096, {}\n", counts.join(", "));
+    let bins = format!("{}{}", row(1000), row(2000));
+    let clat = "1000, 5000, 0, 0\n2000, 7000, 0, 0\n";
+    let (_, alone) = folder(&[("g_clat_hist.1.log", &bins), ("g_clat.1.log", clat)], None);
+    let result = only(&alone).result(Direction::Read).unwrap();
+    let (kind, p50) = result.percentile(50.0).unwrap();
+    assert_eq!((kind, p50.value <= 129.0), (LatencyKind::Completion, true), "{p50:?}");
+    assert!(result.percentile(99.0).unwrap().1.value > 10_000.0);
+    assert_eq!(result.bins(LatencyKind::Completion).unwrap().count(), 200);
+
+    let (_, means) = folder(&[("g_clat.1.log", clat)], Some("fio-3.33"));
+    let (kind, mean) = only(&means).result(Direction::Read).unwrap().mean_latency().unwrap();
+    assert_eq!((kind, mean.value), (LatencyKind::Completion, 6000.0));
+}
+
+/// A log alone needs a few words of the report beside it, however long that is.
+#[test]
+fn a_long_report_beside_a_log_is_not_read_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path_of = |name: &str| directory.path().join(name);
+    fs::write(path_of("g_lat.1.log"), "500, 1000, 0, 0\n1000, 3000, 0, 0\n").unwrap();
+    let padding = "x".repeat(4096);
+    let job = |name: &str| {
+        format!(
+            "{{ \"jobname\" : \"{name}\", \"desc\" : \"{padding}\", \"job options\" : {{ \"write_lat_log\" : \"g\" }}, \
+             \"error\" : 0, \"read\" : {{ \"io_bytes\" : 4096, \"total_ios\" : 1 }} }},\n"
+        )
+    };
+    let head = "{\n\"fio version\" : \"fio-2.16\",\n\"jobs\" : [\n";
+    let mut report = fs::File::create(path_of("report.json")).unwrap();
+    let jobs = job("a").repeat((2 << 20) / padding.len());
+    std::io::Write::write_all(&mut report, format!("{head}{jobs}").as_bytes()).unwrap();
+    // A hole of as many bytes as no memory has: who reads it does not come back.
+    report.set_len(1 << 42).unwrap();
+    let imported = path(&path_of("g_lat.1.log")).unwrap();
+    let latency = only(&imported).result(Direction::Read).unwrap().latency_mean.unwrap();
+    assert_eq!(latency.value, 2_000_000.0, "fio 2 logged us");
+}
+
+#[test]
 fn what_is_no_row_is_told_with_its_line() {
     let log = "1000, 5000, 0, 0, 0\ngarbage\n2000, 5000, 0, 0, 0\n3000, 50";
     let (directory, imported) = folder(&[("g_iops.1.log", log), ("g_bw.1.log", "")], None);

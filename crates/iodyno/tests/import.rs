@@ -249,3 +249,87 @@ fn a_page_of_ours_in_a_folder_is_no_result() {
     status(&imported, 0);
     assert!(text(&imported.stdout).starts_with("Run results · "), "{}", text(&imported.stdout));
 }
+
+/// The store's file counts its transactions (<https://www.sqlite.org/fileformat2.html>, 1.3.8).
+fn transactions(world: &World) -> u32 {
+    let bytes = std::fs::read(world.path("store.sqlite")).unwrap();
+    u32::from_be_bytes(bytes[24..28].try_into().unwrap())
+}
+
+#[test]
+fn one_import_is_one_transaction() {
+    let world = World::new();
+    let report = std::fs::read(fio(&world, "first.json")).unwrap();
+    status(&world.run(&["import", world.path("first.json").to_str().unwrap()]), 0);
+    let names: Vec<String> = (0..20).map(|n| format!("report{n}.json")).collect();
+    let paths: Vec<String> =
+        names.iter().map(|name| world.path(name).to_str().unwrap().to_owned()).collect();
+    paths.iter().for_each(|path| std::fs::write(path, &report).unwrap());
+    let before = transactions(&world);
+    let mut arguments = vec!["import"];
+    arguments.extend(paths.iter().map(String::as_str));
+    status(&world.run(&arguments), 0);
+    assert_eq!(transactions(&world) - before, 1);
+    let runs = json(&world, &["runs", "--json"]);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 21, "{runs}");
+}
+
+#[test]
+fn compressed_reports_and_logs_are_read() {
+    let world = World::new();
+    let report = std::fs::read(fio(&world, "report.json")).unwrap();
+    let log = b"500, 1000, 0, 0\n1000, 3000, 0, 0\n";
+    for (program, ending) in [("gzip", "gz"), ("xz", "xz"), ("zstd", "zst")] {
+        let compressed = |bytes: &[u8]| {
+            let mut child = Command::new(program)
+                .args(["-9", "-c"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("these tests need gzip, xz and zstd: make deps");
+            child.stdin.take().unwrap().write_all(bytes).unwrap();
+            child.wait_with_output().unwrap().stdout
+        };
+        let folder = world.directory(ending);
+        // Two parts one behind the other are one file to all of these.
+        let (half, other) = report.split_at(report.len() / 2);
+        let whole = [compressed(half), compressed(other)].concat();
+        let path = folder.join(format!("{program}.json.{ending}"));
+        std::fs::write(&path, &whole).unwrap();
+        let imported = world.run(&["import", path.to_str().unwrap()]);
+        status(&imported, 0);
+        let out = text(&imported.stdout);
+        assert!(out.starts_with(&format!("Run {program} · ")), "{out}");
+        assert!(out.contains("2 measurements by fio 3."), "{out}");
+
+        let path = folder.join(format!("x_bw.1.log.{ending}"));
+        std::fs::write(path, compressed(log)).unwrap();
+        let document = json(&world, &["show", folder.to_str().unwrap(), "--json"]);
+        assert_eq!(document["measurements"].as_array().unwrap().len(), 3, "{document}");
+
+        // What is cut off is told.
+        std::fs::write(folder.join(format!("cut.json.{ending}")), &whole[..whole.len() / 3])
+            .unwrap();
+        let cut =
+            world.run(&["import", folder.join(format!("cut.json.{ending}")).to_str().unwrap()]);
+        status(&cut, 2);
+    }
+}
+
+/// Neither `yes` nor a disk full of zeros ends.
+#[test]
+fn an_endless_source_is_given_up() {
+    let world = World::new();
+    let yes = Command::new("yes")
+        .arg("a line of a log of another program that says nothing")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = world.command().args(["import", "-"]).stdin(yes.stdout.unwrap()).output().unwrap();
+    status(&output, 2);
+    assert!(
+        text(&output.stderr).contains("nothing of fio's for a GiB"),
+        "{}",
+        text(&output.stderr)
+    );
+}

@@ -63,7 +63,7 @@ fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement
         }
     }
     reasons.sort_by_key(|reason| Reverse(reason.validity));
-    let compared = facts.compared.iter().filter(|compared| compared.measurement == measurement);
+    let compared = facts.compared_of(measurement).iter();
     let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();
     JudgedMeasurement { measurement, validity, reasons, metrics }
 }

@@ -1,5 +1,7 @@
 //! What the rules look at.
 
+use std::collections::BTreeMap;
+
 use iodyno_model::{
     Claim, Direction, Drive, Host, Measurement, Metric, Part, Rounds, RunRecord, WrittenState,
 };
@@ -37,6 +39,8 @@ pub struct Facts<'a> {
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
     pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
+    /// Measurements that came to an end, by name.
+    by_name: BTreeMap<&'a str, Vec<&'a Measurement>>,
 }
 
 impl<'a> Facts<'a> {
@@ -46,7 +50,18 @@ impl<'a> Facts<'a> {
             let found = Convergence::by_target(&plan.rounds, question.record);
             (plan.rounds, found)
         });
-        Self { question, compared: compare(question), rounds }
+        let mut by_name = BTreeMap::<&str, Vec<&Measurement>>::new();
+        for of in question.record.measurements.iter().filter(|of| of.failure().is_none()) {
+            by_name.entry(&of.name).or_default().push(of);
+        }
+        Self { question, compared: compare(question), rounds, by_name }
+    }
+
+    /// What a measurement was held against: those of [`Self::compared`], which are in order.
+    pub(crate) fn compared_of(&self, measurement: usize) -> &[Compared] {
+        let from = self.compared.partition_point(|one| one.measurement < measurement);
+        let to = self.compared.partition_point(|one| one.measurement <= measurement);
+        &self.compared[from..to]
     }
 
     pub(crate) fn record(&self) -> &'a RunRecord {
@@ -70,6 +85,11 @@ impl<'a> Facts<'a> {
         all.filter(|(_, measurement)| measurement.failure().is_none())
     }
 
+    /// Of [`Self::finished`] those of a name.
+    pub(crate) fn named(&self, name: &str) -> &[&'a Measurement] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// What one of a measurement's targets is and stands on.
     pub(crate) fn place(&self, of: &Measurement, target: &str) -> Place<'a> {
         place(self.host(), of, target)
@@ -78,17 +98,17 @@ impl<'a> Facts<'a> {
     /// Names for a finding about a measurement: its targets, and the drives
     /// that are one of them.
     pub(crate) fn subjects(&self, of: &Measurement) -> Vec<String> {
-        self.named(of, of.targets.clone())
+        self.with_drives(of, of.targets.clone())
     }
 
     /// The same of those of several targets that are to blame; all where none is known to be.
     pub(crate) fn to_blame(&self, of: &Measurement, is_its: impl Fn(&Part) -> bool) -> Vec<String> {
         let blamed = of.parts.iter().filter(|part| part.clone.is_none() && is_its(part));
         let blamed: Vec<String> = blamed.map(|part| part.target.clone()).collect();
-        self.named(of, if blamed.is_empty() { of.targets.clone() } else { blamed })
+        self.with_drives(of, if blamed.is_empty() { of.targets.clone() } else { blamed })
     }
 
-    fn named(&self, of: &Measurement, targets: Vec<String>) -> Vec<String> {
+    fn with_drives(&self, of: &Measurement, targets: Vec<String>) -> Vec<String> {
         let mut names = targets.clone();
         for target in &targets {
             let place = self.place(of, target);

@@ -141,6 +141,15 @@ pub struct Assessment {
     pub verdict: Verdict,
 }
 
+impl Assessment {
+    /// What was said of a measurement of the run, by its index.
+    pub fn of(&self, measurement: usize) -> Option<&JudgedMeasurement> {
+        let in_order = self.measurements.get(measurement);
+        let is_it = |judged: &&JudgedMeasurement| judged.measurement == measurement;
+        in_order.filter(is_it).or_else(|| self.measurements.iter().find(is_it))
+    }
+}
+
 impl Verdict {
     /// As it is printed: `PASS`.
     pub const fn label(self) -> &'static str {

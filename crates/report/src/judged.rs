@@ -47,9 +47,11 @@ impl<'a> Judged<'a> {
     pub(crate) fn measurements(
         self,
     ) -> impl Iterator<Item = (&'a Measurement, Option<&'a JudgedMeasurement>)> {
-        self.record.measurements.iter().enumerate().map(move |(index, of)| {
-            (of, self.assessment.measurements.iter().find(|judged| judged.measurement == index))
-        })
+        self.record
+            .measurements
+            .iter()
+            .enumerate()
+            .map(move |(index, of)| (of, self.assessment.of(index)))
     }
 
     /// Name of the host, where it is known.

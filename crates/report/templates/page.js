@@ -75,8 +75,10 @@
   systemDark.addEventListener("change", named);
   named();
   button("print", () => print());
-  button("download", (event) => {
-    const text = document.getElementById("document").textContent;
+  // Of many measurements there is none: the page says where they are.
+  const data = document.getElementById("document");
+  if (data) button("download", (event) => {
+    const text = data.textContent;
     const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     event.currentTarget.href = url;
     setTimeout(() => URL.revokeObjectURL(url), 60000);

@@ -283,3 +283,36 @@ fn what_is_no_page_of_ours_is_told_apart() {
     let late = [vec![b' '; 600], of(&common::record()).into_bytes()].concat();
     assert!(!is_page(&late), "the mark counts at the start only");
 }
+
+/// A page is opened in a browser and sent by mail, however much was measured.
+#[test]
+fn a_page_of_many_measurements_is_no_larger_than_a_browser_takes() {
+    const MOST_BYTES: usize = 10_000_000;
+    let mut record = common::record();
+    let one = record.measurements.clone();
+    record.measurements = (0..10_000).map(|n| one[n % one.len()].clone()).collect();
+    let mut phases = 0..;
+    record.measurements.iter_mut().for_each(|of| of.phase = phases.next().unwrap());
+    let assessment = common::assessment(&record);
+    let html = html(&[run(&record, &assessment, &[])]);
+    assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
+    assert!(html.contains("256 of 10000 with their details"));
+    assert_eq!(html.matches("<article class=\"measurement\"").count(), 256);
+
+    let record = common::record();
+    let records: Vec<RunRecord> = (0..200)
+        .map(|n| {
+            let mut record = record.clone();
+            record.run.id = format!("run {n}");
+            record.run.name = format!("night {n}");
+            record
+        })
+        .collect();
+    let assessment = common::assessment(&record);
+    let runs: Vec<PageRun<'_>> =
+        records.iter().map(|record| run(record, &assessment, &[])).collect();
+    let html = self::html(&runs);
+    assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
+    assert!(html.contains("Of 200 runs the first 32 are shown below."));
+    assert!(html.contains("night 199"), "all stand in the table");
+}

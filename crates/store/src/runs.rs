@@ -87,13 +87,23 @@ impl Store {
         })
     }
 
-    /// Does all that `work` does, or nothing of it.
-    fn in_one(
+    /// Does all that `work` does, or nothing of it, in one transaction; within another one
+    /// it is a part of that.
+    ///
+    /// # Errors
+    /// As of `work`, or the store cannot be written.
+    pub fn in_one<T, E: From<StoreError>>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        work: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !self.connection.is_autocommit() {
+            return work(self);
+        }
         self.execute("BEGIN IMMEDIATE", params![])?;
-        let added = work(self).and_then(|()| self.execute("COMMIT", params![]));
+        let added = work(self).and_then(|done| {
+            self.execute("COMMIT", params![])?;
+            Ok(done)
+        });
         if added.is_err() && !self.connection.is_autocommit() {
             // What went wrong before is what the caller has to know.
             let _ = self.execute("ROLLBACK", params![]);

@@ -23,6 +23,8 @@ pub struct Document {
     pub disks: Vec<DiskUse>,
     /// How long the run had taken, s.
     pub(super) elapsed_s: Option<u64>,
+    /// Jobs behind as many as are read of a text.
+    pub(super) left_out: usize,
 }
 
 /// Why a text is not fio's JSON.

@@ -11,7 +11,8 @@ use iodyno_model::Measurement;
 use super::bench_fio;
 use super::imported::{Imported, Problem, nothing, stream};
 use super::log::{Known, LogName};
-use super::owner::{known_beside, owners, shares};
+use super::owner::{Owners, known_beside, shares};
+use super::plain::plain_name;
 use super::same_run::behind;
 use super::workload::complete;
 
@@ -43,7 +44,7 @@ pub(super) fn file(path: &Path) -> io::Result<Imported> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a block device is no report"));
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    match LogName::parse(name) {
+    match LogName::parse(plain_name(name)) {
         Some(log) => {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             let mut imported = Imported::default();
@@ -69,12 +70,13 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     for path in files(folder, &mut imported.problems)? {
         let name =
             path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let name = plain_name(&name);
         let inside = path.parent().unwrap_or(folder).to_owned();
-        if let Some(log) = LogName::parse(&name) {
+        if let Some(log) = LogName::parse(name) {
             logs.entry((inside, log.stem.clone())).or_default().push((log, path));
             continue;
         }
-        let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
         if PASSED_OVER.contains(&ending.to_ascii_lowercase().as_str()) || name.starts_with('.') {
             continue;
         }
@@ -94,9 +96,14 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
             found.push(Found { folder: inside.clone(), stem: stem.to_owned(), measurement });
         }
     }
-    for ((inside, stem), logs) in logs {
-        let owners: Vec<usize> = owners(&found, &inside, &stem);
-        match shares(&owners, &found, &logs) {
+    let owners = Owners::among(&found);
+    let owned = logs.into_iter().map(|((inside, stem), logs)| {
+        let owners = owners.of(&inside, &stem);
+        let shares = shares(&owners, &found, &logs);
+        (inside, stem, logs, owners, shares)
+    });
+    for (inside, stem, logs, owners, shares) in owned.collect::<Vec<_>>() {
+        match shares {
             Some(shares) => {
                 for (owner, logs) in shares {
                     imported.attach(&mut found[owner].measurement, logs);

@@ -12,14 +12,27 @@ use super::folder;
 use super::log::looks_like_log;
 use super::normal::normal;
 use super::paste::restored;
+use super::plain::plain;
 use super::reports::reports;
 use super::same_run::{behind, together};
+use super::sieve;
 use super::terse::terse;
+use super::wide::Wide;
 
 /// Said where a text has nothing to read.
 const NOTHING: &str = "nothing of fio's was found";
-/// Larger than any report: what is larger is not read into memory.
-const LARGEST_BYTES: u64 = 1 << 30;
+/// A text up to here is read as a whole; of a longer one what is near something of fio's.
+const WHOLE_BYTES: u64 = 4 << 20;
+/// So much tells whether a text is one, bytes.
+const HEAD_BYTES: usize = 64 << 10;
+/// Said where a text has more jobs than [`most_jobs`].
+pub(super) const TOO_MANY: &str =
+    "more jobs than fio reports in a text of this length: what follows is not read";
+
+/// Jobs that are read of a text of this length: many more than any has that fio wrote.
+pub(super) fn most_jobs(bytes: usize) -> usize {
+    (8_192 + bytes / 1024).min(65_536)
+}
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -64,11 +77,15 @@ impl fmt::Display for Problem {
 /// it. What stands there in several formats counts once, as the one that says
 /// most: JSON, terse, normal.
 pub fn text(name: &str, text: &str) -> Imported {
+    whole(name, text.to_owned())
+}
+
+fn whole(name: &str, text: String) -> Imported {
     let text = restored(text);
     let json = reports(&text);
-    let rest = without(&text, &json.taken);
+    let rest = without(text, &json.taken);
     let lines = terse(&rest);
-    let rest = without(&rest, &lines.taken);
+    let rest = without(rest, &lines.taken);
     let mut normal = normal(name, &rest);
     // Its head without results is no damage where those are in another format.
     if normal.measurements.is_empty() && json.measurements.len() + lines.measurements.len() > 0 {
@@ -94,29 +111,44 @@ pub fn text(name: &str, text: &str) -> Imported {
     Imported { measurements, problems }
 }
 
-/// What `input` holds, as of [`text`]; `name` is what problems call it.
+/// What `input` holds, as of [`text`], compressed or not; `name` is what problems call it.
+/// It may be endless: memory is taken for what is near something of fio's, and reading ends
+/// where nothing of that has been for long.
 ///
 /// # Errors
 /// It cannot be read, or is too large to be a report.
-pub fn stream(name: &str, mut input: impl BufRead) -> io::Result<Imported> {
-    let beginning = input.fill_buf()?;
-    let wide = [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| beginning.starts_with(*mark));
+pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
+    let mut input = plain(input)?;
+    let mut beginning = Vec::new();
+    input.by_ref().take(WHOLE_BYTES).read_to_end(&mut beginning)?;
+    let head = &beginning[..beginning.len().min(HEAD_BYTES)];
+    let wide = Wide::of(head);
     // Neither tests' data nor pictures are worth reading to their end.
-    if beginning.contains(&0) && !wide {
+    if head.contains(&0) && wide.is_none() {
         return Ok(nothing(name));
     }
-    if looks_like_log(beginning) {
+    if looks_like_log(head) {
         let what = "rows of a fio log, but its name does not say of what: \
                     NAME_bw.log, _iops.log, _lat.log, _clat.log, _slat.log, _clat_hist.log";
         let problems = vec![Problem::new(name, None, what)];
         return Ok(Imported { problems, ..Imported::default() });
     }
-    let mut bytes = Vec::new();
-    input.take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than any report of fio"));
+    let is_all = (beginning.len() as u64) < WHOLE_BYTES;
+    let input = io::Cursor::new(beginning).chain(input);
+    let input: Box<dyn Read> = match wide {
+        Some(wide) => Box::new(wide.narrowed(input)),
+        None => Box::new(input),
+    };
+    let parts = if is_all { sieve::all(input)? } else { sieve::near_fio(input)? };
+    let mut imported = whole(name, parts.text);
+    for problem in &mut imported.problems {
+        problem.line = problem.line.map(|line| parts.lines.of(line));
     }
-    Ok(text(name, &decoded(&bytes)))
+    if let Some(line) = parts.given_up {
+        let what = "nothing of fio's for a GiB: what follows is not read";
+        imported.problems.push(Problem::new(name, Some(line), what));
+    }
+    Ok(imported)
 }
 
 /// What a file holds, or all files below a folder.
@@ -131,33 +163,27 @@ pub(super) fn nothing(name: &str) -> Imported {
     Imported { problems: vec![Problem::new(name, None, NOTHING)], ..Imported::default() }
 }
 
-/// The text of a file; PowerShell redirects output into UTF-16.
-fn decoded(bytes: &[u8]) -> String {
-    let units = |one: fn([u8; 2]) -> u16| {
-        let pairs = bytes[2..].chunks_exact(2).map(|pair| one([pair[0], pair[1]]));
-        String::from_utf16_lossy(&pairs.collect::<Vec<u16>>())
-    };
-    match bytes {
-        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    }
-}
-
 /// `text` with its lines, and nothing in place of `taken`.
-fn without(text: &str, taken: &[Range<usize>]) -> String {
-    let mut rest = String::with_capacity(text.len());
-    let mut from = 0;
+fn without(text: String, taken: &[Range<usize>]) -> String {
     let mut taken: Vec<&Range<usize>> = taken.iter().collect();
     taken.sort_by_key(|range| range.start);
-    for range in taken {
-        if range.start >= from {
-            rest.push_str(&text[from..range.start]);
-            let lines = text[range.clone()].matches('\n').count();
-            rest.extend(std::iter::repeat_n('\n', lines));
-            from = range.end;
+    let mut bytes = text.into_bytes();
+    let (mut end, mut from) = (0, 0);
+    for range in taken.into_iter().chain([&(bytes.len()..bytes.len())]) {
+        if range.start < from {
+            continue;
         }
+        bytes.copy_within(from..range.start, end);
+        end += range.start - from;
+        for at in range.clone() {
+            if bytes[at] == b'\n' {
+                bytes[end] = b'\n';
+                end += 1;
+            }
+        }
+        from = range.end;
     }
-    rest.push_str(&text[from..]);
-    rest
+    bytes.truncate(end);
+    // Whole characters were taken out.
+    String::from_utf8(bytes).unwrap_or_default()
 }

@@ -6,10 +6,12 @@ use iodyno_model::{
     Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate,
     LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread, StatedLatencies,
 };
+use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::Value;
 
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
+use crate::read::limited::{Elements, JOBS, Members};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
 use crate::read::workload::{is_gathered, split_names, with_defaults, workload};
@@ -18,34 +20,77 @@ const MS_NS: u64 = 1_000_000;
 /// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
 const MOST_THREADS: f64 = 4096.0;
 
-/// The document `value`.
+/// The document with the members `head`; its jobs are read out of `json`, one after the other.
 ///
 /// # Errors
 /// The name of a member that every document has.
-pub(super) fn document(value: &Value) -> Result<Document, &'static str> {
-    let run = Run::of(value).ok_or("fio version")?;
-    let jobs = value.get("jobs").or_else(|| value.get("client_stats"));
-    let jobs = jobs.and_then(Value::as_array).ok_or("jobs")?;
-    let mut jobs: Vec<&Value> = jobs.iter().collect();
-    without_sum(&mut jobs, |job| job.get("jobname").and_then(Value::as_str).unwrap_or_default());
-
-    let elapsed_s = jobs.iter().filter_map(|job| integer(job, "elapsed")).max();
-    let disks = value.get("disk_util").and_then(Value::as_array).into_iter().flatten();
-    let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
-    let of = |job: &Value| (text(job, "jobname"), integer(job, "groupid"));
-    let measurement = |job: &Value| {
-        let is_alone = jobs.iter().filter(|other| of(other) == of(job)).count() == 1;
-        Measurement { disks: disks.clone(), ..run.measurement(job, is_alone) }
+pub(super) fn document<'de>(
+    head: &Members,
+    json: impl Deserializer<'de>,
+    most: usize,
+) -> Result<Document, &'static str> {
+    let run = Run::of(&head.kept).ok_or("fio version")?;
+    let list = JOBS.into_iter().find(|jobs| head.lists.contains(jobs)).ok_or("jobs")?;
+    let (mut jobs, mut left_out) = (Vec::new(), 0);
+    let take = |job: Value| match jobs.len() < most {
+        true => jobs.push(Taken {
+            measurement: run.measurement(&job, true),
+            options: options(&job, "job options"),
+            elapsed_s: integer(&job, "elapsed"),
+            // Since 3.4 run times tell how many clones it holds.
+            as_clone: match job.get("job_runtime") {
+                None => run.measurement(&job, false).account,
+                Some(_) => None,
+            },
+        }),
+        false => left_out += 1,
     };
+    Elements(list, take).deserialize(json).map_err(|_| "jobs")?;
+    without_sum(&mut jobs, |job| &job.measurement.name);
+    reported_each(&mut jobs);
+
+    let elapsed_s = jobs.iter().filter_map(|job| job.elapsed_s).max();
+    let disks = head.kept.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+    let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
+    let measurement = |job: Taken| {
+        (Measurement { disks: disks.clone(), ..job.measurement }, job.options)
+    };
+    let (measurements, job_options) = jobs.into_iter().map(measurement).unzip();
     Ok(Document {
         written_ns: run.written_ns,
-        measurements: jobs.iter().copied().map(measurement).collect(),
-        job_options: jobs.iter().map(|job| options(job, "job options")).collect(),
+        measurements,
+        job_options,
         disks,
         elapsed_s,
+        left_out,
         version: run.version,
         global_options: run.global_options,
     })
+}
+
+/// A job that was read.
+struct Taken {
+    /// As if it held all of its clones.
+    measurement: Measurement,
+    options: Vec<(String, String)>,
+    elapsed_s: Option<u64>,
+    /// What it is where it holds one of its clones.
+    as_clone: Option<Account>,
+}
+
+/// Clones that are reported each by itself hold one thread each.
+fn reported_each(jobs: &mut [Taken]) {
+    let mut times = BTreeMap::<(String, u32), usize>::new();
+    let key = |of: &Measurement| (of.name.clone(), of.group);
+    jobs.iter().for_each(|job| *times.entry(key(&job.measurement)).or_default() += 1);
+    for Taken { measurement, as_clone, .. } in jobs {
+        if times.get(&key(measurement)).is_some_and(|times| *times > 1)
+            && let Some(account) = as_clone.take()
+        {
+            measurement.cpu = measurement.cpu.and(Some(account.cpu));
+            measurement.account = Some(account);
+        }
+    }
 }
 
 /// Takes out the sum of all servers that a client's report ends with, unless it

@@ -1,9 +1,8 @@
 //! What is left of a JSON document that was cut off.
 
-use serde_json::Value;
-
-/// The document of which `text` is the beginning, with what is complete in it.
-pub(super) fn mended(text: &str) -> Option<Value> {
+/// What of `text`, the beginning of a document, is complete: its end, and the brackets that
+/// close it; `None` where it begins with none.
+pub(super) fn mended(text: &str) -> Option<(usize, Vec<u8>)> {
     let mut open = Vec::new();
     // The end of the last complete member, and what is open there.
     let mut complete = (0, Vec::new());
@@ -22,7 +21,7 @@ pub(super) fn mended(text: &str) -> Option<Value> {
             }
             b',' => complete = (at, open.clone()),
             b'{' | b'[' => {
-                open.push(if byte == b'{' { '}' } else { ']' });
+                open.push(if byte == b'{' { b'}' } else { b']' });
                 complete = (at + 1, open.clone());
             }
             b'}' | b']' => {
@@ -33,8 +32,7 @@ pub(super) fn mended(text: &str) -> Option<Value> {
         }
     }
     let (end, open) = complete;
-    let closed: String = text[..end].chars().chain(open.into_iter().rev()).collect();
-    serde_json::from_str(&closed).ok()
+    Some((end, open.into_iter().rev().collect()))
 }
 
 #[cfg(test)]
@@ -44,7 +42,12 @@ mod tests {
     #[test]
     fn complete_members_are_kept() {
         let whole = r#"{"a": [1, {"b": "x,\"}"}], "c": {"d": 2, "e": 3}}"#;
-        let keeps = |length: usize| mended(&whole[..length]).map(|value| value.to_string());
+        let keeps = |length: usize| {
+            let (end, brackets) = mended(&whole[..length])?;
+            let text = format!("{}{}", &whole[..end], String::from_utf8(brackets).ok()?);
+            let value = serde_json::from_str::<serde_json::Value>(&text).ok()?;
+            Some(value.to_string())
+        };
         assert_eq!(keeps(1).as_deref(), Some("{}"));
         assert_eq!(keeps(9).as_deref(), Some(r#"{"a":[1]}"#));
         assert_eq!(
@@ -53,6 +56,6 @@ mod tests {
         );
         assert!((1..whole.len()).all(|length| keeps(length).is_some()));
         assert_eq!(mended("}"), None);
-        assert_eq!(mended(""), None);
+        assert_eq!(mended(""), Some((0, Vec::new())));
     }
 }

@@ -1,5 +1,7 @@
 //! Which logs belong to which measurements.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use iodyno_model::Measurement;
@@ -9,6 +11,10 @@ use super::folder::{Found, Log, open};
 use super::imported::stream;
 use super::json::version_of;
 use super::log::Known;
+use super::plain::{plain, plain_name};
+
+/// So much of a report is read to know its logs, bytes: its head and a few jobs.
+const BEGINNING_BYTES: u64 = 2 << 20;
 
 /// What the report of a run tells of its logs.
 pub(super) fn known_from(measurement: &Measurement) -> Known {
@@ -24,52 +30,83 @@ pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(here).into_iter().flatten().filter_map(Result::ok);
     let reports = entries.map(|entry| entry.path());
-    let reports = reports.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    let name_of = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        plain_name(&name).to_owned()
+    };
+    let stem_of = |path: &Path| name_of(path).trim_end_matches(".json").to_owned();
+    let reports = reports.filter(|path| name_of(path).ends_with(".json"));
     let mut reports: Vec<PathBuf> = reports.filter(|path| path.is_file()).collect();
-    let stem_of = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     if reports.len() > FEW {
         let log = bench_fio::named(folder, stem);
         reports.retain(|path| {
-            let name = stem_of(path).unwrap_or_default();
+            let name = stem_of(path);
             name == stem || log.is_some() && log == bench_fio::named(folder, &name)
         });
     }
     let mut found = Vec::new();
     for path in reports {
-        let Ok(imported) = open(&path).and_then(|input| stream("", input)) else { continue };
+        // What is said of all jobs stands in front of them.
+        let beginning = |input| stream("", plain(input)?.take(BEGINNING_BYTES));
+        let Ok(imported) = open(&path).and_then(beginning) else { continue };
         found.extend(imported.measurements.into_iter().map(|measurement| Found {
             folder: folder.to_owned(),
-            stem: stem_of(&path).unwrap_or_default(),
+            stem: stem_of(&path),
             measurement,
         }));
     }
-    let owner = owners(&found, folder, stem).first().copied();
+    let owner = Owners::among(&found).of(folder, stem).first().copied();
     owner.map_or_else(Known::default, |owner| known_from(&found[owner].measurement))
 }
-/// The measurements that logs of this stem may belong to: by the options that
+
+/// Measurements by what logs of theirs may be called: by the options that
 /// named them, else by the name of the file, of bench-fio's, or of the job.
-pub(super) fn owners(found: &[Found], folder: &Path, stem: &str) -> Vec<usize> {
-    const OPTIONS: [&str; 4] =
-        ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
-    let asked = |one: &Found| {
-        let options = &one.measurement.workload.options;
-        let mut given = OPTIONS.iter().filter_map(|name| options.get(*name));
-        given.any(|given| Path::new(given).file_name().is_some_and(|name| name == stem))
-    };
-    let rules: [&dyn Fn(&Found) -> bool; 4] = [
-        &asked,
-        &|one| one.stem == stem,
-        &|one| {
-            let log = bench_fio::named(folder, stem);
-            log.is_some() && log == bench_fio::named(&one.folder, &one.stem)
-        },
-        &|one| one.measurement.name == stem,
-    ];
-    let by = |rule: &dyn Fn(&Found) -> bool| -> Vec<usize> {
-        let here = |n: &usize| found[*n].folder == folder && rule(&found[*n]);
-        (0..found.len()).filter(here).collect()
-    };
-    rules.into_iter().map(by).find(|owners| !owners.is_empty()).unwrap_or_default()
+pub(super) struct Owners<'a> {
+    found: BTreeMap<(&'a Path, Rule, String), Vec<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rule {
+    Asked,
+    Stem,
+    BenchFio,
+    Name,
+}
+
+impl<'a> Owners<'a> {
+    pub(super) fn among(found: &'a [Found]) -> Self {
+        const OPTIONS: [&str; 4] =
+            ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
+        let mut owners = BTreeMap::<_, Vec<usize>>::new();
+        for (n, one) in found.iter().enumerate() {
+            let options = &one.measurement.workload.options;
+            let given = OPTIONS.iter().filter_map(|name| options.get(*name));
+            let given = given.filter_map(|given| Path::new(given).file_name()?.to_str());
+            let mut keys: BTreeSet<_> = given.map(|name| (Rule::Asked, name.to_owned())).collect();
+            keys.insert((Rule::Stem, one.stem.clone()));
+            keys.extend(of_bench_fio(&one.folder, &one.stem));
+            keys.insert((Rule::Name, one.measurement.name.clone()));
+            for (rule, name) in keys {
+                owners.entry((one.folder.as_path(), rule, name)).or_default().push(n);
+            }
+        }
+        Self { found: owners }
+    }
+
+    /// The measurements that logs of this stem may belong to.
+    pub(super) fn of(&self, folder: &Path, stem: &str) -> Vec<usize> {
+        let named = |rule| Some((rule, stem.to_owned()));
+        let keys =
+            [named(Rule::Asked), named(Rule::Stem), of_bench_fio(folder, stem), named(Rule::Name)];
+        let mut keys = keys.into_iter().flatten();
+        keys.find_map(|(rule, name)| self.found.get(&(folder, rule, name)))
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+fn of_bench_fio(folder: &Path, stem: &str) -> Option<(Rule, String)> {
+    bench_fio::named(folder, stem).map(|said| (Rule::BenchFio, format!("{said:?}")))
 }
 
 /// The logs of each measurement: of several without `group_reporting` each has

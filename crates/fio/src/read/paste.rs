@@ -1,24 +1,21 @@
 //! JSON as web pages and mails leave it.
 
-use std::borrow::Cow;
-
 /// `text` with the quotation marks and blanks that JSON wants, where a page or a
 /// mail put others in their place. Lines stay where they are.
-pub(super) fn restored(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
+pub(super) fn restored(mut text: String) -> String {
     for (open, close) in [("&quot;", "&quot;"), ("\u{201c}", "\u{201d}"), ("\u{201d}", "\u{201d}")]
     {
         if text.contains(&format!("{open}fio version{close}")) {
-            text = text.replace(open, "\"").replace(close, "\"").into();
+            text = text.replace(open, "\"").replace(close, "\"");
         }
     }
     if text.contains('\u{a0}') {
-        text = text.replace('\u{a0}', " ").into();
+        text = text.replace('\u{a0}', " ");
     }
     let quoted = |line: &str| line.starts_with('>') && line.contains("\"fio version\"");
     if text.lines().any(quoted) {
         let unquoted = |line: &str| line.trim_start_matches(['>', ' ']).to_owned();
-        text = text.split_inclusive('\n').map(unquoted).collect::<String>().into();
+        text = text.split_inclusive('\n').map(unquoted).collect();
     }
     text
 }

@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use iodyno_model::Measurement;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::read::document::{Document, ReadError};
+use crate::read::imported::{TOO_MANY, most_jobs};
 use crate::read::json::{Run, document};
+use crate::read::limited::{Members, Whole};
+use crate::read::line_numbers::LineNumbers;
 use crate::read::mend::mended;
 use crate::read::same_run::behind;
 
@@ -27,15 +30,14 @@ pub fn json(output: &str) -> Result<Vec<Measurement>, ReadError> {
 pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
     let mut documents = Vec::new();
     let mut from = 0;
+    let mut lines = LineNumbers::new(output);
     while let Some(start) = next_document(output, from) {
-        let line = line_at(output, start);
-        let (value, end) = parse(output, start)
+        let line = lines.at(start);
+        let (head, end) = parse::<Members>(output, start)
             .map_err(|error| ReadError::NotJson { line, what: error.to_string() })?;
         from = end;
-        for value in held(&value) {
-            let document = document(value);
-            documents.push(document.map_err(|member| ReadError::Missing { line, member })?);
-        }
+        let document = document(&head, &mut json_of(&output[start..end]), most_jobs(output.len()));
+        documents.push(document.map_err(|member| ReadError::Missing { line, member })?);
     }
     if documents.is_empty() { Err(ReadError::NoDocument) } else { Ok(documents) }
 }
@@ -56,42 +58,69 @@ pub(super) struct Reports {
 /// whole jobs behind it.
 pub(super) fn reports(output: &str) -> Reports {
     let mut reports = Reports::default();
-    let (mut documents, mut loose) = (Vec::new(), Vec::new());
+    let (mut documents, mut loose) = (Vec::<Document>::new(), Vec::new());
+    let mut lines = LineNumbers::new(output);
     // What is known of all jobs of the document that was damaged last.
     let mut run = Run::default();
     let mut from = 0;
+    let (mut left, mut left_out) = (most_jobs(output.len()), false);
     loop {
         let start = next_document(output, from);
+        left_out |= left == 0 && start.is_some();
+        if left_out {
+            break;
+        }
         // Jobs that stand in no document: one is damaged, or its head is missing.
-        loose.extend(loose_jobs(output, from..start.unwrap_or(output.len()), &run, &mut reports));
+        let part = from..start.unwrap_or(output.len());
+        let found = loose_jobs(output, part, &run, left, &mut lines, &mut reports);
+        left -= found.len();
+        loose.extend(found);
         let Some(start) = start else { break };
-        let (value, end) = match parse(output, start) {
-            Ok(found) => found,
+        let found = match parse::<Members>(output, start) {
+            Ok((head, end)) => {
+                from = end;
+                document(&head, &mut json_of(&output[start..end]), left)
+            }
             Err(error) => {
                 let end = start + offset_of(&output[start..], &error);
                 let what = format!("the report is cut off or damaged here: {}", because(&error));
-                reports.problems.push((line_at(output, end), what));
+                reports.problems.push((lines.at(end), what));
                 run = Run::default();
                 from = end.max(start + 1);
                 reports.taken.push(start..from);
-                let Some(value) = mended(&output[start..end]) else { continue };
-                run = Run::of(&value).unwrap_or_default();
-                (value, from)
+                let whole = mended(&output[start..end]);
+                let whole = whole.map(|(end, brackets)| (&output[start..start + end], brackets));
+                let json = || {
+                    let (text, brackets) = whole.as_ref()?;
+                    let bytes = std::io::Read::chain(text.as_bytes(), brackets.as_slice());
+                    Some(serde_json::Deserializer::from_reader(bytes))
+                };
+                let head = json().map(|mut json| serde::Deserialize::deserialize(&mut json));
+                let Some(Ok::<Members, _>(head)) = head else { continue };
+                run = Run::of(&head.kept).unwrap_or_default();
+                json().map_or(Err("jobs"), |mut json| document(&head, &mut json, left))
             }
         };
-        from = end;
-        reports.taken.push(start..end);
-        for value in held(&value) {
-            match document(value) {
-                Ok(document) => documents.push(document),
-                Err(member) => {
-                    let what = format!("the report that begins here has no `{member}`");
-                    reports.problems.push((line_at(output, start), what));
+        reports.taken.push(start..from);
+        match found {
+            Ok(document) => {
+                left -= document.measurements.len();
+                left_out |= document.left_out > 0;
+                if let Some(earlier) = documents.pop_if(|last| last.continues_in(&document)) {
+                    left += earlier.measurements.len();
                 }
+                documents.push(document);
+            }
+            Err(member) => {
+                let what = format!("the report that begins here has no `{member}`");
+                reports.problems.push((lines.at(start), what));
             }
         }
     }
-    reports.measurements = last_of_each_run(documents);
+    if left_out {
+        reports.problems.push((lines.at(from), TOO_MANY.into()));
+    }
+    reports.measurements = in_phases(documents);
     let mut next_phase = reports.measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
     behind(&mut next_phase, &mut loose);
     reports.measurements.extend(loose);
@@ -103,40 +132,51 @@ pub(super) fn reports(output: &str) -> Reports {
 }
 
 fn last_of_each_run(documents: Vec<Document>) -> Vec<Measurement> {
-    let continued = |pair: &[Document]| pair[0].continues_in(&pair[1]);
-    let mut continued: Vec<bool> = documents.windows(2).map(continued).collect();
-    continued.resize(documents.len(), false);
-    let last = documents.into_iter().zip(continued).filter(|(_, continued)| !continued);
-    let mut next_phase = 0;
-    last.flat_map(|(mut document, _)| {
-        behind(&mut next_phase, &mut document.measurements);
-        document.measurements
-    })
-    .collect()
+    let mut last = Vec::<Document>::new();
+    for document in documents {
+        last.pop_if(|earlier| earlier.continues_in(&document));
+        last.push(document);
+    }
+    in_phases(last)
 }
 
-/// Whole jobs in a part of `output` that no document claims.
+/// The measurements of reports, which ran one after the other.
+fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
+    let mut next_phase = 0;
+    let of = |mut document: Document| {
+        behind(&mut next_phase, &mut document.measurements);
+        document.measurements
+    };
+    documents.into_iter().flat_map(of).collect()
+}
+
+/// Whole jobs in a part of `output` that no document claims, at most so many.
 fn loose_jobs(
     output: &str,
     part: Range<usize>,
     run: &Run,
+    most: usize,
+    lines: &mut LineNumbers<'_>,
     reports: &mut Reports,
 ) -> Vec<Measurement> {
     let mut jobs = Vec::new();
     let mut from = part.start;
-    while let Some(start) = object_with(output, "\"jobname\"", from..part.end) {
-        from = match parse(output, start) {
-            Ok((job, end)) => {
+    while jobs.len() < most
+        && let Some(start) = object_with(output, "\"jobname\"", from..part.end)
+    {
+        from = match parse::<Whole>(output, start) {
+            Ok((Whole(job), end)) => {
                 jobs.push(run.measurement(&job, false));
                 reports.taken.push(start..end);
                 end
             }
-            Err(_) => start + 1,
+            // What is damaged holds no other job in front of the damage.
+            Err(error) => (start + offset_of(&output[start..], &error)).max(start + 1),
         };
     }
     if let (Some(first), true) = (jobs.first(), reports.problems.is_empty()) {
         let what = format!("the head of the report is missing before job `{}`", first.name);
-        reports.problems.push((line_at(output, part.start), what));
+        reports.problems.push((lines.at(part.start), what));
     }
     jobs
 }
@@ -144,41 +184,60 @@ fn loose_jobs(
 /// Where the next document begins.
 fn next_document(output: &str, from: usize) -> Option<usize> {
     const VERSION: &str = "\"fio version\"";
-    let mut versions = output.get(from..)?.match_indices(VERSION).map(|(at, _)| from + at);
-    versions.find_map(|at| {
+    let mut from = from;
+    loop {
+        let at = from + output.get(from..)?.find(VERSION)?;
         let before = output[from..at].trim_end();
-        match before.ends_with('{') {
-            true => Some(from + before.len() - 1),
-            false => sorted_document(output, from..at),
+        if before.ends_with('{') {
+            return Some(from + before.len() - 1);
         }
-    })
+        if let Some(start) = sorted_document(output, from..at) {
+            return Some(start);
+        }
+        from = at + VERSION.len();
+    }
 }
 
 /// Where a document begins whose members were sorted by others, with what is
-/// behind `before` in the middle of it.
+/// behind `before` in the middle of it, whatever others put around it.
 fn sorted_document(output: &str, before: Range<usize>) -> Option<usize> {
     /// Lines that may begin it.
     const BEGINNINGS: usize = 16;
     let mut line_start = before.start;
     let lines = output[before.clone()].split_inclusive('\n').map(|line| {
-        let start = line_start + line.len() - line.trim_start().len();
+        let blank = |c: char| c.is_whitespace() || c == ',';
+        let start = line_start + line.len() - line.trim_start_matches(blank).len();
         line_start += line.len();
         start
     });
     let mut beginnings = lines.filter(|at| output[*at..].starts_with('{')).take(BEGINNINGS);
-    beginnings.find(|at| parse(output, *at).is_ok_and(|(_, end)| end > before.end))
+    beginnings.find_map(|at| {
+        let start = at + innermost(&output[at..before.end])?;
+        let (_, end) = parse::<Members>(output, start).ok()?;
+        (end > before.end).then_some(start)
+    })
 }
 
-/// The documents in `value`: itself, or what others put around them.
-fn held(value: &Value) -> Vec<&Value> {
-    match value {
-        Value::Object(members) if !members.contains_key("fio version") => {
-            members.values().flat_map(held).collect()
+/// Where the object begins that is open at the end of `json`; `None` where the end is in none.
+fn innermost(json: &str) -> Option<usize> {
+    let mut open = Vec::new();
+    let mut bytes = json.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'"' => loop {
+                match bytes.next()?.1 {
+                    b'\\' => drop(bytes.next()),
+                    b'"' => break,
+                    _ => {}
+                }
+            },
+            b'{' => open.push(Some(at)),
+            b'[' => open.push(None),
+            b'}' | b']' => drop(open.pop()?),
+            _ => {}
         }
-        Value::Object(_) => vec![value],
-        Value::Array(elements) => elements.iter().flat_map(held).collect(),
-        _ => Vec::new(),
     }
+    *open.last()?
 }
 
 /// Where an object begins in `part` whose first member is `member`.
@@ -195,10 +254,14 @@ fn object_with(output: &str, member: &str, part: Range<usize>) -> Option<usize> 
 }
 
 /// The JSON value at `start`, and where it ends.
-fn parse(output: &str, start: usize) -> Result<(Value, usize), serde_json::Error> {
-    let mut values = serde_json::Deserializer::from_str(&output[start..]).into_iter::<Value>();
-    let value = values.next().unwrap_or(Ok(Value::Null))?;
+fn parse<T: DeserializeOwned>(output: &str, start: usize) -> Result<(T, usize), serde_json::Error> {
+    let mut values = json_of(&output[start..]).into_iter::<T>();
+    let value = values.next().ok_or_else(|| serde::de::Error::custom("it ends here"))??;
     Ok((value, start + values.byte_offset()))
+}
+
+fn json_of(text: &str) -> serde_json::Deserializer<serde_json::de::StrRead<'_>> {
+    serde_json::Deserializer::from_str(text)
 }
 
 /// Where `error` is in `text`, bytes.
@@ -216,9 +279,4 @@ fn offset_of(text: &str, error: &serde_json::Error) -> usize {
 fn because(error: &serde_json::Error) -> String {
     let words = error.to_string();
     words.split(" at line ").next().unwrap_or(&words).to_owned()
-}
-
-/// Line of a place in `output`, from 1.
-pub(super) fn line_at(output: &str, at: usize) -> usize {
-    1 + output.as_bytes()[..at.min(output.len())].iter().filter(|byte| **byte == b'\n').count()
 }

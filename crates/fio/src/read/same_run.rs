@@ -1,25 +1,32 @@
 //! The same run in several of fio's formats (`--output-format=normal,json`),
 //! and in several of its reports (`--status-interval`).
 
+use std::collections::{BTreeMap, VecDeque};
+
 use iodyno_model::{DirectionResult, Estimate, Measurement};
 
 use crate::read::workload::complete;
 
+/// Of jobs of one name that one report is among, so many are looked at.
+const NEAR: usize = 1024;
+
 /// `best` with those of `others` that it does not hold. What others know of a
 /// run that it holds, and it does not, is taken over.
 pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> Vec<Measurement> {
-    let mut met = vec![false; best.len()];
+    // Those that were not met, by name: others come in the same order.
+    let mut left = BTreeMap::<String, VecDeque<usize>>::new();
+    for (n, one) in best.iter().enumerate() {
+        left.entry(one.name.trim().to_owned()).or_default().push_back(n);
+    }
     for other in others {
-        let same = best.iter().enumerate().position(|(n, one)| !met[n] && same_run(one, &other));
+        let left = left.get_mut(other.name.trim());
+        let same = left.and_then(|left| {
+            let near = left.iter().take(NEAR).position(|n| same_run(&best[*n], &other))?;
+            left.remove(near)
+        });
         match same {
-            Some(same) => {
-                met[same] = true;
-                supplement(&mut best[same], other);
-            }
-            None => {
-                met.push(true);
-                best.push(other);
-            }
+            Some(same) => supplement(&mut best[same], other),
+            None => best.push(other),
         }
     }
     best

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use iodyno_model::{Direction, EndReason, LatencyKind, Measurement};
+use iodyno_model::{Direction, DirectionResult, EndReason, LatencyKind, Measurement};
 
 use super::folder::{Log, name_from_path, open};
 use super::imported::{Imported, Problem};
 use super::json::source;
 use super::log::{Jobs, Kind, Known, Series};
 use super::owner::known_from;
+use super::plain::plain;
 
 impl Imported {
     /// Gives `measurement` the series of its logs.
@@ -16,19 +17,15 @@ impl Imported {
         let known = known_from(measurement);
         let mixed = measurement.result(Direction::Mixed).is_some();
         let series = self.read(logs, known, mixed, measurement.workload.numjobs);
-        for result in series.results {
+        for mut result in series.results {
             let own = measurement.total.iter_mut().find(|own| own.direction == result.direction);
             let Some(own) = own else {
                 measurement.total.push(result);
                 continue;
             };
-            own.series = result.series;
-            own.latency_series = result.latency_series;
-            // A log of each I/O holds all of its latencies.
-            if own.ios.is_some() && own.ios == result.ios && own.latency.count() == 0 {
-                own.latency = result.latency;
-                own.split = own.split.take().or(result.split);
-            }
+            own.series = std::mem::take(&mut result.series);
+            own.latency_series = std::mem::take(&mut result.latency_series);
+            take_latencies(own, result);
         }
     }
 
@@ -74,7 +71,8 @@ impl Imported {
             }
             let (name, path) = log;
             let title = path.display().to_string();
-            match open(path).and_then(|input| jobs.read(name.kind, name.job.is_none(), input)) {
+            let read = |input| jobs.read(name.kind, name.job.is_none(), plain(input)?);
+            match open(path).and_then(read) {
                 Ok(remark) => remarks.add(title, name.kind, &remark, &mut self.problems),
                 Err(error) => self.problems.push(Problem::new(&title, None, error.to_string())),
             }
@@ -94,6 +92,39 @@ impl Imported {
             self.problems.push(Problem::new(&path.display().to_string(), None, what));
         }
         jobs.series()
+    }
+}
+
+/// Gives a result the latencies of its logs where these hold all of its I/Os, or where it has
+/// none. What the report says of a kind is more exact than a histogram log's wide bins.
+fn take_latencies(own: &mut DirectionResult, logs: DirectionResult) {
+    let each_io = own.ios.is_some() && own.ios == logs.ios;
+    let lacks = |kind| {
+        let stated = own.stated.as_ref().is_some_and(|all| !all.of(kind).percentiles.is_empty());
+        own.bins(kind).is_none() && (each_io || !stated)
+    };
+    let [submission, completion, total] = LatencyKind::ALL.map(lacks);
+    let split = logs.split.unwrap_or_default();
+    if total {
+        own.latency = logs.latency;
+    }
+    for (lacks, kind, bins) in [
+        (submission, LatencyKind::Submission, split.submission),
+        (completion, LatencyKind::Completion, split.completion),
+    ] {
+        if lacks && bins.count() > 0 {
+            let own = own.split.get_or_insert_default();
+            match kind {
+                LatencyKind::Submission => own.submission = bins,
+                _ => own.completion = bins,
+            }
+        }
+    }
+    let Some(means) = logs.stated else { return };
+    for kind in LatencyKind::ALL {
+        if own.mean_of(kind).is_none() && means.of(kind).mean_ns.is_some() {
+            own.stated.get_or_insert_default().of_mut(kind).mean_ns = means.of(kind).mean_ns;
+        }
     }
 }
 

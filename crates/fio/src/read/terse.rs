@@ -1,5 +1,6 @@
 //! fio's terse output (`--minimal`), versions 2 to 5.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use iodyno_model::{
@@ -7,6 +8,7 @@ use iodyno_model::{
     RateSamples, SampledRates, Spread, StatedLatencies,
 };
 
+use crate::read::imported::{TOO_MANY, most_jobs};
 use crate::read::json::{source, version_of, without_sum};
 use crate::read::latency::Unit;
 use crate::read::members::{CLASSES, ranges};
@@ -21,6 +23,9 @@ const BEFORE: usize = 12;
 const BEHIND: usize = 9;
 /// Samples of IOPS, from version 5.
 const SAMPLES: usize = 6;
+
+/// Longer than any terse line, bytes: a description can be as long as a job file's line.
+const LONGEST: usize = 256 << 10;
 
 /// What a text holds in terse lines.
 #[derive(Debug, Default)]
@@ -38,11 +43,17 @@ pub(super) struct Lines {
 pub(super) fn terse(text: &str) -> Lines {
     let mut lines = Lines::default();
     let (mut at, mut number) = (0, 1);
+    // Where the last line of a job stands.
+    let mut last = BTreeMap::new();
     for line in text.split_inclusive(['\n', '\r']) {
         let (start, here) = (at, number);
         at += line.len();
         number += usize::from(line.ends_with('\n'));
         let Some(fields) = fields(line) else { continue };
+        if lines.measurements.len() >= most_jobs(text.len()) {
+            lines.problems.push((here, TOO_MANY.into()));
+            break;
+        }
         lines.taken.push(start..at);
         match job(&fields) {
             Some((job, whole)) => {
@@ -50,12 +61,15 @@ pub(super) fn terse(text: &str) -> Lines {
                     let what = format!("the line of job `{}` is cut off or damaged", job.name);
                     lines.problems.push((here, what));
                 }
-                let earlier = lines.measurements.iter().rposition(|one| same_job(one, &job));
-                match earlier {
-                    Some(earlier) if continues(&lines.measurements[earlier], &job) => {
-                        lines.measurements[earlier] = job;
+                let key = (job.name.clone(), job.group, job.source.clone());
+                match last.get(&key) {
+                    Some(earlier) if continues(&lines.measurements[*earlier], &job) => {
+                        lines.measurements[*earlier] = job;
                     }
-                    _ => lines.measurements.push(job),
+                    _ => {
+                        last.insert(key, lines.measurements.len());
+                        lines.measurements.push(job);
+                    }
                 }
             }
             None => lines.problems.push((here, "a terse line without any figures".into())),
@@ -74,8 +88,11 @@ fn fields(line: &str) -> Option<Vec<&str>> {
         Some((_, line)) => line,
         None => line,
     };
+    let version = line.split_once(';')?.0.parse().ok().filter(|version| (2..=5).contains(version));
+    if line.len() > LONGEST {
+        return None;
+    }
     let fields: Vec<&str> = line.split(';').collect();
-    let version = fields[0].parse().ok().filter(|version| (2..=5).contains(version));
     let named = match version? {
         2 => fields.len() > 50,
         _ => fields.len() > 4 && version_of(fields[1]).is_some(),
@@ -292,8 +309,4 @@ fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
         latency_ranges: ranges(shares),
         ..Account::default()
     })
-}
-
-fn same_job(one: &Measurement, other: &Measurement) -> bool {
-    (&one.name, one.group, &one.source) == (&other.name, other.group, &other.source)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
+use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, Host, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
@@ -49,32 +50,9 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         terminal::problems(context, &problems);
         return Ok(2);
     }
-    let mut store = context.store()?;
-    let mut stored: Vec<(RunRecord, Assessment)> = Vec::new();
-    for Loaded { mut record, .. } in found {
-        if let Some(there) = present(&store, &record)? {
-            if has_more(&store, &record)? {
-                store.replace_record(&record)?;
-                let assessment = judged_anew(&record, &claims);
-                store.put_assessment(&record.run.id, &assessment)?;
-                stored.push((record, assessment));
-                continue;
-            }
-            note(context, &format!("run {there} is in the store already: left as it is"));
-            continue;
-        }
-        if arguments.name.is_none() {
-            let free = name_of(&store, &record)?;
-            if free != record.run.name {
-                note(context, &format!("the name `{}` is taken: named `{free}`", record.run.name));
-                record.run.name = free;
-            }
-        }
-        store.add_record(&record)?;
-        let assessment = judged_anew(&record, &claims);
-        store.put_assessment(&record.run.id, &assessment)?;
-        stored.push((record, assessment));
-    }
+    let is_named = arguments.name.is_some();
+    let stored =
+        context.store()?.in_one(|store| store_all(context, store, found, is_named, &claims))?;
     print(context, &stored)?;
     terminal::problems(context, &problems);
     let failed = stored.iter().any(|(record, _)| {
@@ -86,6 +64,41 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         (_, _, false) => 4,
         _ => 0,
     })
+}
+
+/// Stores what is not there yet, and returns it.
+fn store_all(
+    context: &Context,
+    store: &mut Store,
+    found: Vec<Loaded>,
+    is_named: bool,
+    claims: &ClaimBook,
+) -> Result<Vec<(RunRecord, Assessment)>> {
+    let mut taken: BTreeSet<String> = store.runs()?.into_iter().map(|run| run.name).collect();
+    taken.insert("last".into());
+    let mut stored = Vec::new();
+    for Loaded { mut record, .. } in found {
+        if let Some(there) = present(store, &record)? {
+            if !has_more(store, &record)? {
+                note(context, &format!("run {there} is in the store already: left as it is"));
+                continue;
+            }
+            store.replace_record(&record)?;
+        } else {
+            let name = &record.run.name;
+            let free = free_name(name, |name| !name.is_empty() && taken.contains(name));
+            if !is_named && free != *name {
+                note(context, &format!("the name `{name}` is taken: named `{free}`"));
+                record.run.name = free;
+            }
+            store.add_record(&record)?;
+        }
+        taken.insert(record.run.name.clone());
+        let assessment = judged_anew(&record, claims);
+        store.put_assessment(&record.run.id, &assessment)?;
+        stored.push((record, assessment));
+    }
+    Ok(stored)
 }
 
 fn note(context: &Context, line: &str) {
@@ -147,14 +160,6 @@ fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
         Ok(_) | Err(StoreError::NoSuchRun(_) | StoreError::Ambiguous { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The run's name, or one like it where another has it.
-fn name_of(store: &Store, record: &RunRecord) -> Result<String> {
-    let name = &record.run.name;
-    let mut taken: BTreeSet<String> = store.runs()?.into_iter().map(|run| run.name).collect();
-    taken.insert("last".into());
-    Ok(free_name(name, |name| !name.is_empty() && taken.contains(name)))
 }
 
 fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {

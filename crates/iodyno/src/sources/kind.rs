@@ -1,12 +1,18 @@
 //! What a file is, without reading all of it.
 
-use std::io::Read as _;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use iodyno_fio::read::plain;
 use iodyno_report::page::is_page;
 
 /// What a file begins with says whether it is JSON.
-const HEAD_BYTES: u64 = 4096;
+pub(super) const HEAD_BYTES: u64 = 4096;
+/// No document is longer, bytes: a compressed file has no end.
+const MOST_BYTES: u64 = 1 << 30;
+/// What stands in each document of ours, and the bytes of the longest of these.
+const OURS: [&str; 2] = ["\"iodyno.", "\"schema\""];
+const LONGEST: usize = 8;
 
 /// What a file is, by how it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +39,7 @@ pub(super) fn kind(text: &str) -> Kind {
         Kind::Capture
     } else if is_page(text.as_bytes()) {
         Kind::Page
-    } else if is_json(head) && holds("\"iodyno.") && holds("\"schema\"") {
+    } else if is_json(head) && OURS.into_iter().all(holds) {
         Kind::Documents
     } else {
         Kind::Fio
@@ -44,15 +50,46 @@ fn is_json(head: &str) -> bool {
     head.trim_start().starts_with(['{', '['])
 }
 
+/// What a file is, compressed or not.
+///
+/// # Errors
+/// It cannot be read.
 pub(super) fn kind_of(file: &Path) -> std::io::Result<Kind> {
-    let mut bytes = Vec::new();
-    let mut file = std::fs::File::open(file)?;
-    file.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
-    // Whoever sorted a document's members put its schema at the end.
-    if is_json(&String::from_utf8_lossy(&bytes)) {
-        file.read_to_end(&mut bytes)?;
+    let mut input = plain(BufReader::new(std::fs::File::open(file)?))?;
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let head = String::from_utf8_lossy(&head);
+    let found = kind(&head);
+    match found == Kind::Fio && is_open(&head) && rest_is_ours(input.take(MOST_BYTES), &head)? {
+        true => Ok(Kind::Documents),
+        false => Ok(found),
     }
-    Ok(kind(&String::from_utf8_lossy(&bytes)))
+}
+
+/// JSON of which the head does not say whose it is.
+pub(super) fn is_open(head: &str) -> bool {
+    is_json(head) && !head.contains("\"fio version\"")
+}
+
+/// Whoever sorted a document's members put its schema at the end.
+fn rest_is_ours(mut rest: impl Read, head: &str) -> std::io::Result<bool> {
+    const CHUNK_BYTES: u64 = 1 << 20;
+    let mut chunk = head.as_bytes().to_vec();
+    let mut found = [false; 2];
+    loop {
+        let text = String::from_utf8_lossy(&chunk);
+        for (found, words) in found.iter_mut().zip(OURS) {
+            *found |= text.contains(words);
+        }
+        if found == [true; 2] {
+            return Ok(true);
+        }
+        // Words may stand across the end.
+        chunk.drain(..chunk.len().saturating_sub(LONGEST));
+        if rest.by_ref().take(CHUNK_BYTES).read_to_end(&mut chunk)? == 0 {
+            return Ok(false);
+        }
+    }
 }
 
 /// What is below a folder, in order of the names: what iodyno wrote, and

@@ -5,13 +5,14 @@ mod figures;
 mod kind;
 mod together;
 
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_fio::read::{Imported, Problem};
+use iodyno_fio::read::{Imported, Problem, plain, plain_name};
 use iodyno_host::{Captured, Depth};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Host, Measurement, Origin, Run, RunRecord, RunState, Stated};
+use iodyno_model::{Bytes, Host, Measurement, Origin, Run, RunRecord, RunState, Stated};
 use iodyno_report::document::read::read_runs;
 use iodyno_store::{Store, StoreError};
 
@@ -19,7 +20,7 @@ use crate::context::{Context, Usage};
 use crate::terminal;
 
 use figures::or_figures;
-use kind::{Kind, below, kind, kind_of};
+use kind::{HEAD_BYTES, Kind, below, is_open, kind, kind_of};
 pub(crate) use together::load_each;
 
 /// Standard input, where a path is expected.
@@ -27,6 +28,9 @@ const STANDARD_INPUT: &str = "-";
 
 /// No results that come through a pipe are longer, bytes.
 const MOST_STREAM_BYTES: u64 = 1 << 30;
+
+/// No figures that somebody published are longer, bytes.
+const MOST_FIGURES_BYTES: u64 = 4 << 20;
 
 /// A run, and what of its files could not be read.
 pub(crate) struct Loaded {
@@ -115,9 +119,7 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        let stdin = std::io::stdin().lock();
-        let bytes = iodyno_files::read_stream(stdin, Path::new(path), MOST_STREAM_BYTES)?;
-        return of_text(&String::from_utf8_lossy(&bytes), "standard input");
+        return of_stream(std::io::stdin().lock(), "standard input");
     }
     let file = Path::new(path);
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
@@ -126,9 +128,8 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     }
     if !metadata.is_dir() {
         // A pipe can be read once.
-        let bytes = iodyno_files::read(file, MOST_STREAM_BYTES)
-            .map_err(|error| Usage(error.to_string()))?;
-        return of_text(&String::from_utf8_lossy(&bytes), path);
+        let pipe = iodyno_files::open_to_read(file).map_err(|error| Usage(error.to_string()))?;
+        return of_stream(BufReader::new(pipe), path);
     }
     if file.join("entries.json").is_file() {
         return of_file(file, Kind::Capture);
@@ -178,8 +179,9 @@ const ENDINGS: [&str; 10] =
 /// through: whoever names one to be measured may name a whole disk.
 pub(crate) fn holds_results(path: &Path) -> bool {
     let is_named = |file: &Path| {
-        let ending = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        ENDINGS.contains(&ending.as_str())
+        let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let ending = Path::new(plain_name(&name)).extension().unwrap_or_default();
+        ENDINGS.iter().any(|known| ending == *known)
     };
     let holds = |file: &Path| {
         // What has no ending and is large is data.
@@ -197,30 +199,62 @@ pub(crate) fn holds_results(path: &Path) -> bool {
     files.any(|file| file.is_file() && holds(&file))
 }
 
-fn of_text(text: &str, name: &str) -> Result<Vec<Loaded>> {
-    match kind(text) {
-        Kind::Documents => documents(text, name),
-        Kind::Page => Err(of_page(name)),
-        Kind::Store | Kind::Capture => {
-            Err(Usage(format!("{name}: stores and captures are read from files")).into())
-        }
-        Kind::Fio => {
-            let imported = iodyno_fio::read::text(name, text);
-            Ok(or_figures(imported, name, || Some(text.to_owned())))
+/// What comes through a pipe, which can be read once and may have no end.
+fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
+    let cannot = |error| Usage(format!("{name} cannot be read: {error}"));
+    let mut input = plain(input).map_err(cannot)?;
+    let mut beginning = Vec::new();
+    input.by_ref().take(HEAD_BYTES).read_to_end(&mut beginning).map_err(cannot)?;
+    let head = String::from_utf8_lossy(&beginning);
+    let most_bytes = if is_open(&head) || kind(&head) != Kind::Fio {
+        MOST_STREAM_BYTES
+    } else {
+        MOST_FIGURES_BYTES
+    };
+    let more = most_bytes.saturating_sub(beginning.len() as u64);
+    input.by_ref().take(more).read_to_end(&mut beginning).map_err(cannot)?;
+    let is_all = (beginning.len() as u64) < most_bytes;
+    if is_all {
+        let text = String::from_utf8_lossy(&beginning);
+        match kind(&text) {
+            Kind::Documents => return documents(&text, name),
+            Kind::Page => return Err(of_page(name)),
+            Kind::Store | Kind::Capture => {
+                let text = format!("{name}: stores and captures are read from files");
+                return Err(Usage(text).into());
+            }
+            Kind::Fio => {}
         }
     }
+    let is_short = is_all && beginning.len() as u64 <= MOST_FIGURES_BYTES;
+    let text = is_short.then(|| String::from_utf8_lossy(&beginning).into_owned());
+    let input = std::io::Cursor::new(beginning).chain(input);
+    let imported = iodyno_fio::read::stream(name, input).map_err(cannot)?;
+    Ok(or_figures(imported, name, || text))
 }
 
-/// The text of a file, which has an end: documents have no greatest length.
-fn text_of(file: &Path) -> Result<String> {
+/// The text of a file, unless it is longer than `most_bytes`.
+fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
     let cannot = |error| Usage(format!("{} cannot be read: {error}", file.display()));
-    Ok(std::fs::read_to_string(file).map_err(cannot)?)
+    let input = std::fs::File::open(file).and_then(|file| plain(BufReader::new(file)));
+    let mut text = String::new();
+    let mut input = input.map_err(cannot)?.take(most_bytes.saturating_add(1));
+    input.read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > most_bytes {
+        let most = Bytes(most_bytes).decimal();
+        return Err(Usage(format!("{} is longer than {most}", file.display())).into());
+    }
+    Ok(text)
 }
 
 fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
-        Kind::Documents => documents(&text_of(file)?, &name),
+        Kind::Documents => {
+            // One that is not compressed has an end.
+            let length = std::fs::metadata(file).map_or(0, |found| found.len());
+            documents(&text_of(file, length.max(MOST_STREAM_BYTES))?, &name)
+        }
         Kind::Page => Err(of_page(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
@@ -239,7 +273,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(or_figures(imported, &name, || std::fs::read_to_string(file).ok()))
+            Ok(or_figures(imported, &name, || text_of(file, MOST_FIGURES_BYTES).ok()))
         }
     }
 }
@@ -316,7 +350,14 @@ fn name_of(path: &Path) -> String {
         None => path.canonicalize().ok(),
     };
     let path = named.as_deref().unwrap_or(path);
-    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
-    let name = name.unwrap_or_default().to_string_lossy();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = match path.is_dir() {
+        true => &name,
+        false => {
+            let name = plain_name(&name);
+            name.rsplit_once('.')
+                .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+        }
+    };
     name.chars().filter(|c| !c.is_control()).collect()
 }

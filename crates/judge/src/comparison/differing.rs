@@ -64,6 +64,7 @@ struct Values {
 /// in which the same differs are one entry.
 pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Vec<NotKnown>) {
     let mut found: Vec<Differing> = Vec::new();
+    let mut places: BTreeMap<(String, Vec<Vec<String>>), usize> = BTreeMap::new();
     let mut not_known: Vec<NotKnown> =
         (0..sides).map(|side| NotKnown { side, what: Vec::new() }).collect();
     for (index, row) in rows.iter().enumerate() {
@@ -85,7 +86,8 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
             if !unstated && known.iter().all(|values| values == first) {
                 continue;
             }
-            match found.iter_mut().find(|known| known.what == what && known.values == values) {
+            let at = *places.entry((what.clone(), values.clone())).or_insert(found.len());
+            match found.get_mut(at) {
                 Some(same) => same.rows.push(index),
                 None => found.push(Differing { what, values, rows: vec![index] }),
             }

@@ -1,8 +1,8 @@
 //! Which repetitions of which sides make a row.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_model::Direction;
+use iodyno_model::{Direction, RunRecord};
 
 use super::point::Key;
 use super::sample::Sample;
@@ -58,27 +58,27 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
 
 /// Jobs in the order in which they come, those of a sweep by their sizes.
 fn sort(groups: &mut [Group<'_>]) {
-    let mut kinds: Vec<(Option<String>, Direction, Option<String>)> = Vec::new();
+    let mut ranks: BTreeMap<(Option<String>, Direction, Option<String>), usize> = BTreeMap::new();
     for group in groups.iter_mut() {
         let name = group.samples.first().map(|sample| sample.first().name.clone());
-        let kind = (name, group.key.direction, group.key.rw.clone());
-        group.rank = kinds.iter().position(|known| *known == kind).unwrap_or(kinds.len());
-        if group.rank == kinds.len() {
-            kinds.push(kind);
-        }
+        let next = ranks.len();
+        group.rank =
+            *ranks.entry((name, group.key.direction, group.key.rw.clone())).or_insert(next);
     }
     groups.sort_by_key(|Group { rank, key, .. }| (*rank, key.bs, key.depth, key.numjobs));
 }
 
 /// Parts that agree in `by`, in the order of their first.
-fn parted<T, K: PartialEq>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+fn parted<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut at: BTreeMap<K, usize> = BTreeMap::new();
     let mut parts: Vec<(K, Vec<T>)> = Vec::new();
     for item in items {
         let key = by(&item);
-        match parts.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, part)) => part.push(item),
-            None => parts.push((key, vec![item])),
+        let part = *at.entry(key.clone()).or_insert(parts.len());
+        if part == parts.len() {
+            parts.push((key, Vec::new()));
         }
+        parts[part].1.push(item);
     }
     parts
 }
@@ -87,26 +87,28 @@ fn parted<T, K: PartialEq>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T
 /// each other side fits what it says, it is that one; if those of several sides
 /// contradict each other, it is none.
 fn settle(samples: &mut [Sample<'_>]) {
+    let mut seen = BTreeSet::new();
     let mut kinds: Vec<(usize, Key, &str)> = Vec::new();
     for sample in samples.iter() {
         let kind = (sample.side, sample.key.clone(), sample.first().name.as_str());
-        if !kinds.contains(&kind) {
+        if seen.insert(kind.clone()) {
             kinds.push(kind);
         }
     }
+    let mut index = Index::of(&kinds);
     for at in 0..kinds.len() {
         let (side, key, name) = &kinds[at];
         if !key.is_partial() {
             continue;
         }
-        let has = |other: &Key| kinds.iter().any(|(own, key, _)| own == side && key == other);
-        let fits: Vec<&(usize, Key, &str)> = kinds
-            .iter()
-            .filter(|(other_side, other, other_name)| {
-                let named = key.name.is_none() && other.name.is_none();
-                let may = other_side != side && (named || name == other_name);
+        let fits: Vec<&(usize, Key, &str)> = index
+            .near(key, name)
+            .into_iter()
+            .map(|near| &kinds[near])
+            .filter(|(other_side, other, _)| {
                 // A workload that this side has as such is another one.
-                may && !has(other) && key.joined(other).is_some()
+                let has = || index.keys.contains_key(&(*side, other.clone()));
+                other_side != side && key.joined(other).is_some() && !has()
             })
             .collect();
         let several = fits.iter().any(|(side, one, _)| {
@@ -121,6 +123,36 @@ fn settle(samples: &mut [Sample<'_>]) {
         kinds.iter_mut().filter(|(_, key, _)| is_one(key)).for_each(|kind| kind.1 = joined.clone());
         let samples = samples.iter_mut().filter(|sample| is_one(&sample.key));
         samples.for_each(|sample| sample.key = joined.clone());
+        index = Index::of(&kinds);
+    }
+}
+
+/// Kinds of samples, to be found: indices.
+struct Index {
+    by_name: BTreeMap<String, Vec<usize>>,
+    /// The first one of each key of a side.
+    keys: BTreeMap<(usize, Key), usize>,
+}
+
+impl Index {
+    fn of(kinds: &[(usize, Key, &str)]) -> Self {
+        let mut index = Self { by_name: BTreeMap::new(), keys: BTreeMap::new() };
+        for (at, (side, key, name)) in kinds.iter().enumerate() {
+            index.by_name.entry((*name).to_owned()).or_default().push(at);
+            index.keys.entry((*side, key.clone())).or_insert(at);
+        }
+        index
+    }
+
+    /// Those of which a kind may be one: of its name, or of none where its key has none.
+    fn near(&self, key: &Key, name: &str) -> Vec<usize> {
+        let alike = self.by_name.get(name).into_iter().flatten().copied();
+        let unnamed =
+            self.keys.iter().filter(|((_, other), _)| key.name.is_none() && other.name.is_none());
+        let mut near: Vec<usize> = alike.chain(unnamed.map(|(_, at)| *at)).collect();
+        near.sort_unstable();
+        near.dedup();
+        near
     }
 }
 
@@ -128,16 +160,13 @@ fn settle(samples: &mut [Sample<'_>]) {
 /// purpose, and make rows of their own.
 fn varying(samples: &[Sample<'_>]) -> BTreeSet<String> {
     let mut varying = BTreeSet::new();
-    for (index, one) in samples.iter().enumerate() {
-        for other in &samples[index + 1..] {
-            if !std::ptr::eq(one.record, other.record) || one.place != other.place {
-                continue;
-            }
-            let names = one.manner.keys().chain(other.manner.keys());
-            varying.extend(
-                names.filter(|name| one.manner.get(*name) != other.manner.get(*name)).cloned(),
-            );
-        }
+    let mut firsts: BTreeMap<(*const RunRecord, &[String]), &Sample<'_>> = BTreeMap::new();
+    for one in samples {
+        // Whatever differs among several differs from the first of them.
+        let first = *firsts.entry((std::ptr::from_ref(one.record), &one.place)).or_insert(one);
+        let names = one.manner.keys().chain(first.manner.keys());
+        varying
+            .extend(names.filter(|name| one.manner.get(*name) != first.manner.get(*name)).cloned());
     }
     varying
 }
@@ -147,12 +176,13 @@ fn varying(samples: &[Sample<'_>]) -> BTreeSet<String> {
 /// as many places as the first goes by order.
 fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_>>)> {
     let mut sides: Vec<(usize, Vec<Vec<String>>)> = Vec::new();
+    let mut seen = BTreeSet::new();
     for sample in &samples {
         let at = sides.iter().position(|(side, _)| *side == sample.side).unwrap_or(sides.len());
         if at == sides.len() {
             sides.push((sample.side, Vec::new()));
         }
-        if !sides[at].1.contains(&sample.place) {
+        if seen.insert((sample.side, sample.place.clone())) {
             sides[at].1.push(sample.place.clone());
         }
     }
@@ -162,36 +192,36 @@ fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_
         return vec![(place.filter(|_| same), samples)];
     }
     // The row of each place of each side.
-    let mut rows: Vec<Vec<String>> = sides[0].1.clone();
-    let first = rows.clone();
-    let mut row_of: Vec<((usize, Vec<String>), usize)> = Vec::new();
+    let first = sides[0].1.clone();
+    let mut rows = first.clone();
+    let mut rows_of_places: BTreeMap<Vec<String>, usize> =
+        rows.iter().cloned().enumerate().map(|(row, place)| (place, row)).collect();
+    let mut row_of: BTreeMap<(usize, Vec<String>), usize> = BTreeMap::new();
     for (side, places) in &sides {
         let mut left = Vec::new();
         for place in places {
-            match rows.iter().position(|row| row == place) {
-                Some(row) => row_of.push(((*side, place.clone()), row)),
+            match rows_of_places.get(place) {
+                Some(row) => drop(row_of.insert((*side, place.clone()), *row)),
                 None => left.push(place.clone()),
             }
         }
-        let free: Vec<usize> =
-            (0..first.len()).filter(|row| !places.contains(&first[*row])).collect();
+        let is_free = |row: &usize| !seen.contains(&(*side, first[*row].clone()));
+        let free: Vec<usize> = (0..first.len()).filter(is_free).collect();
         for (n, place) in left.iter().enumerate() {
             let by_order = free
                 .get(n)
                 .copied()
                 .filter(|row| places.len() == first.len() && first[*row].len() == place.len());
             let row = by_order.unwrap_or_else(|| {
+                rows_of_places.insert(place.clone(), rows.len());
                 rows.push(place.clone());
                 rows.len() - 1
             });
-            row_of.push(((*side, place.clone()), row));
+            row_of.insert((*side, place.clone()), row);
         }
     }
     let row = |sample: &Sample<'_>| {
-        let of = |((side, place), _): &&((usize, Vec<String>), usize)| {
-            *side == sample.side && *place == sample.place
-        };
-        row_of.iter().find(of).map_or(rows.len(), |(_, row)| *row)
+        row_of.get(&(sample.side, sample.place.clone())).copied().unwrap_or(rows.len())
     };
     let mut parts = parted(samples, row);
     parts.sort_by_key(|(row, _)| *row);

@@ -51,7 +51,7 @@ const NOT_OF_WORKLOADS: [&str; 18] = [
 ];
 
 /// Which workload a result is of, as far as that is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) direction: Direction,
     pub(super) rw: Option<String>,

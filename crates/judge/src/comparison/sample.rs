@@ -47,13 +47,12 @@ impl<'a> Sample<'a> {
         let searches =
             record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
         let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
+        let by_index: BTreeMap<usize, _> =
+            judged.measurements.iter().map(|judged| (judged.measurement, judged)).collect();
         let mut singles = Vec::new();
         for (index, of) in record.measurements.iter().enumerate() {
-            let judged: Vec<_> = judged
-                .measurements
-                .iter()
-                .filter(|judged| window.of[index].contains(&judged.measurement))
-                .collect();
+            let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
+            let judged: Vec<_> = judged.collect();
             let reasons = each_once(judged.iter().flat_map(|judged| &judged.reasons));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
@@ -67,17 +66,33 @@ impl<'a> Sample<'a> {
                 reasons: reasons.clone(),
             }));
         }
-        let has_namesakes =
-            |one: &Self| singles.iter().any(|other| one.is_namesake(other, in_rounds));
-        let namesakes: Vec<bool> = singles.iter().map(has_namesakes).collect();
+        // Those that can be one, or namesakes, do the same at the same place.
+        let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (at, one) in singles.iter().enumerate() {
+            let phase = (!in_rounds).then_some(one.first().phase);
+            alike.entry((&one.key, &one.place, phase)).or_default().push(at);
+        }
+        let mut namesakes = vec![false; singles.len()];
+        for those in alike.values() {
+            let is_one = |at: &&usize| {
+                those.iter().any(|other| singles[**at].is_namesake(&singles[*other], in_rounds))
+            };
+            those.iter().filter(is_one).for_each(|at| namesakes[*at] = true);
+        }
         let mut samples: Vec<Self> = Vec::new();
+        let mut made: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (mut single, has_namesakes) in singles.into_iter().zip(namesakes) {
             if has_namesakes {
                 single.place.push(single.first().name.clone());
             }
-            match samples.iter_mut().find(|other| other.is_one_with(&single)) {
-                Some(other) => other.join(single),
-                None => samples.push(single),
+            let phase = single.first().phase;
+            let alike = made.entry((single.key.clone(), single.place.clone(), phase)).or_default();
+            match alike.iter().find(|at| samples[**at].is_one_with(&single)) {
+                Some(at) => samples[*at].join(single),
+                None => {
+                    alike.push(samples.len());
+                    samples.push(single);
+                }
             }
         }
         samples

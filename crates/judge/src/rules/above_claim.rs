@@ -49,7 +49,7 @@ impl Rule for AboveClaim {
     }
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let compared = facts.compared.iter().find(|of| of.measurement == measurement)?;
+        let compared = facts.compared_of(measurement).first()?;
         doubt(facts, compared)
     }
 }

@@ -24,12 +24,17 @@ pub(super) static RULE: Qualifies = Qualifies {
 type Defect = fn(&Measurement) -> Result<bool, String>;
 
 /// Each with its place in fio's issues or sources.
-const DEFECTS: [(Defect, &str); 6] = [
+const DEFECTS: [(Defect, &str); 7] = [
     (lost_carry, "fio 2.20 to 3.25 lose a carry where they round: 11.98 is printed as 11.0"),
     (
         poisson,
         "rate_process=poisson may double the rate, and counts latencies from the wrong moment \
          (issues 333 and 1394)",
+    ),
+    (
+        paced,
+        "with a rate, latencies count from when fio came to an I/O and not from when it was due: \
+         what waited behind a slow one is not in them (coordinated omission)",
     ),
     (
         trimmed,
@@ -89,6 +94,17 @@ fn lost_carry(of: &Measurement) -> Result<bool, String> {
 
 fn poisson(of: &Measurement) -> Result<bool, String> {
     Ok(option(of, "rate_process")? == Some("poisson"))
+}
+
+/// fio issues what is late as soon as it can (`rate_ddir`), and takes the time then.
+fn paced(of: &Measurement) -> Result<bool, String> {
+    let mut paced = false;
+    for name in ["rate", "rate_iops"] {
+        let rates = option(of, name)?.unwrap_or_default();
+        paced |= rates.split(',').any(|rate| !["", "0"].contains(&rate));
+    }
+    let timed = of.total.iter().any(|result| result.mean_latency().is_some());
+    Ok(paced && timed && !poisson(of)?)
 }
 
 fn trimmed(of: &Measurement) -> Result<bool, String> {
@@ -158,6 +174,11 @@ mod tests {
             }
         };
         assert!(said(&by_fio("3.36", put("rate_process", "poisson"))).contains("issues 333"));
+        for name in ["rate_iops", "rate"] {
+            let linear = said(&by_fio("3.36", put(name, "1000,500")));
+            assert!(linear.contains("coordinated omission"), "{linear}");
+        }
+        assert_eq!(look(&RULE, &by_fio("3.36", put("rate_iops", "0"))), Outcome::Clear);
         assert!(said(&by_fio("3.36", put("verify", "crc32c"))).contains("issue 1492"));
         assert_eq!(look(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
         let alarm = |option: Option<&'static str>| {

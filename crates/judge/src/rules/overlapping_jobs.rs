@@ -85,7 +85,7 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
 
 /// What its figure is above of what the drive or its links can give.
 fn too_much(facts: &Facts<'_>, measurement: usize) -> Option<String> {
-    let compared = facts.compared.iter().find(|of| of.measurement == measurement)?;
+    let compared = facts.compared_of(measurement).first()?;
     let low = compared.estimate.low();
     if let Some((_, what)) = compared.ceiling.as_ref().filter(|(bound, _)| low > *bound) {
         return Some(format!("what {what} allows"));

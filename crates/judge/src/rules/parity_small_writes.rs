@@ -21,11 +21,11 @@ pub(super) static RULE: Qualifies = Qualifies {
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let record = facts.record();
-    let index = record.measurements.iter().position(|one| std::ptr::eq(one, of));
     if !writes(of) {
         return Ok(None);
     }
     facts.known_host()?;
+    let index = record.measurements.iter().position(|one| std::ptr::eq(one, of));
     let Some(case) = index.and_then(|index| Case::of(record, index)) else { return Ok(None) };
     Ok(small_writes(&case).map(|cost| {
         let layer = case.layer.as_deref().unwrap_or_default();

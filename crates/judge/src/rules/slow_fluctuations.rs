@@ -80,13 +80,13 @@ fn slow(facts: &Facts<'_>, of: &Measurement) -> Option<Slow> {
 fn elsewhere(facts: &Facts<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
     let own = result.iops?;
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
-    let others = facts.finished().filter(|(_, other)| {
+    let others = facts.named(&of.name).iter().filter(|other| {
         // Rounds are there because the drive changes.
         other.phase != of.phase
             && (other.round, of.round) == (None, None)
-            && (&other.name, &other.workload) == (&of.name, &of.workload)
+            && other.workload == of.workload
     });
-    others.map(|(_, other)| other).find_map(|other| {
+    others.copied().find_map(|other| {
         if other.targets == of.targets {
             let theirs = of_direction(&other.total, result)?;
             return disjoint(bounds, theirs.bounds()?).then_some(Slow::Again(theirs));

@@ -241,7 +241,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
             .iter()
             .enumerate()
             .map(|(index, measurement)| {
-                let judged = assessment.measurements.iter().find(|j| j.measurement == index);
+                let judged = assessment.of(index);
                 Measurement::new(measurement, judged)
             })
             .collect(),

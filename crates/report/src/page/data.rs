@@ -15,6 +15,30 @@ use crate::text::words::clean;
 pub(super) struct Data(String);
 
 impl Data {
+    /// `value` as JSON, unless that is longer than `most_bytes`.
+    pub(super) fn within(value: &(impl Serialize + ?Sized), most_bytes: usize) -> Option<Self> {
+        /// Takes no more than is left.
+        struct Counted(usize);
+        impl std::io::Write for Counted {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                let left = self.0.checked_sub(bytes.len());
+                self.0 = left.ok_or(std::io::ErrorKind::FileTooLarge)?;
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        serde_json::to_writer(Counted(most_bytes), value).ok()?;
+        Some(Self::new(value))
+    }
+
+    /// Bytes.
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// `value` as JSON; `null` for what is none (a map whose keys are no strings).
     pub(super) fn new(value: &(impl Serialize + ?Sized)) -> Self {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());

@@ -10,11 +10,14 @@ mod explained;
 mod latency;
 mod measurement;
 mod policy;
+mod room;
 mod rounds;
 mod run;
 mod summary;
 mod table;
 mod together;
+
+use std::collections::BTreeMap;
 
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
@@ -22,6 +25,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_model::{DriveState, Origin, Outlook, Prediction};
 
 use data::Data;
+use room::Room;
 use run::RunView;
 use together::Together;
 
@@ -75,13 +79,24 @@ pub fn is_page(head: &[u8]) -> bool {
 /// A template cannot be filled, which would be a mistake in it.
 pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageError> {
     let titles = titles(runs);
-    let views = runs
-        .iter()
-        .zip(&titles)
-        .enumerate()
-        .map(|(n, (run, title))| RunView::new(run, title, n + 1, claims));
+    let mut room = Room::new();
+    let mut views = Vec::new();
+    for (n, (run, title)) in runs.iter().zip(&titles).enumerate() {
+        if !room.run() {
+            break;
+        }
+        views.push(RunView::new(run, title, n + 1, claims, &mut room));
+    }
+    let left_out = match runs.len() - views.len() {
+        0 => String::new(),
+        _ => format!("Of {} runs the first {} are shown below.", runs.len(), views.len()),
+    };
+    // More than one of these has no room for another.
+    let is_long = runs.iter().map(|run| run.judged.record.measurements.len()).sum::<usize>()
+        > room::DOCUMENT_BYTES / LEAST_BYTES;
     let documents: Vec<_> = runs
         .iter()
+        .filter(|_| !is_long)
         .map(|run| {
             let Judged { record, assessment } = run.judged;
             let status = run.judged.exit_status() as u8;
@@ -91,8 +106,9 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         })
         .collect();
     let document = match documents.as_slice() {
-        [one] => Data::new(one),
-        several => Data::new(several),
+        [] => None,
+        [one] => Data::within(one, room::DOCUMENT_BYTES),
+        several => Data::within(several, room::DOCUMENT_BYTES),
     };
     Page {
         version: env!("CARGO_PKG_VERSION"),
@@ -102,13 +118,17 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
             titles => format!("{} runs", titles.len()),
         },
         together: (runs.len() > 1).then(|| Together::new(runs, &titles, claims)),
-        runs: views.collect(),
+        runs: views,
+        left_out,
         document,
         style: STYLE,
         scripts: [ECHARTS, SCRIPT, PAGE_SCRIPT],
     }
     .render()
 }
+
+/// A measurement takes more than this in a document, bytes.
+const LEAST_BYTES: usize = 512;
 
 const STYLE: &str = include_str!("../../templates/page.css");
 const PAGE_SCRIPT: &str = include_str!("../../templates/page.js");
@@ -121,29 +141,29 @@ struct Page {
     title: String,
     together: Option<Together>,
     runs: Vec<RunView>,
-    document: Data,
+    /// Which runs are not shown; empty: none.
+    left_out: String,
+    /// All of it, unless that is too long.
+    document: Option<Data>,
     style: &'static str,
     scripts: [&'static str; 3],
-}
-
-/// Whether a run was read from there.
-fn is_of(run: &PageRun<'_>, from: &str) -> bool {
-    matches!(&run.judged.record.run.origin, Origin::Imported(file) if file == from)
 }
 
 /// What each run is called; two that are called alike, with where they are from,
 /// else with their ids.
 fn titles(runs: &[PageRun<'_>]) -> Vec<String> {
     let own: Vec<String> = runs.iter().map(|run| run::title(run.judged.record)).collect();
-    let is_shared = |from: &str| runs.iter().filter(|run| is_of(run, from)).count() > 1;
-    let title = |(title, run): (&String, &PageRun<'_>)| match own
-        .iter()
-        .filter(|other| *other == title)
-        .count()
-    {
+    let (mut called, mut files) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    for (title, run) in own.iter().zip(runs) {
+        *called.entry(title).or_default() += 1;
+        if let Origin::Imported(file) = &run.judged.record.run.origin {
+            *files.entry(file).or_default() += 1;
+        }
+    }
+    let title = |(title, run): (&String, &PageRun<'_>)| match called[title.as_str()] {
         1 => title.clone(),
         _ => match &run.judged.record.run.origin {
-            Origin::Imported(from) if !is_shared(from) => clean(from),
+            Origin::Imported(from) if files[from.as_str()] == 1 => clean(from),
             _ => format!("{title} ({})", clean(&run.judged.record.run.id)),
         },
     };

@@ -1,13 +1,18 @@
 //! A run: what it was, what was found, and every measurement.
 
-use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
+use std::collections::BTreeMap;
+
+use iodyno_figure::{Kind, Request, Source, figure, figures_of_run};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord};
+use iodyno_model::{
+    BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord, shell_word,
+};
 
 use super::PageRun;
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::measurement::{MeasurementView, not_valid};
+use super::room::Room;
 use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
@@ -63,6 +68,8 @@ pub(super) struct RunView {
     pub(super) figures: Vec<FigureView>,
     /// Measurements.
     pub(super) measurements: Vec<MeasurementView>,
+    /// What of them is not shown; empty: nothing.
+    pub(super) left_out: String,
     /// What was asked for and not measured: (what, why, what to type).
     pub(super) skipped: Vec<(String, String, String)>,
     /// What of its files could not be read.
@@ -100,7 +107,13 @@ pub(super) fn id(number: usize) -> String {
 }
 
 impl RunView {
-    pub(super) fn new(run: &PageRun<'_>, title: &str, number: usize, claims: &ClaimBook) -> Self {
+    pub(super) fn new(
+        run: &PageRun<'_>,
+        title: &str,
+        number: usize,
+        claims: &ClaimBook,
+        room: &mut Room,
+    ) -> Self {
         let PageRun { judged, unread, .. } = *run;
         let Judged { record, assessment } = judged;
         let host = record.host();
@@ -109,24 +122,29 @@ impl RunView {
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);
         let rounds = RoundsView::new(run);
-        let mut figures = figures_of_run(record, run.predictions());
+        let count = record.measurements.len();
+        let (details, lines) = (room.details(count), room.lines(count));
+        let mut figures = figures_of_run(record, run.predictions(), details);
         // Of rounds there are many alike: what they come to stands with them.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
-        let (alone, several): (Vec<_>, Vec<_>) =
-            figures.into_iter().partition(|(_, of)| of.len() == 1);
-        let view = |n: usize| {
-            let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
-            let figures = alone.iter().filter(|(_, of)| of[0] == n);
-            let figures = figures.map(|(figure, _)| FigureView::new(figure, Vec::new())).collect();
-            MeasurementView::new(record, &record.measurements[n], judged, element(n), figures)
-        };
-        let together = |(figure, of): &(Figure, Vec<usize>)| {
-            let judged = assessment.measurements.iter();
-            let judged: Vec<_> = judged.filter(|one| of.contains(&one.measurement)).collect();
-            FigureView::new(figure, not_valid(&judged))
-        };
-        let indices = 0..record.measurements.len();
+        let made = figures.len();
+        let (mut several, mut alone) = (Vec::new(), BTreeMap::<usize, Vec<FigureView>>::new());
+        for (figure, of) in figures {
+            let judged = of.iter().filter_map(|index| assessment.of(*index));
+            let judged: Vec<_> = judged.filter(|_| of.len() > 1).collect();
+            let Some(view) = room.figure(&figure, not_valid(&judged)) else { continue };
+            match of[..] {
+                [only] => alone.entry(only).or_default().push(view),
+                _ => several.push(view),
+            }
+        }
+        let shown = several.len() + alone.values().map(Vec::len).sum::<usize>();
+        let views = (0..details).map(|n| {
+            let figures = alone.remove(&n).unwrap_or_default();
+            let of = &record.measurements[n];
+            MeasurementView::new(record, of, assessment.of(n), element(n), figures)
+        });
         Self {
             id: id(number),
             title: title.into(),
@@ -149,9 +167,10 @@ impl RunView {
             blocks: host.and_then(blocks),
             topology: topology(record),
             summary: (!record.measurements.is_empty())
-                .then(|| summary::measurements(record, assessment, element)),
-            figures: several.iter().map(together).collect(),
-            measurements: indices.map(view).collect(),
+                .then(|| summary::measurements(record, assessment, lines, details, element)),
+            left_out: left_out(record, details, lines, made - shown),
+            measurements: views.collect(),
+            figures: several,
             rounds,
             predicted: run.outlook.filter(|of| !of.predictions.is_empty()).map(predicted),
             knees: run.outlook.map(knees).unwrap_or_default(),
@@ -159,6 +178,29 @@ impl RunView {
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
         }
+    }
+}
+
+/// What there was no room for.
+fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) -> String {
+    let count = record.measurements.len();
+    let mut parts = Vec::new();
+    if lines < count {
+        parts.push(format!("{lines} of {count} measurements in the table"));
+    }
+    if details < count {
+        parts.push(format!("{details} of {count} with their details"));
+    }
+    if figures > 0 {
+        parts.push(format!("all but {}", counted(figures, "figure")));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(
+            "This page shows {}. All are in: iodyno show {}",
+            parts.join(", "),
+            clean(&shell_word(&record.run.id))
+        ),
     }
 }
 

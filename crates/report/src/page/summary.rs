@@ -12,20 +12,26 @@ use crate::text::figure::estimated;
 use crate::text::measurements::step_name;
 use crate::text::totals;
 
-/// A row for each direction of each measurement, and of what groups of jobs came to; `id` gives a measurement's element.
+/// A row for each direction of each of the first `lines` measurements, and of what groups of jobs
+/// came to; `id` gives the element of a measurement, which the first `details` have.
 pub(super) fn measurements(
     record: &RunRecord,
     assessment: &Assessment,
+    lines: usize,
+    details: usize,
     id: impl Fn(usize) -> String,
 ) -> Table {
     // Where all were made on the same, that stands above.
     let one_place = record.measurements.windows(2).all(|two| two[0].targets == two[1].targets);
     let mut rows = Vec::new();
     let totals = totals::totals_of(record);
-    for (n, of) in record.measurements.iter().enumerate() {
-        let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+    for (n, of) in record.measurements.iter().take(lines).enumerate() {
+        let judged = assessment.of(n);
         let mut lead = vec![
-            Cell::link(step_name(&of.name), &id(n)),
+            match n < details {
+                true => Cell::link(step_name(&of.name), &id(n)),
+                false => Cell::text(step_name(&of.name)),
+            },
             Cell { class: "words", ..Cell::text(if one_place { io(of) } else { io_on(of) }) },
         ];
         let verdict = match record.host() {

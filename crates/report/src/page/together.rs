@@ -9,7 +9,7 @@ use iodyno_model::RunRecord;
 
 use super::data::FigureView;
 use super::table::{Cell, Table};
-use super::{PageRun, measurement, run};
+use super::{PageRun, measurement, room, run};
 use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
 use crate::text::comparison::{Cells, cells, notes_of};
@@ -73,7 +73,9 @@ impl Together {
             classes: classes.collect(),
             layouts: layouts.as_ref().map(layouts_table),
             of_layouts: layouts.as_ref().map(of_layouts).unwrap_or_default(),
-            differences: common.map(differences),
+            differences: common
+                .filter(|of| room::shows_differences(of.rows.len(), of.sides.len()))
+                .map(differences),
             workloads: format!("{} in common", counted(workloads, "workload")),
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
@@ -96,7 +98,10 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
             None => (Cell::text(""), String::new()),
         };
         vec![
-            Cell::link(&titles[n], &run::id(n + 1)),
+            match room::has_section(n + 1) {
+                true => Cell::link(&titles[n], &run::id(n + 1)),
+                false => Cell::text(titles[n].clone()),
+            },
             Cell::text(host.map(|name| clean(&name)).unwrap_or_default()),
             Cell { class: "whole", ..Cell::text(started(&record.run)) },
             Cell::text(origin(&record.run).unwrap_or_else(|| "measured".into())),

@@ -22,7 +22,7 @@ pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> 
     let mut out = String::new();
     let totals = totals_of(record);
     for (n, measurement) in record.measurements.iter().enumerate() {
-        let judged = assessment.measurements.iter().find(|judged| judged.measurement == n);
+        let judged = assessment.of(n);
         if n > 0 {
             out.push('\n');
         }

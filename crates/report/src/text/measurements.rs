@@ -57,7 +57,7 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
             }
             heading = title;
         }
-        let judged = assessment.measurements.iter().find(|judged| judged.measurement == index);
+        let judged = assessment.of(index);
         out.push_str(&entry(record, measurement, judged, &shared, style));
     }
     for (note, count) in shared {

@@ -51,8 +51,7 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
     let mut rows = Vec::new();
     for (n, measurement) in record.measurements.iter().enumerate() {
         let failure = measurement.failure();
-        let judged = assessment
-            .and_then(|all| all.measurements.iter().find(|judged| judged.measurement == n));
+        let judged = assessment.and_then(|all| all.of(n));
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
             let mut cells = about(measurement, style);
             cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });

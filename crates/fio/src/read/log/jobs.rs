@@ -224,9 +224,12 @@ impl Sum {
             total.add(cell, 1.0);
             total
         });
-        if self.window_kind == LatencyKind::Total && total.latency_count > 0.0 {
-            let mean = total.latency_sum_ns / total.latency_count;
-            result.latency_mean = Some(Estimate::bare(mean));
+        if total.latency_count > 0.0 {
+            let mean = Estimate::bare(total.latency_sum_ns / total.latency_count);
+            match self.window_kind {
+                LatencyKind::Total => result.latency_mean = Some(mean),
+                kind => result.stated.get_or_insert_default().of_mut(kind).mean_ns = Some(mean),
+            }
         }
         if self.counted {
             result.ios = Some(total.ios as u64);
@@ -236,7 +239,12 @@ impl Sum {
         result.series = self.rate_series(end_ns);
         result.iops = rate(&result.series, |window| window.ios);
         result.bandwidth = rate(&result.series, |window| window.bytes);
+        let mut whole = self.whole.unwrap_or_default();
         if let Some((kind, latencies)) = self.latencies {
+            // Windows of a histogram log hold every I/O.
+            if whole[kind as usize].count() == 0 {
+                latencies.cells.iter().for_each(|cell| whole[kind as usize].merge(cell));
+            }
             result.latency_series.kind = kind;
             let width_ns = latencies.width_ns;
             for (n, latency) in latencies.cells.into_iter().enumerate() {
@@ -245,11 +253,10 @@ impl Sum {
                 result.latency_series.push(start_ns, length_ns, &latency);
             }
         }
-        if let Some([submission, completion, total]) = self.whole {
-            result.latency = total;
-            let any = submission.count() + completion.count() > 0;
-            result.split = any.then_some(SplitLatency { submission, completion });
-        }
+        let [submission, completion, total] = whole;
+        result.latency = total;
+        let any = submission.count() + completion.count() > 0;
+        result.split = any.then_some(SplitLatency { submission, completion });
         result
     }
 

@@ -113,17 +113,25 @@ pub(super) fn each_line(
 ) -> io::Result<Damage> {
     /// A histogram's row is of 50 kB at most; without an end of line the rest is no log.
     const LONGEST: u64 = 1 << 20;
+    /// Where no row has been for so long, none will be: a compressed file has no end.
+    const LONGEST_WITHOUT: u64 = 1 << 30;
     let mut damage = Damage::default();
-    let (mut line, mut number) = (Vec::new(), 0);
+    let (mut line, mut number, mut without) = (Vec::new(), 0, 0);
     loop {
         line.clear();
         if (&mut input).take(LONGEST).read_until(b'\n', &mut line)? == 0 {
             return Ok(damage);
         }
         number += 1;
-        if !line.trim_ascii().is_empty() && !take(&line) {
-            damage.line = if damage.rows == 0 { number } else { damage.line };
-            damage.rows += 1;
+        without += line.len() as u64;
+        if line.trim_ascii().is_empty() || !take(&line) {
+            damage.rows += usize::from(!line.trim_ascii().is_empty());
+            damage.line = if damage.rows == 1 { number } else { damage.line };
+        } else {
+            without = 0;
+        }
+        if without > LONGEST_WITHOUT {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no row of a log in a GiB"));
         }
     }
 }

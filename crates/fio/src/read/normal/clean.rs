@@ -21,40 +21,62 @@ pub(super) struct Line {
 /// How wide terminals are, characters.
 const WIDTHS: [usize; 4] = [80, 100, 120, 132];
 
-/// The lines of `text`, cleaned.
-pub(super) fn lines(text: &str) -> Vec<Line> {
+/// A longer line is parted, bytes: only pages that somebody made one line of have such.
+const LONGEST: usize = 256 << 10;
+
+/// Calls `take` for each line of `text`, cleaned.
+pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
     let quoted_printable = text.contains("=3D");
-    let mut lines: Vec<(Line, Vec<u8>)> = Vec::new();
+    let mut last: Option<(Line, Vec<u8>)> = None;
     let mut soft_break = false;
+    let mut clean = |(line, bytes): (Line, Vec<u8>)| {
+        let text = String::from_utf8_lossy(&bytes);
+        for part in parted(&line, &text) {
+            take(&Line { text: tidy(&part.text), ..part });
+        }
+    };
     for (index, raw) in text.split_inclusive('\n').enumerate() {
-        let ended = raw.ends_with('\n');
-        let line = raw.trim_end_matches(['\n', '\r']);
-        let decoded = if quoted_printable { decode(line) } else { None };
-        let continues = std::mem::take(&mut soft_break);
-        let bytes = match decoded {
-            Some((bytes, soft)) => {
-                soft_break = soft;
-                bytes
-            }
-            None => line.into(),
-        };
-        match lines.last_mut() {
-            Some((last, text)) if continues => {
-                text.extend(bytes);
-                last.ended = ended;
-            }
-            _ => {
-                let text = String::new();
-                lines.push((Line { number: index + 1, text, ended, full: false }, bytes));
+        for (raw, ended) in pieces(raw) {
+            let line = raw.trim_end_matches(['\n', '\r']);
+            let decoded = if quoted_printable { decode(line) } else { None };
+            let continues = std::mem::take(&mut soft_break);
+            let bytes = match decoded {
+                Some((bytes, soft)) => {
+                    soft_break = soft;
+                    bytes
+                }
+                None => line.into(),
+            };
+            match &mut last {
+                Some((last, text)) if continues && text.len() < LONGEST => {
+                    text.extend(bytes);
+                    last.ended = ended;
+                }
+                _ => {
+                    last.take().into_iter().for_each(&mut clean);
+                    let text = String::new();
+                    last = Some((Line { number: index + 1, text, ended, full: false }, bytes));
+                }
             }
         }
     }
-    let whole = |(line, bytes): (Line, Vec<u8>)| Line {
-        text: String::from_utf8_lossy(&bytes).into_owned(),
-        ..line
-    };
-    let parts = lines.into_iter().map(whole).flat_map(|line| parted(&line));
-    parts.map(|line| Line { text: tidy(&line.text), ..line }).collect()
+    last.into_iter().for_each(clean);
+}
+
+/// A line in pieces that are not too long, and whether each has an end.
+fn pieces(line: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let longest = &rest[..rest.floor_char_boundary(LONGEST)];
+        let end = match longest.len() < rest.len() {
+            true => longest.rfind(' ').filter(|at| *at > 0).unwrap_or(longest.len()),
+            false => rest.len(),
+        };
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        let ended = !behind.is_empty() || piece.ends_with('\n');
+        (!piece.is_empty()).then_some((piece, ended))
+    })
 }
 
 /// Quoted-printable (RFC 2045) undone, and whether the line goes on in the
@@ -89,8 +111,8 @@ fn decode(line: &str) -> Option<(Vec<u8>, bool)> {
 
 /// The lines that one line holds: a terminal's carriage returns, line feeds
 /// as JSON and logs write them, and HTML's breaks part them.
-fn parted(line: &Line) -> Vec<Line> {
-    let mut text = entities(&line.text);
+fn parted(line: &Line, text: &str) -> Vec<Line> {
+    let mut text = entities(text);
     if text.contains("\\n") && text.contains("groupid=") {
         // `"stdout": "…\n…"`: behind its name.
         let value = text.split_once("\": \"").map_or(text.as_str(), |(_, value)| value);
@@ -155,7 +177,9 @@ mod tests {
     use super::*;
 
     fn cleaned(text: &str) -> Vec<(usize, String)> {
-        lines(text).into_iter().map(|line| (line.number, line.text)).collect()
+        let mut lines = Vec::new();
+        each_line(text, |line| lines.push((line.number, line.text.clone())));
+        lines
     }
 
     #[test]

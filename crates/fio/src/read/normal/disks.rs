@@ -52,8 +52,7 @@ fn disk(name: &str, row: &str, elapsed_ns: u64) -> Option<DiskUse> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::normal::clean::lines;
-    use crate::read::normal::statement::statements;
+    use crate::read::normal::statements;
 
     #[test]
     fn rows_of_disks() {
@@ -62,7 +61,7 @@ mod tests {
                     aggrmerge=3/4, aggrticks=5/6, aggrin_queue=11, aggrutil=50.00%\n  \
                     nvme0n1: ios=600/1, sectors=4800/8, merge=2/3, ticks=9/10, in_queue=19, \
                     util=0.50%\n  sda: ios=1/2, merge=0/0, ticks=7";
-        let found = disks(&statements(&lines(text)).remove(0).text, 2_000_000_000);
+        let found = disks(&statements(text).remove(0).text, 2_000_000_000);
         let [dm, nvme] = &found[..] else { panic!("{found:?}") };
         assert_eq!((&*dm.name, dm.read_ios, dm.write_ticks_ms), ("dm-0", 5, 8));
         assert!((dm.util_percent() - 97.07).abs() < 1e-6);

@@ -151,11 +151,10 @@ fn printed(text: &str) -> Option<DateTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::normal::clean::lines;
-    use crate::read::normal::statement::statements;
+    use crate::read::normal::statements;
 
     fn only(text: &str) -> Statement {
-        statements(&lines(text)).remove(0)
+        statements(text).remove(0)
     }
 
     #[test]

@@ -88,7 +88,11 @@ impl Job {
         let side = self.sides.last_mut();
         let notation = side.as_ref().map_or(Notation::of(version, false), |side| side.notation);
         match (statement.kind, side) {
-            (Kind::Direction(direction), _) => self.sides.push(Side::new(direction, text, version)),
+            (Kind::Direction(direction), _) => {
+                // They are large, and there is one, mostly.
+                self.sides.reserve_exact(1);
+                self.sides.push(Side::new(direction, text, version));
+            }
             (Kind::Latency(kind), Some(side)) if text.contains("min=") => {
                 summary(text, notation, side.stated.of_mut(kind));
             }

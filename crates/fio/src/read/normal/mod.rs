@@ -18,10 +18,22 @@ mod samples;
 mod statement;
 mod workload;
 
-use super::imported::Imported;
+use super::imported::{Imported, most_jobs};
 
 /// The results of every job in `text`; what is damaged or missing is among the
 /// problems.
 pub fn normal(name: &str, text: &str) -> Imported {
-    report::read(name, &statement::statements(&clean::lines(text)))
+    let mut runs = report::Runs::new(most_jobs(text.len()));
+    let mut statements = statement::Statements::default();
+    clean::each_line(text, |line| statements.push(line, |statement| runs.add(statement)));
+    statements.finish().iter().for_each(|statement| runs.add(statement));
+    runs.imported(name)
+}
+
+#[cfg(test)]
+fn statements(text: &str) -> Vec<statement::Statement> {
+    let mut statements = statement::Statements::default();
+    let mut all = Vec::new();
+    clean::each_line(text, |line| statements.push(line, |one| all.push(one.clone())));
+    all.into_iter().chain(statements.finish()).collect()
 }

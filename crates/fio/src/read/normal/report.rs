@@ -6,57 +6,98 @@ use super::command::{self, Asked};
 use super::job::Job;
 use super::run::Run;
 use super::statement::{Kind, Statement};
-use crate::read::imported::{Imported, Problem};
+use crate::read::imported::{Imported, Problem, TOO_MANY};
 use crate::read::same_run::behind;
 
-/// What the statements of a text say.
-pub(super) fn read(name: &str, statements: &[Statement]) -> Imported {
-    let mut runs = vec![Run::default()];
-    // A job file is of the run that follows it.
-    let mut file = Asked::new();
-    for statement in statements {
+/// The runs in a text, as its statements come.
+pub(super) struct Runs {
+    runs: Vec<Run>,
+    /// A job file is of the run that follows it.
+    file: Asked,
+    /// What is still taken, by weight.
+    left: usize,
+    /// Line of the first statement that was not.
+    left_out: Option<usize>,
+}
+
+/// What a job's head and each of its directions weigh, where other statements weigh 1.
+const PART_OF_JOB: usize = 4;
+
+/// What an option of a command takes, at least.
+const BYTES_OF_OPTION: usize = 8;
+
+impl Runs {
+    /// Takes no more than so many jobs.
+    pub(super) fn new(most_jobs: usize) -> Self {
+        let runs = vec![Run::default()];
+        Self { runs, file: Asked::new(), left: 2 * PART_OF_JOB * most_jobs, left_out: None }
+    }
+
+    pub(super) fn add(&mut self, statement: &Statement) {
+        let weight = match statement.kind {
+            Kind::Head | Kind::Direction(_) => PART_OF_JOB,
+            Kind::Command => PART_OF_JOB + statement.text.len() / BYTES_OF_OPTION,
+            // Alone it is a run.
+            Kind::GroupDirection(_) => 2 * PART_OF_JOB,
+            Kind::Job | Kind::Group | Kind::File => 1,
+            _ => 0,
+        };
+        match self.left.checked_sub(weight) {
+            Some(left) if self.left_out.is_none() => self.left = left,
+            _ => {
+                self.left_out.get_or_insert(statement.line);
+                return;
+            }
+        }
         if statement.kind == Kind::File {
-            file.extend(command::jobs_of_file(&statement.text));
-            continue;
+            self.file.extend(command::jobs_of_file(&statement.text));
+            return;
         }
         let of_file =
-            statement.kind == Kind::Head && file.iter().any(|(job, _)| *job == statement.name);
-        if let Some(run) = runs.last()
+            statement.kind == Kind::Head && self.file.iter().any(|(job, _)| *job == statement.name);
+        if let Some(run) = self.runs.last()
             && (run.ends_before(statement) || of_file && run.has_results())
         {
-            runs.push(Run::default());
+            self.runs.push(Run::default());
         }
-        if let Some(run) = runs.last_mut() {
+        if let Some(run) = self.runs.last_mut() {
             if !run.has_results() {
-                run.asked.append(&mut file);
+                run.asked.append(&mut self.file);
             }
             run.add(statement);
         }
     }
-    let mut imported = Imported::default();
-    for run in &runs {
-        // Clones have the same name, and mostly the same is missing of them.
-        let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-        for (line, what) in run.problems() {
-            told.entry(what).or_insert((line, 0)).1 += 1;
+
+    /// What the statements say.
+    pub(super) fn imported(self, name: &str) -> Imported {
+        let runs = self.runs;
+        let mut imported = Imported::default();
+        for run in &runs {
+            // Clones have the same name, and mostly the same is missing of them.
+            let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+            for (line, what) in run.problems() {
+                told.entry(what).or_insert((line, 0)).1 += 1;
+            }
+            imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
+                file: name.to_owned(),
+                line: Some(line),
+                what: if times > 1 { format!("{what} ({times} times)") } else { what },
+            }));
         }
-        imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
-            file: name.to_owned(),
-            line: Some(line),
-            what: if times > 1 { format!("{what} ({times} times)") } else { what },
-        }));
+        let superseded = superseded(&runs);
+        let mut kept = superseded.iter().map(|superseded| !superseded);
+        let mut next_phase = 0;
+        for mut run in runs {
+            run.jobs.retain(|_| kept.next().unwrap_or(true));
+            let mut measurements = run.measurements();
+            behind(&mut next_phase, &mut measurements);
+            imported.measurements.extend(measurements);
+        }
+        let left_out = self.left_out.map(|line| Problem::new(name, Some(line), TOO_MANY));
+        imported.problems.extend(left_out);
+        imported.problems.sort_by_key(|problem| problem.line);
+        imported
     }
-    let superseded = superseded(&runs);
-    let mut kept = superseded.iter().map(|superseded| !superseded);
-    let mut next_phase = 0;
-    for mut run in runs {
-        run.jobs.retain(|_| kept.next().unwrap_or(true));
-        let mut measurements = run.measurements();
-        behind(&mut next_phase, &mut measurements);
-        imported.measurements.extend(measurements);
-    }
-    imported.problems.sort_by_key(|problem| problem.line);
-    imported
 }
 
 /// For each job of all runs, whether a later report of it follows.

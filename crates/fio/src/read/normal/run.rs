@@ -12,7 +12,11 @@ use super::group::{Group, GroupSide};
 use super::header::{Announced, Head};
 use super::job::Job;
 use super::statement::{Kind, Statement, version_in};
+use super::workload::Said;
 use crate::read::workload::is_decimal;
+
+/// Group, name, process and number of jobs in a head.
+type HeadKey = (u32, String, Option<u64>, Option<u32>);
 
 /// One invocation of fio.
 #[derive(Debug, Default)]
@@ -26,9 +30,11 @@ pub(super) struct Run {
     started: Option<u64>,
     pub(super) interrupted: bool,
     pub(super) jobs: Vec<Job>,
-    /// Group, name, process and number of the jobs whose heads are there.
-    pub(super) heads: BTreeSet<(u32, String, Option<u64>, Option<u32>)>,
+    /// Of the jobs whose heads are there.
+    pub(super) heads: BTreeSet<HeadKey>,
     groups: Vec<Group>,
+    /// Their numbers.
+    group_numbers: BTreeSet<u32>,
     /// The rows of its disks.
     disks: Option<String>,
     /// Statements that follow are of the last job.
@@ -47,8 +53,7 @@ impl Run {
             // Nothing but the status of groups, of one run after the other.
             Kind::GroupDirection(direction) => of_last(direction),
             Kind::Group if self.jobs.is_empty() => {
-                let number = Group::new(0, &statement.text).number;
-                self.groups.iter().any(|group| group.number == number)
+                self.group_numbers.contains(&Group::new(0, &statement.text).number)
             }
             _ => false,
         }
@@ -99,11 +104,11 @@ impl Run {
             }
             Kind::Group => {
                 self.in_job = false;
-                self.groups.push(Group::new(statement.line, text));
+                self.add_group(Group::new(statement.line, text));
             }
             Kind::GroupDirection(direction) => {
                 if self.groups.is_empty() {
-                    self.groups.push(Group { line: statement.line, ..Group::default() });
+                    self.add_group(Group { line: statement.line, ..Group::default() });
                 }
                 self.in_job = false;
                 let version = self.major_minor();
@@ -145,22 +150,43 @@ impl Run {
         }
     }
 
-    /// Nothing says what became of a job, not even its group.
-    fn is_lost(&self, announced: &Announced) -> bool {
-        let group = announced.group;
-        let mut heads = self.heads.iter().filter(|(of, ..)| *of == group).peekable();
-        let status = || self.groups.iter().any(|one| one.number == group && !one.sides.is_empty());
-        match heads.peek() {
-            None => !self.has_headless() && !status(),
-            // With group_reporting one of several jobs gives its name to all of them.
-            Some(_) => heads.all(|(_, name, _, jobs)| *jobs == Some(1) && *name != announced.name),
-        }
+    fn add_group(&mut self, group: Group) {
+        self.group_numbers.insert(group.number);
+        self.groups.push(group);
+    }
+
+    /// Heads of the jobs of a group.
+    pub(super) fn heads_of(&self, group: u32) -> impl Iterator<Item = &HeadKey> {
+        let first = (group, String::new(), None, None);
+        self.heads.range(first..).take_while(move |(of, ..)| *of == group)
+    }
+
+    /// Jobs of which nothing says what became of them, not even of their group.
+    fn lost(&self) -> Vec<&Announced> {
+        let status: BTreeSet<u32> =
+            self.groups.iter().filter(|one| !one.sides.is_empty()).map(|one| one.number).collect();
+        // With group_reporting one of several jobs gives its name to all of them.
+        let gathered: BTreeSet<u32> =
+            self.heads.iter().filter(|(.., jobs)| *jobs != Some(1)).map(|(of, ..)| *of).collect();
+        let has_headless = self.has_headless();
+        let is_lost = |announced: &&Announced| {
+            let group = announced.group;
+            if self.heads_of(group).next().is_none() {
+                return !has_headless && !status.contains(&group);
+            }
+            let first = (group, announced.name.clone(), None, None);
+            let named = self.heads.range(first..).next();
+            let is_there =
+                named.is_some_and(|(of, name, ..)| (*of, name) == (group, &announced.name));
+            !gathered.contains(&group) && !is_there
+        };
+        self.announced.iter().filter(is_lost).collect()
     }
 
     /// What is missing: (line, sentence).
     pub(super) fn problems(&self) -> Vec<(usize, String)> {
         let mut problems = Vec::new();
-        let lost: Vec<&Announced> = self.announced.iter().filter(|job| self.is_lost(job)).collect();
+        let lost = self.lost();
         if let Some(first) = lost.first() {
             let mut names: Vec<_> = lost.iter().map(|job| format!("`{}`", job.name)).collect();
             names.dedup();
@@ -211,6 +237,7 @@ impl Run {
             jobs.retain(|job| !job.is_sum());
         }
         let alone = jobs.len() == 1;
+        let said = self.said();
         let mut measurements = Vec::new();
         let mut rest = None;
         for mut job in jobs {
@@ -223,7 +250,8 @@ impl Run {
                 job.head.name = side.direction.name().to_owned();
                 is_headless = true;
             }
-            let mut surroundings = self.surroundings(&job.head.name, job.head.group.unwrap_or(0));
+            let mut surroundings =
+                self.surroundings(&said, &job.head.name, job.head.group.unwrap_or(0));
             if is_headless && !self.heads.is_empty() {
                 // What was said is of the jobs whose heads are there.
                 (surroundings.workload, surroundings.targets) = Default::default();
@@ -232,10 +260,10 @@ impl Run {
             self.fill(&mut measurement, alone);
             measurements.push(measurement);
         }
-        let mut groups = self.groups_without_jobs(has_headless);
+        let mut groups = self.groups_without_jobs(&said, has_headless);
         // What is left of a job whose directions are cut off.
         if let ([only], Some(job), true) = (groups.as_mut_slice(), rest, alone) {
-            only.account = job.measurement(self.surroundings("", only.group)).account;
+            only.account = job.measurement(self.surroundings(&said, "", only.group)).account;
         }
         measurements.extend(groups);
         if let Some(rows) = &self.disks {
@@ -247,9 +275,9 @@ impl Run {
     }
 
     /// Groups none of whose jobs are in the text.
-    fn groups_without_jobs(&self, has_headless: bool) -> Vec<Measurement> {
+    fn groups_without_jobs(&self, said: &Said<'_>, has_headless: bool) -> Vec<Measurement> {
         let mut last: BTreeMap<u32, &Group> = BTreeMap::new();
-        let missing = |group: &&Group| !self.heads.iter().any(|(of, ..)| *of == group.number);
+        let missing = |group: &&Group| self.heads_of(group.number).next().is_none();
         if !has_headless {
             for group in self.groups.iter().filter(missing) {
                 last.insert(group.number, group);
@@ -258,7 +286,7 @@ impl Run {
         let measurement = |group: &Group| {
             let name = format!("group {}", group.number);
             let head = Head { name, group: Some(group.number), ..Head::default() };
-            let surroundings = self.surroundings("", group.number);
+            let surroundings = self.surroundings(said, "", group.number);
             let mut measurement = Job::new(head, self.major_minor()).measurement(surroundings);
             fill_from(&mut measurement, group);
             measurement
@@ -271,8 +299,12 @@ impl Run {
     fn fill(&self, measurement: &mut Measurement, alone: bool) {
         let all =
             self.started.is_some() && self.started == measurement.workload.numjobs.map(u64::from);
-        let group = self.groups.iter().rfind(|group| group.number == measurement.group);
-        if let (true, true, Some(group)) = (measurement.total.is_empty(), alone && all, group) {
+        let is_of = |group: &&Group| group.number == measurement.group;
+        if measurement.total.is_empty()
+            && alone
+            && all
+            && let Some(group) = self.groups.iter().rfind(is_of)
+        {
             fill_from(measurement, group);
         }
     }

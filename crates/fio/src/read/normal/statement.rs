@@ -2,6 +2,9 @@
 //! wherever they stand in a line, and ends at the next one. So it does not
 //! matter where lines were broken or joined.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 use iodyno_model::{Direction, LatencyKind};
 
 use super::clean::Line;
@@ -180,30 +183,42 @@ impl Statement {
     }
 }
 
-/// The statements of `lines`.
-pub(super) fn statements(lines: &[Line]) -> Vec<Statement> {
-    let mut found: Vec<Statement> = Vec::new();
-    let mut apart = false;
-    let mut full = false;
-    for line in lines {
-        let (front, here) = begun_in(line, apart, found.last().map(|last| last.kind));
-        if let Some(last) = found.last_mut()
+/// Makes statements of lines.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    /// The one that the next line may add to.
+    last: Option<Statement>,
+    apart: bool,
+    full: bool,
+}
+
+impl Statements {
+    /// Takes the next line, and gives `take` the statements that are complete by it.
+    pub(super) fn push(&mut self, line: &Line, mut take: impl FnMut(&Statement)) {
+        let (front, here) = begun_in(line, self.apart, self.last.as_ref().map(|last| last.kind));
+        if let Some(last) = &mut self.last
             && !front.chars().all(is_decoration)
         {
-            last.goes_on_with(&front, full);
+            last.goes_on_with(&front, self.full);
         }
         let row = front.contains("th=[");
-        apart = here.is_empty() && (apart || !row);
-        full = line.full;
-        if let Some(last) = found.last_mut().filter(|_| !here.is_empty() || line.ended) {
+        self.apart = here.is_empty() && (self.apart || !row);
+        self.full = line.full;
+        if let Some(last) = self.last.as_mut().filter(|_| !here.is_empty() || line.ended) {
             last.end();
         }
-        found.extend(here);
-        if let Some(last) = found.last_mut().filter(|_| line.ended) {
+        for next in here {
+            self.last.replace(next).iter().for_each(&mut take);
+        }
+        if let Some(last) = self.last.as_mut().filter(|_| line.ended) {
             last.end();
         }
     }
-    found
+
+    /// The last statement.
+    pub(super) fn finish(self) -> Option<Statement> {
+        self.last
+    }
 }
 
 /// The statements that begin in a line, and what stands in front of them and
@@ -273,24 +288,29 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
 
 /// Where statements begin in a tight line.
 fn beginnings(text: &str) -> Vec<(usize, Kind)> {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let words = BEGINNINGS.iter().map(|(words, _)| words);
+        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words).ok()
+    });
     let mut found = Vec::new();
+    let Some(words) = WORDS.as_ref() else { return found };
     let mut from = 0;
-    for (at, _) in text.char_indices() {
-        if at < from || !begins_word(text, at) {
+    while let Some(begun) = words.find(Input::new(text).range(from..)) {
+        let at = begun.start();
+        let (words, kind) = &BEGINNINGS[begun.pattern().as_usize()];
+        let next = &text[begun.end()..];
+        let is_one = begins_word(text, at)
+            && match kind {
+                Kind::Version => version_in(&text[at..]).is_some(),
+                // A job can be called so.
+                _ => !(words.ends_with(':') && next.starts_with('(')),
+            };
+        if !is_one {
+            from = at + 1;
             continue;
         }
-        let behind = &text[at..];
-        let begun = BEGINNINGS.iter().find(|(words, _)| behind.starts_with(words));
-        let Some((words, kind)) = begun else { continue };
-        let next = &behind[words.len()..];
-        match kind {
-            Kind::Version if version_in(behind).is_none() => continue,
-            // A job can be called so.
-            _ if words.ends_with(':') && next.starts_with('(') => continue,
-            _ => {}
-        }
         found.push((at, *kind));
-        from = at + words.len();
+        from = begun.end();
         // A description says anything; a priority's latencies are not the job's.
         for (of, last) in [("Description:[", b']'), (" prio", b':'), (" prio ", b':')] {
             if words.ends_with(of) {
@@ -324,13 +344,18 @@ fn is_bare_version(words: &str, behind_job: bool) -> bool {
 /// The command in a line: from the program's name to the end, or to a result
 /// that is glued to it.
 fn command_in(line: &str) -> Option<&str> {
+    // The last option: behind it there is no command.
+    let is_option = |at: &usize| {
+        let behind = line[at + 2..].chars().next();
+        behind.is_some_and(|c| c == '-' || c.is_ascii_lowercase())
+    };
+    let last = line.rmatch_indices(" -").map(|(at, _)| at).find(is_option)?;
     let mut places = line.match_indices("fio").map(|(at, _)| at);
     let at = places.find(|at| {
         let front = line[..*at].chars().next_back();
         let behind = line[at + 3..].trim_start_matches(".exe");
         let word = front.is_none_or(|c| c.is_whitespace() || "/>$#\"'".contains(c));
-        let option = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_lowercase());
-        word && behind.starts_with([' ', '"']) && behind.split(" -").skip(1).any(option)
+        word && behind.starts_with([' ', '"']) && *at < last
     })?;
     let end = line.find("(g=").or_else(|| line.find("(groupid=")).unwrap_or(line.len());
     line.get(at..end)

@@ -1,6 +1,8 @@
 //! What is known of a job's workload: what was asked for, and what fio said of
 //! it when it began.
 
+use std::collections::BTreeMap;
+
 use iodyno_model::Workload;
 
 use super::header::Announced;
@@ -8,11 +10,29 @@ use super::job::Surroundings;
 use super::run::Run;
 use crate::read::workload::{split_names, workload};
 
+/// What was said of jobs when they began, to be looked up.
+pub(super) struct Said<'a> {
+    of_group: BTreeMap<u32, Vec<&'a Announced>>,
+    of_job: BTreeMap<(u32, &'a str), Vec<&'a Announced>>,
+    asked: BTreeMap<&'a str, &'a BTreeMap<String, String>>,
+}
+
 impl Run {
+    pub(super) fn said(&self) -> Said<'_> {
+        let (mut of_group, mut of_job) =
+            (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        for job in &self.announced {
+            of_group.entry(job.group).or_default().push(job);
+            of_job.entry((job.group, job.name.as_str())).or_default().push(job);
+        }
+        let asked = self.asked.iter().map(|(name, options)| (name.as_str(), options)).collect();
+        Said { of_group, of_job, asked }
+    }
+
     /// What is known of a job beside its results.
-    pub(super) fn surroundings(&self, name: &str, group: u32) -> Surroundings {
-        let effective = self.announced_workload(name, group);
-        let (asked, targets) = self.asked_of(name, &effective).unwrap_or_default();
+    pub(super) fn surroundings(&self, said: &Said<'_>, name: &str, group: u32) -> Surroundings {
+        let effective = self.announced_workload(said, name, group);
+        let (asked, targets) = asked_of(said, name, &effective).unwrap_or_default();
         let mut options = asked.options;
         if effective.bs.is_some() {
             options.remove("bs");
@@ -36,38 +56,19 @@ impl Run {
         }
     }
 
-    /// What a job was asked for, and its targets; `None` where that is not of
-    /// the job that ran.
-    fn asked_of(&self, name: &str, effective: &Workload) -> Option<(Workload, Vec<String>)> {
-        let (_, options) = self.asked.iter().rfind(|(job, _)| job == name)?;
-        let mut options = options.clone();
-        // What a shell put in the place of `$((4 * 1024))` is not known.
-        options.retain(|option, value| option != "name" && !value.contains(['$', '`']));
-        let targets = options.remove("filename").map_or_else(Vec::new, |names| split_names(&names));
-        let asked = workload(options);
-        let long = |rw: &str| if rw == "readwrite" { "rw" } else { rw }.to_owned();
-        let contradicts = |asked: Option<String>, effective: Option<String>| {
-            asked.zip(effective).is_some_and(|(asked, effective)| long(&asked) != long(&effective))
-        };
-        let text = |bs: Option<u64>| bs.map(|bs| bs.to_string());
-        let other = contradicts(asked.rw.clone(), effective.rw.clone())
-            || contradicts(text(asked.bs), text(effective.bs))
-            || contradicts(asked.ioengine.clone(), effective.ioengine.clone());
-        (!other).then_some((asked, targets))
-    }
-
     /// What fio said of a job when it began. With group_reporting one job
     /// stands for all of its group: what they have in common.
-    fn announced_workload(&self, name: &str, group: u32) -> Workload {
-        let of_group = || self.announced.iter().filter(|job| job.group == group);
-        let mut heads = self.heads.iter().filter(|(of, ..)| *of == group);
+    fn announced_workload(&self, said: &Said<'_>, name: &str, group: u32) -> Workload {
+        let mut heads = self.heads_of(group);
         let gathered =
             matches!((heads.next(), heads.next()), (Some((.., jobs)), None) if *jobs != Some(1));
-        let of_job: Vec<&Announced> = match gathered {
-            true => of_group().collect(),
-            false => of_group().filter(|job| job.name == name).collect(),
+        let of_job = match gathered {
+            true => said.of_group.get(&group),
+            false => said.of_job.get(&(group, name)),
         };
-        let Some((first, others)) = of_job.split_first() else { return Workload::default() };
+        let Some((first, others)) = of_job.and_then(|jobs| jobs.split_first()) else {
+            return Workload::default();
+        };
         let mut common = first.workload.clone();
         for other in others.iter().map(|other| &other.workload) {
             common.rw = common.rw.filter(|rw| other.rw.as_ref() == Some(rw));
@@ -79,4 +80,23 @@ impl Run {
         }
         common
     }
+}
+
+/// What a job was asked for, and its targets; `None` where that is not of
+/// the job that ran.
+fn asked_of(said: &Said<'_>, name: &str, effective: &Workload) -> Option<(Workload, Vec<String>)> {
+    let mut options = (*said.asked.get(name)?).clone();
+    // What a shell put in the place of `$((4 * 1024))` is not known.
+    options.retain(|option, value| option != "name" && !value.contains(['$', '`']));
+    let targets = options.remove("filename").map_or_else(Vec::new, |names| split_names(&names));
+    let asked = workload(options);
+    let long = |rw: &str| if rw == "readwrite" { "rw" } else { rw }.to_owned();
+    let contradicts = |asked: Option<String>, effective: Option<String>| {
+        asked.zip(effective).is_some_and(|(asked, effective)| long(&asked) != long(&effective))
+    };
+    let text = |bs: Option<u64>| bs.map(|bs| bs.to_string());
+    let other = contradicts(asked.rw.clone(), effective.rw.clone())
+        || contradicts(text(asked.bs), text(effective.bs))
+        || contradicts(asked.ioengine.clone(), effective.ioengine.clone());
+    (!other).then_some((asked, targets))
 }

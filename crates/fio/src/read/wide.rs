@@ -1,0 +1,91 @@
+//! Texts in UTF-16, into which PowerShell redirects output, as UTF-8.
+
+use std::io::{self, Read};
+
+/// The order of the two bytes of a unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wide {
+    LowFirst,
+    HighFirst,
+}
+
+/// UTF-8 out of UTF-16.
+pub(super) struct Narrowed<R> {
+    input: R,
+    order: Wide,
+    /// Bytes that are no whole character yet.
+    rest: Vec<u8>,
+    ready: io::Cursor<Vec<u8>>,
+}
+
+impl Wide {
+    /// How a text is written that begins so; `None` where it is not UTF-16.
+    pub(super) fn of(beginning: &[u8]) -> Option<Self> {
+        match beginning {
+            [0xff, 0xfe, ..] => Some(Self::LowFirst),
+            [0xfe, 0xff, ..] => Some(Self::HighFirst),
+            _ => None,
+        }
+    }
+
+    /// The text of `input`.
+    pub(super) fn narrowed<R: Read>(self, input: R) -> Narrowed<R> {
+        Narrowed { input, order: self, rest: Vec::new(), ready: io::Cursor::default() }
+    }
+
+    fn unit(self, pair: &[u8]) -> u16 {
+        let pair = [pair[0], pair[1]];
+        match self {
+            Self::LowFirst => u16::from_le_bytes(pair),
+            Self::HighFirst => u16::from_be_bytes(pair),
+        }
+    }
+}
+
+impl<R: Read> Read for Narrowed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const CHUNK_BYTES: u64 = 16 << 10;
+        loop {
+            let read = self.ready.read(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            let more = self.input.by_ref().take(CHUNK_BYTES).read_to_end(&mut self.rest)?;
+            let units: Vec<u16> =
+                self.rest.chunks_exact(2).map(|pair| self.order.unit(pair)).collect();
+            // The first half of a pair waits for the second.
+            let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
+            let waits = more > 0 && units.last().is_some_and(is_half);
+            let units = &units[..units.len() - usize::from(waits)];
+            self.rest.drain(..2 * units.len());
+            if more == 0 {
+                self.rest.clear();
+            }
+            if units.is_empty() && more == 0 {
+                return Ok(0);
+            }
+            let text = String::from_utf16_lossy(units);
+            self.ready = io::Cursor::new(text.trim_start_matches('\u{feff}').into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_of_two_units_are_whole() {
+        let text = "a\u{1f600}".repeat(20_000);
+        for (order, mark) in [(Wide::LowFirst, [0xff, 0xfe]), (Wide::HighFirst, [0xfe, 0xff])] {
+            let units = text.encode_utf16().flat_map(|unit| match order {
+                Wide::LowFirst => unit.to_le_bytes(),
+                Wide::HighFirst => unit.to_be_bytes(),
+            });
+            let bytes: Vec<u8> = mark.into_iter().chain(units).collect();
+            let mut read = String::new();
+            Wide::of(&bytes).unwrap().narrowed(&bytes[..]).read_to_string(&mut read).unwrap();
+            assert_eq!(read, text);
+        }
+    }
+}
