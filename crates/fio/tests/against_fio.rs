@@ -212,7 +212,7 @@ fn what_we_write_is_read_again() {
     let (_, output, reporting) = &OUTPUTS[0];
     let document = documents(output).unwrap().remove(0);
     let again = documents(&json_plus(&report(&document, reporting))).unwrap().remove(0);
-    assert_eq!(again.version, "fio-3.36-iodyno-0.0.0");
+    assert_eq!(again.version, "fio-3.42-iodyno-0.0.0");
     assert_eq!(again.measurements.len(), document.measurements.len());
     for (again, first) in again.measurements.iter().zip(&document.measurements) {
         assert_eq!((&again.name, again.group), (&first.name, first.group));

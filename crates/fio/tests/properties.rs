@@ -186,7 +186,7 @@ fn it_says_that_clat_repeats_the_total() {
     let about =
         |name| members(&text).into_iter().find(|member| member.1 == name).unwrap().2.to_owned();
     assert!(about("latencies").contains("clat_ns repeats lat_ns"));
-    assert_eq!(about("fio version"), "\"fio-3.36-iodyno-0.0.0\"");
+    assert_eq!(about("fio version"), "\"fio-3.42-iodyno-0.0.0\"");
     assert_eq!(about("source"), "\"native 0.0.0\"");
 }
 
@@ -255,7 +255,7 @@ fn noise_and_several_documents_are_told_apart() {
     let cut = &output[..output.len() / 2];
     let error = read::documents(cut).unwrap_err().to_string();
     assert!(error.starts_with("line "), "{error}");
-    let old = another.replace("fio-3.36", "fio-2.16");
+    let old = another.replace("fio-3.42", "fio-2.16");
     assert_eq!(read::json(&old).unwrap().len(), 1);
     assert!(matches!(read::json("nothing"), Err(read::ReadError::NoDocument)));
 }

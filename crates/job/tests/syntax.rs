@@ -254,7 +254,7 @@ fn fios_own_options() {
     assert_eq!(invocation.status_interval_ns, Some(500_000_000));
     assert_eq!(invocation.eta_newline_ns, Some(10_000_000_000));
     assert!(invocation.parse_only && invocation.show_cmd && invocation.readonly);
-    assert!(invocation.bandwidth_log && !invocation.warnings_fatal);
+    assert!(invocation.bandwidth_log.as_deref() == Some("agg") && !invocation.warnings_fatal);
     assert_eq!(invocation.aux_path.as_deref(), Some("/tmp"));
     assert_eq!(line.sections, ["a", "b"]);
     assert_eq!(line.notes.len(), 1, "{:?}", line.notes);

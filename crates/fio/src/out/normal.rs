@@ -35,6 +35,9 @@ pub fn normal(report: &Report<'_>) -> String {
         text.push_str("\nDisk stats (read/write):\n");
         report.disks.iter().for_each(|disk| disk_line(&mut text, disk));
     }
+    if let Some(idleness) = &report.idleness {
+        text.push_str(&idleness.normal());
+    }
     text
 }
 
@@ -93,9 +96,7 @@ impl Paragraph<'_, '_> {
         let rates = both_units(lane.bytes_per_s(), rate_unit(reporting), reporting);
         let moved = short(lane.bytes, FIGURES, reporting.kb_base == 1024, Unit::Bytes);
         let ms = lane.runtime_ms;
-        // fio 3.36 says so behind every write, zones or not.
-        let zones = if name == "write" { "; 0 zone resets" } else { "" };
-        self.line(format_args!("  {name}: IOPS={iops}, BW={rates}({moved}/{ms}msec){zones}"));
+        self.line(format_args!("  {name}: IOPS={iops}, BW={rates}({moved}/{ms}msec)"));
         self.latencies("slat", &lane.slat);
         self.latencies("clat", &lane.clat);
         self.latencies(" lat", &lane.lat);
@@ -264,13 +265,24 @@ impl Paragraph<'_, '_> {
     fn latency_target(&mut self) {
         let unlimited = LatencyTarget { target_ns: 0, window_ns: 0, percentile: 100.0, run: false };
         let target = self.section.reporting.latency_target.unwrap_or(unlimited);
-        let (limit, window) = (target.target_ns, target.window_ns / 1000);
+        let (limit, window) = (scaled(target.target_ns), scaled(target.window_ns));
         let (percentile, depth) = (target.percentile, self.section.iodepth);
         self.line(format_args!(
             "     latency   : target={limit}, window={window}, percentile={percentile:.2}%, \
              depth={depth}"
         ));
     }
+}
+
+/// A time as fio 3.42 has it there: `50.00ms`.
+fn scaled(ns: u64) -> String {
+    let (unit, one_ns) = match ns {
+        2_000_000_000.. => ("s", 1_000_000_000),
+        2_000_000.. => ("ms", 1_000_000),
+        2_000.. => ("us", 1_000),
+        _ => ("ns", 1),
+    };
+    format!("{:.2}{unit}", ns as f64 / f64::from(one_ns))
 }
 
 /// The lines of a group in the units of its first section.

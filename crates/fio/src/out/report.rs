@@ -4,7 +4,7 @@ use iodyno_job::{Job, LatencyTarget, Percentiles, SteadyState, Unified};
 use iodyno_model::{DiskStats, Measurement};
 
 /// fio's version whose shapes these are.
-pub(super) const SHAPE: &str = "fio-3.36";
+pub const SHAPE: &str = "fio-3.42";
 
 /// Everything that a report in fio's shape says.
 #[derive(Debug, Clone)]
@@ -21,6 +21,37 @@ pub struct Report<'a> {
     pub jobs: Vec<ReportJob<'a>>,
     /// What the block devices under the targets did meanwhile.
     pub disks: Vec<DiskUse>,
+    /// `--idle-prof`.
+    pub idleness: Option<CpuIdleness>,
+}
+
+/// How idle CPUs were while the jobs ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuIdleness {
+    /// Share of the time, of all CPUs together, percent.
+    pub system_percent: f64,
+    /// Of each CPU, percent; empty where that was not asked for.
+    pub cpu_percent: Vec<f64>,
+    /// How long a unit of work takes on a CPU: mean and standard deviation over CPUs, us.
+    pub unit_us: (f64, f64),
+}
+
+impl CpuIdleness {
+    /// What stands behind the disks in normal output.
+    pub(super) fn normal(&self) -> String {
+        let cpus: Vec<String> = self.cpu_percent.iter().map(|one| format!("{one:3.2}%")).collect();
+        let cpus = match cpus.is_empty() {
+            true => String::new(),
+            false => format!("  percpu: {}\n", cpus.join(", ")),
+        };
+        format!("\nCPU idleness:\n  system: {:3.2}%\n{cpus}{}", self.system_percent, self.unit())
+    }
+
+    /// The line of the unit of work.
+    pub fn unit(&self) -> String {
+        let (mean, deviation) = self.unit_us;
+        format!("  unit work: mean={mean:3.2}us, stddev={deviation:3.2}\n")
+    }
 }
 
 /// A job, with all of its clones.
