@@ -253,3 +253,27 @@ fn commands_of_jobs_run_in_a_shell_as_with_fio() {
     let path = world.path("work");
     assert_eq!(fs::read_to_string(Path::new(&path).join("before")).unwrap(), "before\n");
 }
+
+#[test]
+fn options_are_repeated_as_fio_has_them() {
+    let world = World::new();
+    let line = format!("--output-format=json {JOB} --group_reporting --rate_iops=1000");
+    let document = json(fine(&world, &line).as_bytes());
+    let options = &document["jobs"][0]["job options"];
+    for (name, value) in [("name", "t"), ("group_reporting", ""), ("rate_iops", "1000")] {
+        assert_eq!(options[name], value, "{options}");
+    }
+}
+
+#[test]
+fn an_error_that_a_job_goes_on_from_is_no_failure() {
+    let world = World::new();
+    fine(&world, &format!("{JOB} --rw=write --filename=data"));
+    let line = format!("--filename=data --verify=md5 --output-format=json {JOB}");
+    let document = json(fine(&world, &format!("{line} --continue_on_error=all")).as_bytes());
+    let job = &document["jobs"][0];
+    assert_eq!((&job["error"], &job["total_err"]), (&84.into(), &16.into()), "{job}");
+    let output = fio(&world, &line);
+    status(&output, 1);
+    assert!(text(&output.stderr).contains("err=84/verify: "), "{}", text(&output.stderr));
+}

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Space, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
 use iodyno_target::Asked::Read;
@@ -74,8 +74,13 @@ pub(crate) fn prepare(
     let direct = wants_direct && files.iter().all(|file| file.read().direct());
     let rooms: Vec<Room> = files.iter().map(|file| room(job, file.read(), direct)).collect();
     let threads = job.threads.shared_by.max(1);
+    // What is verified after each loop gets a stream anew for each.
+    let of_a_turn = match job.verifies_its_writes() {
+        true => &Job { space: Space { loops: 1, ..job.space.clone() }, ..job.clone() },
+        false => job,
+    };
     let streams = (0..threads)
-        .map(|thread| Stream::new(job, &rooms, thread, entropy))
+        .map(|thread| Stream::new(of_a_turn, &rooms, thread, entropy))
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
     let choice = choose_engine(job, first, direct, &streams[0], choices)?;

@@ -1,6 +1,6 @@
 //! fio's JSON and JSON+.
 
-use iodyno_job::{LatencyTarget, SteadyKind, SteadyState};
+use iodyno_job::LatencyTarget;
 use iodyno_model::{Each, Histogram};
 
 use crate::out::report::{CpuIdleness, DiskUse, Report};
@@ -136,7 +136,8 @@ fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: boo
         members.push(("desc", description.as_str().into()));
     }
     if let Some(asked) = &reporting.steadystate {
-        members.push(("steadystate", steadystate(asked, section.steadystate_attained)));
+        let attained = section.steadystate_attained;
+        members.push(("steadystate", section.steady.tree(asked, attained)));
     }
     object(members)
 }
@@ -230,25 +231,6 @@ fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str,
         ("latency_window", window_us.into()),
         ("latency_window_us", window_us.into()),
     ]
-}
-
-/// What was asked for and whether it came; the course that fio adds as `data`
-/// is in the series of the stored measurement.
-fn steadystate(asked: &SteadyState, attained: bool) -> Tree {
-    let kind = match asked.kind {
-        SteadyKind::Iops => "iops",
-        SteadyKind::IopsSlope => "iops_slope",
-        SteadyKind::Bandwidth => "bw",
-        SteadyKind::BandwidthSlope => "bw_slope",
-        SteadyKind::Latency => "lat",
-        SteadyKind::LatencySlope => "lat_slope",
-    };
-    let percent = if asked.percent { "%" } else { "" };
-    Tree::object([
-        ("ss", format!("{kind}:{:.6}{percent}", asked.limit).into()),
-        ("duration", (asked.duration_ns / 1_000_000_000).into()),
-        ("attained", u64::from(attained).into()),
-    ])
 }
 
 fn disk(disk: &DiskUse) -> Tree {

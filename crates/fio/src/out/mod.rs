@@ -13,6 +13,7 @@ mod rates;
 mod report;
 mod section;
 mod shares;
+mod steady;
 mod terse;
 mod tree;
 

@@ -249,9 +249,26 @@ impl Paragraph<'_, '_> {
         if section.iodepth > 0 {
             self.latency_target();
         }
-        if section.reporting.steadystate.is_some() {
+        if let Some(asked) = &section.reporting.steadystate {
+            let found = section.steady.found(asked);
             let attained = if section.steadystate_attained { "yes" } else { "no" };
-            self.line(format_args!("  steadystate  : attained={attained}"));
+            let unit = rate_unit(section.reporting);
+            let bw = both_units(found.bytes_per_s, unit, section.reporting);
+            let iops = short(found.iops, FIGURES, false, Unit::None);
+            let latency = found.latency_ns.map_or(String::new(), |ns| {
+                let (name, one_ns) = match ns {
+                    2_000_001.. => ("msec", 1_000_000),
+                    2_001.. => ("usec", 1_000),
+                    _ => ("nsec", 1),
+                };
+                format!(", lat={}{name}", short(ns / one_ns, FIGURES, false, Unit::None))
+            });
+            let (what, criterion) = (found.what, found.criterion);
+            let percent = if asked.percent { "%" } else { "" };
+            self.line(format_args!(
+                "  steadystate  : attained={attained}, bw={bw}, iops={iops}{latency}, \
+                 {what}={criterion:.3}{percent}"
+            ));
         }
     }
 

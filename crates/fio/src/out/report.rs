@@ -86,8 +86,6 @@ pub struct Reporting {
     pub clat: bool,
     /// Total latencies are reported (not `disable_lat`).
     pub lat: bool,
-    /// Rates over time are reported (not `disable_bw_measurement`).
-    pub rates: bool,
     /// `kb_base`: 1024 or 1000; which unit stands first in normal output.
     pub kb_base: u32,
     /// `unit_base=1`: normal output has bits instead of bytes.
@@ -155,7 +153,6 @@ impl Reporting {
             slat: latencies && !report.disable_slat,
             clat: latencies && !report.disable_clat,
             lat: latencies && !report.disable_lat,
-            rates: latencies && !report.disable_bw,
             kb_base: report.kb_base,
             bits: report.unit_base == 1,
             continue_on_error: continues.read || continues.write || continues.verify,

@@ -73,6 +73,26 @@ impl Face {
     }
 }
 
+/// What fio says of each job that failed, on standard error: callers look whether it is empty.
+pub(super) fn told(record: &RunRecord) -> Vec<String> {
+    let told = |failure: &str, errno: i32| {
+        format!("fio: pid={}, err={errno}/{failure}", std::process::id())
+    };
+    let of = |measurement: &Measurement| {
+        let accounts = measurement.parts.iter().filter_map(|part| part.account.as_ref());
+        let accounts = accounts.filter_map(|one| Some(told(one.failure.as_deref()?, one.error)));
+        let each: Vec<String> = accounts.collect();
+        match measurement.failure() {
+            Some(failure) if each.is_empty() => {
+                let errno = measurement.account.as_ref().map_or(0, |account| account.error);
+                vec![told(failure, errno)]
+            }
+            _ => each,
+        }
+    };
+    record.measurements.iter().flat_map(of).collect()
+}
+
 /// fio's `exit_value` after a signal.
 const INTERRUPTED: u8 = 128;
 

@@ -1,5 +1,6 @@
 //! `iodyno run`: fio's job files and fio's command line.
 
+mod agg_log;
 mod eta;
 mod face;
 mod idleness;
@@ -20,8 +21,8 @@ use iodyno_fio::FioGenerator;
 use iodyno_job::is_for_fio_alone;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
-    CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
-    show_command,
+    CommandLine, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
+    process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
 use iodyno_native::{Commands, NativeGenerator};
@@ -50,7 +51,11 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if let Some(page) = &invocation.page {
         return pages::show(page);
     }
-    let sections = line.load(&OptionTable, &environment()).map_err(|error| usage(&error))?;
+    let sections = match line.load(&OptionTable, &environment()) {
+        // As with fio: where nothing is to be run, nothing is missing.
+        Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
+        loaded => loaded.map_err(|error| usage(&error))?,
+    };
     let commands = face.commands(arguments.allow_exec);
     let exec = commands != Commands::Refused;
     let script = script(context, arguments, face, &line, &sections)?;
@@ -68,7 +73,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
     }
-    let logs = LogFiles::new(&script);
+    let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
     let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
@@ -109,6 +114,9 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         return Err(failure);
     }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;
+    if face == Face::Fio {
+        face::told(&record).iter().for_each(|line| terminal::note(line));
+    }
     let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.table };
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
     let pulled = watcher.trigger.as_mut().is_some_and(|trigger| {

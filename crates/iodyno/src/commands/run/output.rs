@@ -10,8 +10,8 @@ use iodyno_fio::out::{
     CpuIdleness, DiskUse, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
 };
 use iodyno_job::Job;
-use iodyno_job::script::{Script, Written};
-use iodyno_job::syntax::{Invocation, OutputFormat};
+use iodyno_job::script::{Script, ScriptSection, Written};
+use iodyno_job::syntax::{Invocation, OutputFormat, Place};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Host, Measurement, RunRecord};
 use iodyno_store::Store;
@@ -157,7 +157,7 @@ fn report<'r>(
             let (Some(job), Some(measurement)) = (job, measurements.next()) else { break };
             jobs.push(ReportJob {
                 measurement,
-                options: script.sections.get(section).map_or(Vec::new(), |s| pairs(&s.options)),
+                options: script.sections.get(section).map_or(Vec::new(), written),
                 reporting: Reporting::of(&job.job),
             });
         }
@@ -173,13 +173,20 @@ fn report<'r>(
     })
 }
 
-/// By fio's names. Of an option without a value fio's documents say nothing.
+/// fio's "job options": on the command line the name is one of them.
+fn written(section: &ScriptSection) -> Vec<(String, String)> {
+    let name =
+        (section.place == Place::command_line()).then(|| ("name".to_owned(), section.name.clone()));
+    name.into_iter().chain(pairs(&section.options)).collect()
+}
+
+/// By fio's names; the value of a flag that stands alone is empty.
 fn pairs(written: &[Written]) -> Vec<(String, String)> {
     let name = |name: &String| match iodyno_job::find(name) {
         Some(option) => option.name.to_owned(),
         None => name.clone(),
     };
-    written.iter().filter_map(|(key, text)| Some((name(key), text.clone()?))).collect()
+    written.iter().map(|(key, text)| (name(key), text.clone().unwrap_or_default())).collect()
 }
 
 /// What the devices under the targets did from the first snapshot to the last.
