@@ -90,6 +90,7 @@ fn report<'a>(measurements: &'a [Measurement], reporting: &Reporting) -> Report<
         global_options: Vec::new(),
         jobs: measurements.iter().map(job).collect(),
         disks: vec![DiskUse { name: "nvme0n1".into(), elapsed_ns: 1, ..DiskUse::default() }],
+        idleness: None,
     }
 }
 

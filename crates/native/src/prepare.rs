@@ -1,6 +1,6 @@
 //! From a cleared job to threads that only have to be started.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -206,6 +206,7 @@ impl Team<'_> {
             engine: self.engine,
             setup: Setup {
                 files: open(files, job, *direct).map_err(|error| error.to_string())?,
+                claims: claims(files, job).map_err(|error| error.to_string())?,
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_block() as u32,
@@ -304,6 +305,15 @@ fn open(
         Ok(opened)
     });
     opened.collect()
+}
+
+/// The descriptors by which a job trims, of all of its files.
+fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
+    if !job.pattern.rw.has(Direction::Trim) {
+        return Ok(Vec::new());
+    }
+    let claims = files.iter().filter_map(Access::write);
+    claims.map(|clearance| clearance.as_fd().try_clone_to_owned()).collect()
 }
 
 /// Opens a namespace for NVMe passthrough, for one thread.
