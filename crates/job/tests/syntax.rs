@@ -284,6 +284,22 @@ fn files_and_the_command_line_together() {
 }
 
 #[test]
+fn a_pattern_may_be_a_files_bytes() {
+    let job = "[a]\nbuffer_pattern='p'0x01\nverify_pattern=\"x\"'p'\nfilename='p'";
+    let files = [("a.fio", job), ("p", "AB"), ("empty", "")];
+    let (sections, _) = load("a.fio", &files).unwrap();
+    assert_eq!(sections, ["a: buffer_pattern=0x41420x01 verify_pattern=\"x\"0x4142 filename='p'"]);
+    for file in ["empty", "gone"] {
+        let job = format!("[a]\nverify_pattern='{file}'");
+        let message = load("a.fio", &[("a.fio", &job), ("empty", "")]).unwrap_err().to_string();
+        assert!(
+            message.starts_with(&format!("a.fio line 2: verify_pattern='{file}'")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn only_the_sections_asked_for() {
     let files = [("a.fio", "[global]\nbs=8k\n[a]\nrw=${NOPE}\n[b]\nrw=write\n[a b]\n")];
     assert_eq!(load("--section=b a.fio", &files).unwrap().0, ["b: bs=8k rw=write"]);

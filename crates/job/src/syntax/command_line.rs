@@ -8,6 +8,7 @@ use super::file::{Reader, is_global, is_selected, unreadable};
 use super::invocation::{Invocation, Page};
 use super::known::{Known, Takes, refuse_swallowed};
 use super::own_options::{Argument, Effect, OWN_OPTIONS, OwnOption};
+use super::pattern_file::read_patterns;
 use super::{Entry, Environment, Place, Section, SyntaxError};
 use crate::nearest::nearest_of;
 
@@ -168,6 +169,7 @@ impl CommandLine {
             return Err(SyntaxError::NoJob);
         }
         refuse_swallowed(&sections, known)?;
+        read_patterns(&mut sections, environment)?;
         Ok(sections)
     }
 }

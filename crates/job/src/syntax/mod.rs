@@ -13,6 +13,7 @@ mod known;
 mod line;
 mod option_table;
 mod own_options;
+mod pattern_file;
 mod section;
 mod write;
 

@@ -65,6 +65,8 @@ struct JobLogs {
     ramp_ns: u64,
     /// Of its blocks, bytes.
     bs: Each<u64>,
+    /// Of single I/Os there are no rows of bandwidth, as with fio.
+    disable_bw: bool,
     /// End of the last interval, ns since the log's begin.
     now_ns: u64,
     window: Window,
@@ -112,6 +114,7 @@ impl LogFiles {
                     epoch_ms: 0,
                     ramp_ns: job.job.time.ramp_ns,
                     bs: job.job.pattern.bs.map(BlockSize::largest),
+                    disable_bw: job.job.report.disable_bw,
                     now_ns: 0,
                     window: Window::default(),
                     histogram: Window::default(),
@@ -252,8 +255,10 @@ impl JobLogs {
         if let Some(submission_ns) = submission_ns {
             self.write(files, LogKind::Submission, &with(submission_ns))?;
         }
-        let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
-        self.write(files, LogKind::Bandwidth, &with(kib_per_s))?;
+        if !self.disable_bw {
+            let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
+            self.write(files, LogKind::Bandwidth, &with(kib_per_s))?;
+        }
         self.write(files, LogKind::Iops, &with(1))
     }
 
