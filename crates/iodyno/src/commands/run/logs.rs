@@ -283,7 +283,7 @@ impl JobLogs {
             self.histogram.start_ns = now_ns - now_ns % histogram_ns;
             let coarseness = self.logs.histogram_coarseness;
             let time_ms = self.epoch_ms + now_ns / 1_000_000;
-            let bs = self.bs.clone();
+            let bs = self.bs;
             if let Some(writer) = self.writer(files, LogKind::Histogram)? {
                 for (direction, one) in window.directions.iter().filter(|(_, one)| one.ios > 0) {
                     let bs = *bs.of(direction);

@@ -20,10 +20,10 @@ pub(super) fn show(page: &Page) -> Result<u8> {
         Page::Version => format!("{FIO}\n"),
         Page::Usage => format!("{FIO}\n{USAGE}"),
         Page::Options(name) => match name.as_deref().filter(|name| *name != "all") {
-            None => options().filter(|spec| is_there(spec)).map(line).collect(),
-            Some(name) => one(iodyno_job::find(name).filter(|spec| is_there(spec)), || {
-                format!("No such command: {name}")
-            })?,
+            None => options().filter(is_there).map(line).collect(),
+            Some(name) => {
+                one(iodyno_job::find(name).filter(is_there), || format!("No such command: {name}"))?
+            }
         },
         Page::Engines(None) => {
             let names = engines().map(|(name, _)| format!("\t{name}\n"));
