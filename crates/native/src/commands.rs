@@ -1,9 +1,9 @@
 //! `exec_prerun` and `exec_postrun`: commands before and after a phase.
 //!
-//! fio hands them to a shell, and so do we when we are called as fio. Else they are argument vectors: words are divided
-//! as a shell would, and what needs a shell to be understood is refused, since
-//! `echo 3 > /proc/sys/vm/drop_caches` without one would do nothing and say so
-//! to nobody.
+//! fio hands them to a shell, and so do we when we are called as fio. Else they are
+//! argument vectors: words are divided as a shell would, and what needs a shell to be
+//! understood is refused, since `echo 3 > /proc/sys/vm/drop_caches` without one would do
+//! nothing and say so to nobody.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
