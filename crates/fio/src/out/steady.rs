@@ -9,6 +9,9 @@ use crate::out::tree::Tree;
 /// Time between samples where the job does not say: fio's `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
 
+/// More samples than these are not made up, whatever the job says.
+const MOST: usize = 1 << 16;
+
 /// The samples of a section.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SteadySamples {
@@ -59,8 +62,12 @@ impl SteadySamples {
         let Found { slope, deviation, criterion, bytes_per_s, iops, latency_ns, .. } =
             self.found(asked);
         let percent = if asked.percent { "%" } else { "" };
+        // Samples that never came are zeros in fio's documents: whoever reads them divides by
+        // how many there are to be.
         let list = |value: fn(&Sample) -> u64| {
-            Tree::Array(self.last(asked).iter().map(|sample| value(sample).into()).collect())
+            let missing = std::iter::repeat_n(0, wanted(asked).min(MOST));
+            let values = self.last(asked).iter().map(value).chain(missing);
+            Tree::Array(values.take(wanted(asked)).map(Into::into).collect())
         };
         let mut data =
             vec![("bw_mean".to_owned(), bytes_per_s.into()), ("iops_mean".to_owned(), iops.into())];
@@ -234,5 +241,6 @@ mod tests {
         assert!((slope(&[30, 40, 50, 60]) - 10.0).abs() < 1e-9);
         let few = SteadySamples::default().tree(&asked, false).document();
         assert!(few.contains("\"criterion\" : \"0.000000%\""), "{few}");
+        assert_eq!(few.lines().filter(|line| line.trim_end_matches(',').trim() == "0").count(), 8);
     }
 }
