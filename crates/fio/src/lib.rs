@@ -10,4 +10,4 @@ mod generator;
 pub mod out;
 pub mod read;
 
-pub use generator::{FioError, FioGenerator};
+pub use generator::{FioError, FioGenerator, WANTS_FIO};

@@ -90,6 +90,7 @@ fn report<'a>(measurements: &'a [Measurement], reporting: &Reporting) -> Report<
         global_options: Vec::new(),
         jobs: measurements.iter().map(job).collect(),
         disks: vec![DiskUse { name: "nvme0n1".into(), elapsed_ns: 1, ..DiskUse::default() }],
+        idleness: None,
     }
 }
 
@@ -186,7 +187,7 @@ fn it_says_that_clat_repeats_the_total() {
     let about =
         |name| members(&text).into_iter().find(|member| member.1 == name).unwrap().2.to_owned();
     assert!(about("latencies").contains("clat_ns repeats lat_ns"));
-    assert_eq!(about("fio version"), "\"fio-3.36-iodyno-0.0.0\"");
+    assert_eq!(about("fio version"), "\"fio-3.42-iodyno-0.0.0\"");
     assert_eq!(about("source"), "\"native 0.0.0\"");
 }
 
@@ -255,7 +256,7 @@ fn noise_and_several_documents_are_told_apart() {
     let cut = &output[..output.len() / 2];
     let error = read::documents(cut).unwrap_err().to_string();
     assert!(error.starts_with("line "), "{error}");
-    let old = another.replace("fio-3.36", "fio-2.16");
+    let old = another.replace("fio-3.42", "fio-2.16");
     assert_eq!(read::json(&old).unwrap().len(), 1);
     assert!(matches!(read::json("nothing"), Err(read::ReadError::NoDocument)));
 }

@@ -12,11 +12,13 @@ mod stated;
 mod supervisor;
 mod terminal;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
+use crate::commands::run::Face;
 use crate::context::{Context, Usage};
 
 /// Exit status where something of what was named could not be read, and all else is well.
@@ -29,15 +31,20 @@ fn main() -> ExitCode {
 /// Carries out the command line; the exit status.
 fn carry_out() -> u8 {
     let arguments = Arguments::parse_from(words());
-    let context = Context::new(&arguments.global);
+    let face = match arguments.command {
+        Command::Fio(_) => Face::Fio,
+        _ => Face::Iodyno,
+    };
+    let mut context = Context::new(&arguments.global);
+    context.quiet |= face == Face::Fio;
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
         let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
-        terminal::complain(&Usage(what).into());
+        terminal::complain_as(face.name(), &Usage(what).into());
         return 2;
     }
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
-        Command::Run(run) => commands::run::run(&context, &run),
+        Command::Run(run) | Command::Fio(run) => commands::run::run(&context, &run, face),
         Command::Prepare(prepare) => commands::prepare::run(&context, &prepare),
         Command::Sweep(sweep) => commands::sweep::run(&context, &sweep),
         Command::Resume(resume) => commands::sweep::resume(&context, &resume),
@@ -61,26 +68,28 @@ fn carry_out() -> u8 {
         Ok(status) => status,
         Err(error) if terminal::is_closed_pipe(&error) => 0,
         Err(error) => {
-            terminal::complain(&error);
-            context::status_of(&error)
+            terminal::complain_as(face.name(), &error);
+            face.status_of(&error)
         }
     }
 }
 
-/// The words of the command line. Behind `run`, iodyno's own come first: all
-/// others are fio's, which clap must not look at.
+/// The words of the command line. Behind `run` and `fio`, iodyno's own come first:
+/// all others are fio's, which clap must not look at.
 fn words() -> Vec<String> {
-    let words: Vec<String> =
+    let mut words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some(run) = words.iter().position(|word| word == "run") else { return words };
+    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
+        words.insert(1, "fio".into());
+    }
+    // A `run` that is the value of a global option is not the command.
+    let is_command = |at: &usize| {
+        ["run", "fio"].contains(&words[*at].as_str()) && commands::run::is_command(&words[1..*at])
+    };
+    let Some(run) = (1..words.len()).find(is_command) else { return words };
     let mut command = Arguments::command();
     command.build();
-    // A `run` that is the value of a global option is not the command.
-    let before = &words[1..run];
-    let Some(own) = command.find_subcommand("run").filter(|_| commands::run::is_command(before))
-    else {
-        return words;
-    };
+    let Some(own) = command.find_subcommand(&words[run]) else { return words };
     let (ours, fios) = commands::run::words::divide(&words[run + 1..], own);
     let separator = (!fios.is_empty()).then(|| "--".to_owned());
     words[..=run].iter().cloned().chain(ours).chain(separator).chain(fios).collect()

@@ -99,8 +99,13 @@ fn broken(line: &str, width: usize) -> String {
 
 /// Says what went wrong: the chain of causes on one line, and what to do.
 pub(crate) fn complain(error: &anyhow::Error) {
+    complain_as("iodyno", error);
+}
+
+/// The same by the name under which it was called.
+pub(crate) fn complain_as(program: &str, error: &anyhow::Error) {
     // A line that a file's text broken off makes does not look like one of ours.
-    note(&format!("iodyno: {}", told(error).replace('\n', "\n  ")));
+    note(&format!("{program}: {}", told(error).replace('\n', "\n  ")));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,

@@ -254,7 +254,7 @@ fn fios_own_options() {
     assert_eq!(invocation.status_interval_ns, Some(500_000_000));
     assert_eq!(invocation.eta_newline_ns, Some(10_000_000_000));
     assert!(invocation.parse_only && invocation.show_cmd && invocation.readonly);
-    assert!(invocation.bandwidth_log && !invocation.warnings_fatal);
+    assert!(invocation.bandwidth_log.as_deref() == Some("agg") && !invocation.warnings_fatal);
     assert_eq!(invocation.aux_path.as_deref(), Some("/tmp"));
     assert_eq!(line.sections, ["a", "b"]);
     assert_eq!(line.notes.len(), 1, "{:?}", line.notes);
@@ -281,6 +281,22 @@ fn files_and_the_command_line_together() {
     );
     assert!(notes[0].contains("a.fio alone, not for b.fio"), "{notes:?}");
     assert!(load("a.fio b.fio", &files).unwrap().1.is_empty());
+}
+
+#[test]
+fn a_pattern_may_be_a_files_bytes() {
+    let job = "[a]\nbuffer_pattern='p'0x01\nverify_pattern=\"x\"'p'\nfilename='p'";
+    let files = [("a.fio", job), ("p", "AB"), ("empty", "")];
+    let (sections, _) = load("a.fio", &files).unwrap();
+    assert_eq!(sections, ["a: buffer_pattern=0x41420x01 verify_pattern=\"x\"0x4142 filename='p'"]);
+    for file in ["empty", "gone"] {
+        let job = format!("[a]\nverify_pattern='{file}'");
+        let message = load("a.fio", &[("a.fio", &job), ("empty", "")]).unwrap_err().to_string();
+        assert!(
+            message.starts_with(&format!("a.fio line 2: verify_pattern='{file}'")),
+            "{message}"
+        );
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `exec_prerun` and `exec_postrun`: commands before and after a phase.
 //!
-//! fio hands them to a shell. Here they are argument vectors: words are divided
-//! as a shell would, and what needs a shell to be understood is refused, since
-//! `echo 3 > /proc/sys/vm/drop_caches` without one would do nothing and say so
-//! to nobody.
+//! fio hands them to a shell, and so do we when we are called as fio. Else they are
+//! argument vectors: words are divided as a shell would, and what needs a shell to be
+//! understood is refused, since `echo 3 > /proc/sys/vm/drop_caches` without one would do
+//! nothing and say so to nobody.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,6 +14,25 @@ use iodyno_job::Job;
 /// What a shell would act upon outside of quotes.
 const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
 
+/// What becomes of the commands of jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commands {
+    /// A job that has one is refused.
+    #[default]
+    Refused,
+    /// They are argument vectors.
+    Divided,
+    /// They are handed to a shell, as fio does.
+    Shell,
+}
+
+impl Commands {
+    /// As argument vectors if they are `allowed`.
+    pub const fn divided_if(allowed: bool) -> Self {
+        if allowed { Self::Divided } else { Self::Refused }
+    }
+}
+
 const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a value";
 
 /// Runs the command that a job has before it, as fio does, with its output in
@@ -21,22 +40,27 @@ const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a valu
 ///
 /// # Errors
 /// It cannot be run without a shell, is not there, or did not succeed.
-pub(crate) fn before(job: &Job) -> Result<(), String> {
-    run("exec_prerun", job.threads.exec_prerun.as_deref(), &format!("{}.prerun.txt", job.name))
+pub(crate) fn before(job: &Job, how: Commands) -> Result<(), String> {
+    let command = job.threads.exec_prerun.as_deref();
+    run("exec_prerun", command, how, &format!("{}.prerun.txt", job.name))
 }
 
 /// The same for the command after it, with its output in `NAME.postrun.txt`.
 ///
 /// # Errors
 /// As [`before`].
-pub(crate) fn after(job: &Job) -> Result<(), String> {
-    run("exec_postrun", job.threads.exec_postrun.as_deref(), &format!("{}.postrun.txt", job.name))
+pub(crate) fn after(job: &Job, how: Commands) -> Result<(), String> {
+    let command = job.threads.exec_postrun.as_deref();
+    run("exec_postrun", command, how, &format!("{}.postrun.txt", job.name))
 }
 
-fn run(option: &str, command: Option<&str>, output: &str) -> Result<(), String> {
+fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Result<(), String> {
     let Some(command) = command else { return Ok(()) };
     let said = |what: String| format!("{option}={command}: {what}");
-    let words = words(command).map_err(said)?;
+    let words = match how {
+        Commands::Shell => ["/bin/sh", "-c", command].map(str::to_owned).into(),
+        _ => words(command).map_err(said)?,
+    };
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let unwritable =
         |error: &dyn std::fmt::Display| said(format!("its output goes to {output}: {error}"));

@@ -9,7 +9,7 @@ use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, P
 use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
-use crate::commands::{after, before};
+use crate::commands::{Commands, after, before};
 use crate::fit::{fit_memory, fit_numbers};
 use crate::flights::Flight;
 use crate::phase::Phase;
@@ -24,20 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The native load generator. It keeps nothing between phases.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
-    runs_commands: bool,
+    commands: Commands,
 }
 
 impl NativeGenerator {
     /// A generator.
     pub const fn new() -> Self {
-        Self { runs_commands: false }
+        Self { commands: Commands::Refused }
     }
 
-    /// The same, which runs `exec_prerun` and `exec_postrun` if they are `allowed`;
-    /// else it refuses jobs that have them.
+    /// The same, which does so with `exec_prerun` and `exec_postrun`.
     #[must_use]
-    pub const fn with_commands(self, allowed: bool) -> Self {
-        Self { runs_commands: allowed }
+    pub const fn with_commands(self, commands: Commands) -> Self {
+        Self { commands }
     }
 }
 
@@ -61,7 +60,9 @@ impl LoadGenerator for NativeGenerator {
         if let Some(first) = jobs.first() {
             let unfit = |what| LoadError::Unfit { target: first.target(), what };
             let mut commands = jobs.iter().flat_map(|job| job.job.commands());
-            if let Some((option, command)) = commands.next().filter(|_| !self.runs_commands) {
+            if let Some((option, command)) =
+                commands.next().filter(|_| self.commands == Commands::Refused)
+            {
                 let what = format!("{option}={command}: it is not allowed to run commands");
                 return Err(unfit(what));
             }
@@ -74,15 +75,16 @@ impl LoadGenerator for NativeGenerator {
             .map(|job| prepare(job, bytes, entropy, &mut choices))
             .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
-        if let Err((job, what)) =
-            jobs.iter().try_for_each(|job| before(&job.job).map_err(|what| (job, what)))
+        if let Err((job, what)) = jobs
+            .iter()
+            .try_for_each(|job| before(&job.job, self.commands).map_err(|what| (job, what)))
         {
             phase.abort();
             return Err(LoadError::Unfit { target: job.target(), what });
         }
         let mut report = phase.run(observer, PATIENCE);
         for (job, report) in jobs.iter().zip(&mut report.jobs) {
-            report.shortfalls.extend(after(&job.job).err());
+            report.shortfalls.extend(after(&job.job, self.commands).err());
         }
         Ok(report)
     }

@@ -40,21 +40,36 @@ pub(crate) struct Issuer {
 /// fsync and fdatasync between writes.
 #[derive(Debug, Clone, Copy)]
 struct Flushing {
-    every: u32,
-    operation: Operation,
-    writes: u32,
+    /// After so many writes each: fsync and fdatasync; 0 is never.
+    every: [(u32, Operation); 2],
+    writes: u64,
+    /// Writes when it was synced last.
+    synced: u64,
     /// That was written last.
     file: u16,
 }
 
 impl Flushing {
     fn new(flush: &Flush) -> Option<Self> {
-        let (every, operation) = match (flush.fsync, flush.fdatasync) {
-            (0, 0) => return None,
-            (0, every) => (every, Operation::DataSync),
-            (every, _) => (every, Operation::Sync),
-        };
-        Some(Self { every, operation, writes: 0, file: 0 })
+        let every = [(flush.fsync, Operation::Sync), (flush.fdatasync, Operation::DataSync)];
+        let is_any = every.iter().any(|(every, _)| *every > 0);
+        is_any.then_some(Self { every, writes: 0, synced: 0, file: 0 })
+    }
+
+    /// What is due now. Where both are, fsync does for both, as in fio.
+    fn due(&self) -> Option<Operation> {
+        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(every.into());
+        let found = self.every.iter().find(|(every, _)| is_due(*every));
+        found.filter(|_| self.writes > self.synced).map(|(_, operation)| *operation)
+    }
+
+    /// Writes until something is due; 0: it is.
+    fn left(&self) -> u64 {
+        if self.due().is_some() {
+            return 0;
+        }
+        let asked = self.every.iter().map(|(every, _)| u64::from(*every)).filter(|n| *n > 0);
+        asked.map(|every| every - self.writes % every).min().unwrap_or(u64::MAX)
     }
 
     fn count(&mut self, request: &Request) {
@@ -191,7 +206,7 @@ impl Issuer {
         let room = if self.is_exhausted() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
         match self.flushing_here() {
-            Some(flushing) => room.min((flushing.every - flushing.writes).max(1) as usize),
+            Some(flushing) => room.min(flushing.left().max(1) as usize),
             None => room,
         }
     }
@@ -199,11 +214,11 @@ impl Issuer {
     /// A sync, where one is due and something comes after it: as in fio, the
     /// last writes are for `end_fsync`.
     fn flush(&mut self) -> Option<Request> {
-        self.flushing_here().filter(|flushing| flushing.writes >= flushing.every)?;
+        let operation = self.flushing_here()?.due()?;
         self.held = Some(self.next_request()?);
-        let Flushing { operation, file, writes, .. } = self.flushing.as_mut()?;
-        *writes = 0;
-        Some(Request { file: *file, operation: *operation, ..Request::default() })
+        let flushing = self.flushing.as_mut()?;
+        flushing.synced = flushing.writes;
+        Some(Request { file: flushing.file, operation, ..Request::default() })
     }
 
     /// `request` goes.

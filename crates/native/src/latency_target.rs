@@ -64,7 +64,12 @@ impl TargetSearch {
         if now < self.window_end || self.found {
             return false;
         }
-        if self.in_time as f64 >= self.share * self.all as f64 {
+        let holds = self.in_time as f64 >= self.share * self.all as f64;
+        if self.depth == 1 && !holds {
+            // Less than one cannot be tried: as in fio it goes on until enough were in time.
+            return false;
+        }
+        if holds {
             self.held = self.depth;
         } else {
             self.failed = self.depth;
@@ -91,7 +96,7 @@ mod tests {
     #[test]
     fn the_greatest_depth_that_holds_is_found() {
         let clock = Clock::get();
-        for (limit, most) in [(1, 64), (7, 64), (32, 32), (33, 100), (0, 16)] {
+        for (limit, most) in [(1, 64), (7, 64), (32, 32), (33, 100)] {
             let target = LatencyTarget {
                 target_ns: 1000,
                 window_ns: 1_000_000,
@@ -108,5 +113,23 @@ mod tests {
             assert!(over);
             assert_eq!(search.result(), Some(limit.min(most) as u32), "{limit} of {most}");
         }
+    }
+
+    #[test]
+    fn a_slow_begin_ends_nothing() {
+        let clock = Clock::get();
+        let target =
+            LatencyTarget { target_ns: 1000, window_ns: 1_000_000, percentile: 90.0, run: false };
+        let mut search = TargetSearch::new(&target, 8, clock);
+        let mut now = 1;
+        let mut ended = |latency_ns, times| {
+            (0..times).any(|_| {
+                now += clock.ticks(600_000);
+                search.completed(latency_ns, now)
+            })
+        };
+        assert!(!ended(2000, 10), "nothing less than one can be tried");
+        assert!(ended(500, 1000));
+        assert_eq!(search.result(), Some(8));
     }
 }

@@ -1,6 +1,6 @@
 //! `rate_min` and `rate_iops_min`: a job that is slower ends.
 
-use iodyno_job::Job;
+use iodyno_job::{BlockSize, Job};
 use iodyno_load::JobInterval;
 use iodyno_model::{DIRECTIONS, Each};
 
@@ -10,17 +10,26 @@ const CYCLE_NS: u64 = 1_000_000_000;
 const SETTLE_NS: u64 = 2_000_000_000;
 
 /// The least that a job has to do, looked at once a cycle (fio's
-/// `__check_min_rate`, backend.c).
+/// `__check_min_rate`, backend.c): where something is done, so that a block that takes longer
+/// than a cycle counts for all of its time; and where two blocks should have been done.
 #[derive(Debug)]
 pub(crate) struct LeastRate {
     bytes_per_s: Each<Option<u64>>,
     iops: Each<Option<u64>>,
     cycle_ns: u64,
     settled_ns: u64,
+    /// Of blocks, bytes.
+    largest: Each<u64>,
     /// Of this cycle.
+    done: Each<Done>,
+}
+
+/// What a direction did since it was looked at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
     ns: u64,
-    ios: Each<u64>,
-    bytes: Each<u64>,
+    ios: u64,
+    bytes: u64,
 }
 
 impl LeastRate {
@@ -39,9 +48,8 @@ impl LeastRate {
             iops: pace.rate_iops_min,
             cycle_ns: if pace.rate_cycle_ns > 0 { pace.rate_cycle_ns } else { CYCLE_NS },
             settled_ns: 0,
-            ns: 0,
-            ios: Each::default(),
-            bytes: Each::default(),
+            largest: job.pattern.bs.map(BlockSize::largest),
+            done: Each::default(),
         })
     }
 
@@ -52,30 +60,37 @@ impl LeastRate {
             self.settled_ns += interval.active_ns;
             return None;
         }
-        self.ns += interval.active_ns;
         for (direction, one) in interval.directions.iter() {
-            *self.ios.of_mut(direction) += one.ios;
-            *self.bytes.of_mut(direction) += one.bytes;
+            let done = self.done.of_mut(direction);
+            done.ns += interval.active_ns;
+            done.ios += one.ios;
+            done.bytes += one.bytes;
+            let seconds = done.ns as f64 / 1e9;
+            let block = *self.largest.of(direction) as f64;
+            let blocks_per_s = [
+                self.bytes_per_s.of(direction).map(|least| least as f64 / block),
+                self.iops.of(direction).map(|least| least as f64),
+            ];
+            let is_late = blocks_per_s.into_iter().flatten().any(|least| least * seconds >= 2.0);
+            if done.ns < self.cycle_ns || !(one.ios > 0 || is_late) {
+                continue;
+            }
+            let Done { ios, bytes, .. } = std::mem::take(done);
+            let looks = [
+                ("rate_min", "bytes per second", self.bytes_per_s.of(direction), bytes),
+                ("rate_iops_min", "IOPS", self.iops.of(direction), ios),
+            ];
+            let slow = looks.into_iter().find_map(|(option, unit, least, done)| {
+                let (least, rate) = ((*least)?, done as f64 / seconds);
+                let name = direction.name();
+                (rate < least as f64)
+                    .then(|| format!("{option}={least} was not met: {name} made {rate:.0} {unit}"))
+            });
+            if slow.is_some() {
+                return slow;
+            }
         }
-        if self.ns < self.cycle_ns {
-            return None;
-        }
-        let seconds = std::mem::take(&mut self.ns) as f64 / 1e9;
-        let ios = std::mem::take(&mut self.ios);
-        let bytes = std::mem::take(&mut self.bytes);
-        let looks = [
-            ("rate_min", "bytes per second", &self.bytes_per_s, &bytes),
-            ("rate_iops_min", "IOPS", &self.iops, &ios),
-        ];
-        looks.into_iter().find_map(|(option, unit, least, done)| {
-            least.iter().find_map(|(direction, least)| {
-                let (least, rate) = ((*least)?, *done.of(direction) as f64 / seconds);
-                (rate < least as f64).then(|| {
-                    let name = direction.name();
-                    format!("{option}={least} was not met: {name} made {rate:.0} {unit}")
-                })
-            })
-        })
+        None
     }
 }
 
@@ -109,5 +124,25 @@ mod tests {
         }
         let said = least.check(&interval(0)).unwrap();
         assert!(said.contains("rate_iops_min=100") && said.contains("99 IOPS"), "{said}");
+    }
+
+    #[test]
+    fn blocks_that_take_longer_than_a_cycle_count_for_all_of_their_time() {
+        let mut job = Job::default();
+        job.pace.rate_min.read = Some(1000);
+        let mut least = LeastRate::new(&job).unwrap();
+        let interval = |ios| JobInterval {
+            active_ns: 1_000_000_000,
+            directions: Each {
+                read: DirectionInterval { ios, bytes: ios * 4096, ..DirectionInterval::default() },
+                ..Each::default()
+            },
+            ..JobInterval::default()
+        };
+        // 4096 bytes in 4 s, again and again.
+        for second in 0..40 {
+            assert_eq!(least.check(&interval(u64::from(second % 4 == 1))), None, "{second}");
+        }
+        assert!((0..10).any(|_| least.check(&interval(0)).is_some()), "nothing is too little");
     }
 }

@@ -49,6 +49,7 @@ mod usage;
 mod verify;
 mod worker;
 
+pub use commands::Commands;
 pub use generator::NativeGenerator;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! From a cleared job to threads that only have to be started.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Space, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
 use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
@@ -74,8 +74,13 @@ pub(crate) fn prepare(
     let direct = wants_direct && files.iter().all(|file| file.read().direct());
     let rooms: Vec<Room> = files.iter().map(|file| room(job, file.read(), direct)).collect();
     let threads = job.threads.shared_by.max(1);
+    // What is verified after each loop gets a stream anew for each.
+    let of_a_turn = match job.verifies_its_writes() {
+        true => &Job { space: Space { loops: 1, ..job.space.clone() }, ..job.clone() },
+        false => job,
+    };
     let streams = (0..threads)
-        .map(|thread| Stream::new(job, &rooms, thread, entropy))
+        .map(|thread| Stream::new(of_a_turn, &rooms, thread, entropy))
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
     let choice = choose_engine(job, first, direct, &streams[0], choices)?;
@@ -206,6 +211,7 @@ impl Team<'_> {
             page_cache: page_cache.map(PageCache::new),
             setup: Setup {
                 files: opened,
+                claims: claims(files, job).map_err(|error| error.to_string())?,
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_block() as u32,
@@ -302,6 +308,15 @@ fn open(
         Ok(opened)
     });
     opened.collect()
+}
+
+/// The descriptors by which a job trims, of all of its files.
+fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
+    if !job.pattern.rw.has(Direction::Trim) {
+        return Ok(Vec::new());
+    }
+    let claims = files.iter().filter_map(Access::write);
+    claims.map(|clearance| clearance.as_fd().try_clone_to_owned()).collect()
 }
 
 /// Opens a namespace for NVMe passthrough, for one thread.

@@ -95,7 +95,7 @@ fn open_direct(path: &Path) -> OwnedFd {
 
 /// A block device whose blocks are a file's. Needs root and losetup.
 pub(crate) struct LoopDevice {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl LoopDevice {

@@ -244,8 +244,7 @@ fn stages<I: Io>(
         attendant.start();
     }
     let verifies = course.preparation.as_ref().is_some_and(|one| one.verifying.is_some())
-        && job.writes()
-        && job.verify.do_verify;
+        && job.verifies_its_writes();
     // A stream goes through its loops by itself, but for those to be verified.
     let loops = if verifies { job.space.loops.max(1) } else { 1 };
     for turn in 0..loops {

@@ -140,6 +140,29 @@ fn what_was_written_is_verified_once() {
 }
 
 #[test]
+fn each_loop_is_written_and_verified_once() {
+    for options in ["rw=randwrite", "rw=write verify_backlog=64", "rw=write number_ios=100"] {
+        let line = format!("ioengine=libaio iodepth=8 loops=3 verify=crc32c {options}");
+        let (report, _) = run_one(&line);
+        let blocks = if options.contains("number_ios") { 100 } else { BLOCKS };
+        let ios = (report.whole.write.ios, report.whole.read.ios);
+        assert_eq!(ios, (3 * blocks, 3 * blocks), "{options}");
+        assert_eq!(report.account.mismatches, 0);
+    }
+}
+
+#[test]
+fn blocks_whose_size_goes_by_the_order_have_room() {
+    for engine in ENGINES {
+        for rw in ["randread", "randread percentage_random=50", "randwrite"] {
+            let options = "bs=4k,32k bs_is_seq_rand=1 iodepth=4";
+            let (report, _) = run_one(&format!("ioengine={engine} rw={rw} {options}"));
+            assert!(report.whole.read.bytes + report.whole.write.bytes > 0, "{engine} {rw}");
+        }
+    }
+}
+
+#[test]
 fn syncs_come_between_writes_and_at_the_end() {
     for engine in ENGINES {
         for (options, expected) in [
@@ -148,6 +171,8 @@ fn syncs_come_between_writes_and_at_the_end() {
             ("fsync=8 rate_iops=100000", BLOCKS / 8 - 1),
             ("fsync=8 serialize_overlap=1", BLOCKS / 8 - 1),
             ("fsync=8 verify=md5 verify_backlog=16", BLOCKS / 8 - 1),
+            // fsync does for both where both are due.
+            ("fsync=8 fdatasync=20", BLOCKS / 8 - 1 + BLOCKS / 20 - BLOCKS / 40),
             ("end_fsync=1", 0),
             ("fsync=8 end_fsync=1", BLOCKS / 8 - 1),
         ] {

@@ -95,7 +95,7 @@ impl Target {
             }
             Self::File(file) => self.clear_for_reading().and_then(|clearance| {
                 let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
-                Ok(if mark::is_ours(&open) { Vec::new() } else { vec![line_of(file)] })
+                Ok(if mark::is_free(&open) { Vec::new() } else { vec![line_of(file)] })
             }),
             Self::Directory(_) => Ok(Vec::new()),
         };
@@ -256,8 +256,8 @@ impl Guard<'_> {
         }
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
-        let is_ours = mark::is_ours(&read);
-        if !allowed && !is_ours {
+        let is_free = mark::is_free(&read);
+        if !allowed && !is_free {
             return Err(TargetError::NotAllowed {
                 name: name.into(),
                 word: Some(target.name.clone()),
@@ -272,8 +272,12 @@ impl Guard<'_> {
             Some(bytes) => read.sized_anew(bytes)?,
             None => read.not_empty()?,
         };
+        let is_free = is_free && mark::is_free(&descriptor);
+        if !allowed && !is_free {
+            return Err(TargetError::Changed { name: name.into() });
+        }
         let write = WriteClearance::of_verified(read, descriptor, target.identity, words);
-        if is_ours { write.laid_out() } else { Ok(write) }
+        if is_free { write.laid_out() } else { Ok(write) }
     }
 }
 

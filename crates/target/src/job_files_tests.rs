@@ -135,6 +135,22 @@ fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
 }
 
 #[test]
+fn an_empty_file_is_written_as_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("touched");
+    for (fill, will_write) in [(Fill::None, true), (Fill::Written, false)] {
+        fs::write(&path, "").unwrap();
+        let laid = lay(&plan(path.clone(), fill, will_write), &[]).unwrap();
+        assert_eq!(laid.access().read().size_bytes(), 3 * MIB + 1000);
+        drop(laid);
+        assert!(is_laid_out(&path));
+        // What somebody puts into it is theirs.
+        fs::write(&path, "x").unwrap();
+        refused(&plan(path.clone(), fill, will_write), &[]);
+    }
+}
+
+#[test]
 fn a_removed_file_gives_its_space_back_unless_it_has_another_name() {
     let dir = tempfile::tempdir().unwrap();
     for has_another_name in [false, true] {

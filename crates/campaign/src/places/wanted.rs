@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use iodyno_job::script::{Script, ScriptJob};
-use iodyno_job::{Fallocate, Job, VerifyMethod};
+use iodyno_job::{Fallocate, IoEngine, Job, VerifyMethod};
 use iodyno_model::{Direction, Host};
 use iodyno_target::{FilePlan, Fill, Target, resolve};
 
@@ -42,10 +42,12 @@ impl Wanted {
         self.needs_data |= reads || verifies || job.files.overwrite;
         self.keeps |= job.space.file_append;
         self.create |= job.files.allow_file_create;
-        self.fallocate = match job.files.create_on_open {
+        self.fallocate = match (job.files.create_on_open, job.engine.ioengine) {
+            // A mapping reaches as far as the file does.
+            (true, IoEngine::Mmap) => Fallocate::Truncate,
             // The job's writes make it grow.
-            true => Fallocate::None,
-            false => job.files.fallocate,
+            (true, _) => Fallocate::None,
+            (false, _) => job.files.fallocate,
         };
     }
 

@@ -40,6 +40,10 @@ pub struct FioGenerator {
 /// for I/O in flight, NVMe's own time-out of 30 s with what follows it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Set in the environment of whatever is asked whether it is fio: an iodyno that is called as
+/// fio says then that it is not.
+pub const WANTS_FIO: &str = "IODYNO_WANTS_FIO";
+
 /// Why fio cannot be used.
 #[derive(Debug, Error)]
 pub enum FioError {
@@ -80,7 +84,9 @@ impl FioGenerator {
     /// It is not there, is not fio, or is older than 3.0.
     pub fn find(path: Option<&Path>) -> Result<Self, FioError> {
         let program = path.unwrap_or_else(|| Path::new("fio")).to_path_buf();
-        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
+        let mut version = Command::new(&program);
+        version.arg("--version").env(WANTS_FIO, "1").stdin(Stdio::null());
+        let output = version.output();
         let output = match output {
             Ok(output) => output,
             Err(error) => return Err(FioError::NotRun { program, error }),

@@ -80,6 +80,7 @@ mod tests {
             global_options: Vec::new(),
             jobs: Vec::new(),
             disks: Vec::new(),
+            idleness: None,
         };
         // As fio 3.33 prints it.
         let expected = "a: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 64.0KiB-64.0KiB, (T) \

@@ -1,9 +1,9 @@
 //! fio's JSON and JSON+.
 
-use iodyno_job::{LatencyTarget, SteadyKind, SteadyState};
+use iodyno_job::LatencyTarget;
 use iodyno_model::{DiskUse, Each, Histogram};
 
-use crate::out::report::Report;
+use crate::out::report::{CpuIdleness, Report};
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
 use crate::out::tree::Tree;
@@ -40,6 +40,9 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     members.push(("jobs", Tree::Array(jobs.collect())));
     if !report.disks.is_empty() {
         members.push(("disk_util", Tree::Array(report.disks.iter().map(disk).collect())));
+    }
+    if let Some(idleness) = &report.idleness {
+        members.push(("cpu_idleness", idle(idleness)));
     }
     members.push(("iodyno", about(report)));
     object(members).document()
@@ -130,7 +133,8 @@ fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: boo
         members.push(("desc", description.as_str().into()));
     }
     if let Some(asked) = &reporting.steadystate {
-        members.push(("steadystate", steadystate(asked, section.steadystate_attained)));
+        let attained = section.steadystate_attained;
+        members.push(("steadystate", section.steady.tree(asked, attained)));
     }
     object(members)
 }
@@ -213,32 +217,17 @@ fn ranges(shares: &[f64]) -> Tree {
 }
 
 /// fio has these for every job.
-fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, Tree); 4] {
+fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, Tree); 6] {
+    let target_ns = target.map_or(0, |target| target.target_ns);
+    let window_us = target.map_or(0, |target| target.window_ns / 1000);
     [
         ("latency_depth", depth.into()),
-        ("latency_target", target.map_or(0, |target| target.target_ns).into()),
+        ("latency_target", target_ns.into()),
+        ("latency_target_ns", target_ns.into()),
         ("latency_percentile", target.map_or(100.0, |target| target.percentile).into()),
-        ("latency_window", target.map_or(0, |target| target.window_ns / 1000).into()),
+        ("latency_window", window_us.into()),
+        ("latency_window_us", window_us.into()),
     ]
-}
-
-/// What was asked for and whether it came; the course that fio adds as `data`
-/// is in the series of the stored measurement.
-fn steadystate(asked: &SteadyState, attained: bool) -> Tree {
-    let kind = match asked.kind {
-        SteadyKind::Iops => "iops",
-        SteadyKind::IopsSlope => "iops_slope",
-        SteadyKind::Bandwidth => "bw",
-        SteadyKind::BandwidthSlope => "bw_slope",
-        SteadyKind::Latency => "lat",
-        SteadyKind::LatencySlope => "lat_slope",
-    };
-    let percent = if asked.percent { "%" } else { "" };
-    Tree::object([
-        ("ss", format!("{kind}:{:.6}{percent}", asked.limit).into()),
-        ("duration", (asked.duration_ns / 1_000_000_000).into()),
-        ("attained", u64::from(attained).into()),
-    ])
 }
 
 fn disk(disk: &DiskUse) -> Tree {
@@ -271,6 +260,16 @@ fn disk(disk: &DiskUse) -> Tree {
         ]);
     }
     object(members)
+}
+
+fn idle(idleness: &CpuIdleness) -> Tree {
+    let CpuIdleness { system_percent, cpu_percent, unit_us } = idleness;
+    let cpus = (0..).zip(cpu_percent).map(|(cpu, percent)| (format!("cpu-{cpu}"), *percent));
+    [("system".to_owned(), *system_percent)]
+        .into_iter()
+        .chain(cpus)
+        .chain([("unit_mean".to_owned(), unit_us.0), ("unit_stddev".to_owned(), unit_us.1)])
+        .collect()
 }
 
 /// How long all of it took, s, rounded up.

@@ -1,8 +1,9 @@
 //! Measurements in fio's shapes: JSON and JSON+, terse, normal, and logs.
 //!
-//! Pure functions from measurements to text. The shapes are those of fio 3.36
+//! Pure functions from measurements to text. The shapes are those of fio 3.42
 //! (stat.c of fio tells which figure stands where; the code is our own).
 
+mod eta;
 mod head;
 mod json;
 mod log;
@@ -12,12 +13,14 @@ mod rates;
 mod report;
 mod section;
 mod shares;
+mod steady;
 mod terse;
 mod tree;
 
+pub use eta::{JobState, StatusLine};
 pub use head::head;
 pub use json::{json, json_plus};
 pub use log::{LogColumns, LogKind, LogRow, LogWriter};
 pub use normal::normal;
-pub use report::{Report, ReportJob, Reporting};
+pub use report::{CpuIdleness, Report, ReportJob, Reporting, SHAPE};
 pub use terse::terse;

@@ -35,6 +35,9 @@ pub fn normal(report: &Report<'_>) -> String {
         text.push_str("\nDisk stats (read/write):\n");
         report.disks.iter().for_each(|disk| disk_line(&mut text, disk));
     }
+    if let Some(idleness) = &report.idleness {
+        text.push_str(&idleness.normal());
+    }
     text
 }
 
@@ -93,9 +96,7 @@ impl Paragraph<'_, '_> {
         let rates = both_units(lane.bytes_per_s(), rate_unit(reporting), reporting);
         let moved = short(lane.bytes, FIGURES, reporting.kb_base == 1024, Unit::Bytes);
         let ms = lane.runtime_ms;
-        // fio 3.36 says so behind every write, zones or not.
-        let zones = if name == "write" { "; 0 zone resets" } else { "" };
-        self.line(format_args!("  {name}: IOPS={iops}, BW={rates}({moved}/{ms}msec){zones}"));
+        self.line(format_args!("  {name}: IOPS={iops}, BW={rates}({moved}/{ms}msec)"));
         self.latencies("slat", &lane.slat);
         self.latencies("clat", &lane.clat);
         self.latencies(" lat", &lane.lat);
@@ -245,9 +246,26 @@ impl Paragraph<'_, '_> {
         if section.iodepth > 0 {
             self.latency_target();
         }
-        if section.reporting.steadystate.is_some() {
+        if let Some(asked) = &section.reporting.steadystate {
+            let found = section.steady.found(asked);
             let attained = if section.steadystate_attained { "yes" } else { "no" };
-            self.line(format_args!("  steadystate  : attained={attained}"));
+            let unit = rate_unit(section.reporting);
+            let bw = both_units(found.bytes_per_s, unit, section.reporting);
+            let iops = short(found.iops, FIGURES, false, Unit::None);
+            let latency = found.latency_ns.map_or(String::new(), |ns| {
+                let (name, one_ns) = match ns {
+                    2_000_001.. => ("msec", 1_000_000),
+                    2_001.. => ("usec", 1_000),
+                    _ => ("nsec", 1),
+                };
+                format!(", lat={}{name}", short(ns / one_ns, FIGURES, false, Unit::None))
+            });
+            let (what, criterion) = (found.what, found.criterion);
+            let percent = if asked.percent { "%" } else { "" };
+            self.line(format_args!(
+                "  steadystate  : attained={attained}, bw={bw}, iops={iops}{latency}, \
+                 {what}={criterion:.3}{percent}"
+            ));
         }
     }
 
@@ -261,13 +279,24 @@ impl Paragraph<'_, '_> {
     fn latency_target(&mut self) {
         let unlimited = LatencyTarget { target_ns: 0, window_ns: 0, percentile: 100.0, run: false };
         let target = self.section.reporting.latency_target.unwrap_or(unlimited);
-        let (limit, window) = (target.target_ns, target.window_ns / 1000);
+        let (limit, window) = (scaled(target.target_ns), scaled(target.window_ns));
         let (percentile, depth) = (target.percentile, self.section.iodepth);
         self.line(format_args!(
             "     latency   : target={limit}, window={window}, percentile={percentile:.2}%, \
              depth={depth}"
         ));
     }
+}
+
+/// A time as fio 3.42 has it there: `50.00ms`.
+fn scaled(ns: u64) -> String {
+    let (unit, one_ns) = match ns {
+        2_000_000_000.. => ("s", 1_000_000_000),
+        2_000_000.. => ("ms", 1_000_000),
+        2_000.. => ("us", 1_000),
+        _ => ("ns", 1),
+    };
+    format!("{:.2}{unit}", ns as f64 / f64::from(one_ns))
 }
 
 /// The lines of a group in the units of its first section.

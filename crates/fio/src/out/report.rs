@@ -4,7 +4,7 @@ use iodyno_job::{Job, LatencyTarget, Percentiles, SteadyState, Unified};
 use iodyno_model::{DiskUse, Measurement};
 
 /// fio's version whose shapes these are.
-pub(super) const SHAPE: &str = "fio-3.36";
+pub const SHAPE: &str = "fio-3.42";
 
 /// Everything that a report in fio's shape says.
 #[derive(Debug, Clone)]
@@ -21,6 +21,37 @@ pub struct Report<'a> {
     pub jobs: Vec<ReportJob<'a>>,
     /// What the block devices under the targets did meanwhile.
     pub disks: Vec<DiskUse>,
+    /// `--idle-prof`.
+    pub idleness: Option<CpuIdleness>,
+}
+
+/// How idle CPUs were while the jobs ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuIdleness {
+    /// Share of the time, of all CPUs together, percent.
+    pub system_percent: f64,
+    /// Of each CPU, percent; empty where that was not asked for.
+    pub cpu_percent: Vec<f64>,
+    /// How long a unit of work takes on a CPU: mean and standard deviation over CPUs, us.
+    pub unit_us: (f64, f64),
+}
+
+impl CpuIdleness {
+    /// What stands behind the disks in normal output.
+    pub(super) fn normal(&self) -> String {
+        let cpus: Vec<String> = self.cpu_percent.iter().map(|one| format!("{one:3.2}%")).collect();
+        let cpus = match cpus.is_empty() {
+            true => String::new(),
+            false => format!("  percpu: {}\n", cpus.join(", ")),
+        };
+        format!("\nCPU idleness:\n  system: {:3.2}%\n{cpus}{}", self.system_percent, self.unit())
+    }
+
+    /// The line of the unit of work.
+    pub fn unit(&self) -> String {
+        let (mean, deviation) = self.unit_us;
+        format!("  unit work: mean={mean:3.2}us, stddev={deviation:3.2}\n")
+    }
 }
 
 /// A job, with all of its clones.
@@ -55,8 +86,6 @@ pub struct Reporting {
     pub clat: bool,
     /// Total latencies are reported (not `disable_lat`).
     pub lat: bool,
-    /// Rates over time are reported (not `disable_bw_measurement`).
-    pub rates: bool,
     /// `kb_base`: 1024 or 1000; which unit stands first in normal output.
     pub kb_base: u32,
     /// `unit_base=1`: normal output has bits instead of bytes.
@@ -92,7 +121,6 @@ impl Reporting {
             slat: latencies && !report.disable_slat,
             clat: latencies && !report.disable_clat,
             lat: latencies && !report.disable_lat,
-            rates: latencies && !report.disable_bw,
             kb_base: report.kb_base,
             bits: report.unit_base == 1,
             continue_on_error: continues.read || continues.write || continues.verify,

@@ -7,6 +7,7 @@ use iodyno_model::{Account, DIRECTIONS, Direction, DirectionResult, Each, Histog
 use crate::out::rates::{Samples, samples};
 use crate::out::report::{Report, ReportJob, Reporting};
 use crate::out::shares::LatencyShares;
+use crate::out::steady::SteadySamples;
 
 /// A section: what fio prints as one job.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub(super) struct Section<'a> {
     /// The lane of reads holds all directions (`unified_rw_reporting=mixed`).
     pub(super) mixed: bool,
     pub(super) steadystate_attained: bool,
+    /// What it was looked for in; empty where it was not asked for.
+    pub(super) steady: SteadySamples,
     /// Sums over its members.
     pub(super) account: Account,
     /// First errno that was met, whether the job ended of it or not.
@@ -129,6 +132,11 @@ impl<'a> Section<'a> {
             let lane = Lane::of(result, account.counted_ns, measurement.warmup_ns, &job.reporting);
             lanes.of_mut(result.direction).add(&lane);
         }
+        let mut steady = SteadySamples::default();
+        if let Some(asked) = &job.reporting.steadystate {
+            let of_each = member.results.iter().map(|one| SteadySamples::of(&one.series, asked));
+            of_each.for_each(|one| steady.add(&one));
+        }
         let mixed = member.results.iter().any(|one| one.direction == Direction::Mixed);
         let elapsed_ms = account.elapsed_ns as f64 / 1e6;
         // fio adds up the times of all threads, also of those that are not known apart.
@@ -145,8 +153,11 @@ impl<'a> Section<'a> {
             lanes,
             mixed: mixed || job.reporting.unified == Unified::Mixed,
             steadystate_attained: account.steadystate_attained == Some(true),
+            steady,
             first_error: account.errors.first().map_or(account.error, |first| first.errno),
-            errors: member.results.iter().map(|result| result.errors.unwrap_or(0)).sum(),
+            // Blocks that are not what was written are none of the errors of their I/O.
+            errors: (member.results.iter().map(|result| result.errors.unwrap_or(0)))
+                .fold(account.mismatches, u64::saturating_add),
             // For now in ms of CPU time; see `finish`.
             cpu_percent: (account.cpu.user * elapsed_ms, account.cpu.system * elapsed_ms),
             account,
@@ -162,6 +173,7 @@ impl<'a> Section<'a> {
         // fio reports the last one's.
         self.iodepth = other.iodepth;
         self.steadystate_attained |= other.steadystate_attained;
+        self.steady.add(&other.steady);
         self.cpu_percent.0 += other.cpu_percent.0;
         self.cpu_percent.1 += other.cpu_percent.1;
         self.errors = self.errors.saturating_add(other.errors);
@@ -234,10 +246,8 @@ impl Lane {
             Some(split) => (shown(&split.submission, reporting.slat), &split.completion),
             None => (Histogram::default(), &result.latency),
         };
-        let (bandwidth, iops) = match reporting.rates {
-            true => samples(&result.series, warmup_ns),
-            false => Default::default(),
-        };
+        // `disable_bw_measurement` is about the log alone.
+        let (bandwidth, iops) = samples(&result.series, warmup_ns);
         Self {
             ios: result.ios.unwrap_or(0),
             bytes: result.bytes.unwrap_or(0),

@@ -88,6 +88,7 @@ pub fn report<'a>(document: &'a Document, reporting: &Reporting) -> Report<'a> {
             })
             .collect(),
         disks: document.disks.clone(),
+        idleness: None,
     }
 }
 

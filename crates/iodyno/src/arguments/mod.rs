@@ -78,6 +78,14 @@ pub(crate) enum Command {
     Check(Check),
     /// Run fio's job files, or jobs as fio's command line says them
     Run(Run),
+    /// Be fio for whoever calls it: its output, its exit status, nothing else
+    #[command(
+        disable_help_flag = true,
+        disable_version_flag = true,
+        override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ..., by a link of this name",
+        after_help = "Everything is as fio has it, --help too; docs/fio.md says what differs."
+    )]
+    Fio(Run),
     /// Empty drives and fill them, so that their state is known
     Prepare(Prepare),
     /// Measure a grid of points, each until it is known

@@ -10,7 +10,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
-use iodyno_native::NativeGenerator;
+use iodyno_native::{Commands, NativeGenerator};
 use iodyno_report::document::explain_document;
 use iodyno_report::text::{explain_text, json_text};
 use iodyno_target::Target;
@@ -94,7 +94,9 @@ fn measure(
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
-        Generator::Native => Box::new(NativeGenerator::new().with_commands(arguments.allow_exec)),
+        Generator::Native => Box::new(
+            NativeGenerator::new().with_commands(Commands::divided_if(arguments.allow_exec)),
+        ),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
     let plan = Plan::of_question(job, words.join(" "), arguments.time);

@@ -16,13 +16,13 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::looks::{Hang, Looks};
@@ -90,6 +90,8 @@ struct Supervisor {
     told: Option<Instant>,
     /// The last signal that asked for an end; 0: none since it was looked at.
     asked: Arc<AtomicUsize>,
+    /// A report of what is measured so far is asked for (SIGUSR1): the worker's business.
+    report: Arc<AtomicBool>,
     /// Readable when a signal came.
     signals: UnixStream,
     ending: Option<Ending>,
@@ -105,9 +107,12 @@ impl Supervisor {
             signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal as usize)?;
             pipe::register(signal, tell.try_clone()?)?;
         }
+        let report = Arc::<AtomicBool>::default();
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&report))?;
+        pipe::register(SIGUSR1, tell.try_clone()?)?;
         pipe::register(SIGCHLD, tell)?;
-        let looks = Looks::new(worker);
-        Ok(Self { worker, outcome, status: None, told: None, asked, signals, ending: None, looks })
+        let (looks, status, told, ending) = (Looks::new(worker), None, None, None);
+        Ok(Self { worker, outcome, status, told, asked, report, signals, ending, looks })
     }
 
     /// Waits for the worker's end, or until there is no use in waiting for it.
@@ -140,6 +145,9 @@ impl Supervisor {
         {
             self.told = Some(Instant::now());
             self.status = (read > 0).then_some(byte[0]);
+        }
+        if self.report.swap(false, Ordering::Relaxed) {
+            let _ = kill_process(self.worker, Signal::USR1);
         }
         let asked = self.asked.swap(0, Ordering::Relaxed) as i32;
         match &mut self.ending {

@@ -117,6 +117,28 @@ impl IoEngine {
         found.map_or("", |(name, _)| name)
     }
 
+    /// Whether `option` is one that this engine looks at and others do not.
+    pub fn has(self, option: &str) -> bool {
+        const OF_IO_URING: [&str; 9] = [
+            "cmd_type",
+            "fixedbufs",
+            "force_async",
+            "nonvectored",
+            "readfua",
+            "registerfiles",
+            "sqthread_poll",
+            "sqthread_poll_cpu",
+            "writefua",
+        ];
+        let flags = matches!(option, "hipri" | "nowait" | "uncached");
+        match self {
+            Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
+            Self::Pvsync2 => flags,
+            Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
+            Self::Psync | Self::Sync | Self::Mmap => false,
+        }
+    }
+
     /// It makes one I/O at a time, whatever the depth.
     pub const fn is_synchronous(self) -> bool {
         matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)

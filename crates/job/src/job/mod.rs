@@ -104,10 +104,17 @@ impl Job {
             .filter_map(|(option, command)| Some((option, command.as_deref()?)))
     }
 
+    /// What it writes is verified by itself: after each loop, and after each `verify_backlog`.
+    pub fn verifies_its_writes(&self) -> bool {
+        self.verify.method != VerifyMethod::None && self.writes() && self.verify.do_verify
+    }
+
     /// The largest block of any of its directions, bytes.
     pub fn largest_block(&self) -> u64 {
         let rw = self.pattern.rw;
-        let sizes = self.pattern.bs.iter().filter(|(direction, _)| rw.has(*direction));
+        // Sizes of other directions count where they go by the order.
+        let by_order = self.pattern.bs_is_seq_rand;
+        let sizes = self.pattern.bs.iter().filter(|(direction, _)| by_order || rw.has(*direction));
         sizes.map(|(_, bs)| bs.largest()).max().unwrap_or(0)
     }
 

@@ -146,19 +146,6 @@ fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     wrong(needs && verify.pattern.is_empty(), "verify=pattern needs a verify_pattern".into());
 }
 
-/// What only io_uring and its commands look at.
-const OF_IO_URING: [&str; 9] = [
-    "cmd_type",
-    "fixedbufs",
-    "force_async",
-    "nonvectored",
-    "readfua",
-    "registerfiles",
-    "sqthread_poll",
-    "sqthread_poll_cpu",
-    "writefua",
-];
-
 /// What a user should be told of the options as given: those that change
 /// nothing here, and those that do less than they seem to.
 pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
@@ -166,10 +153,13 @@ pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, value) in entries {
         let (Some(spec), value) = (find(name), value.unwrap_or_default()) else { continue };
-        let ours = matches!(engine, IoEngine::Auto | IoEngine::IoUring | IoEngine::IoUringCmd);
+        // Engines whose flags are the same take some of io_uring's options.
+        let of_io_uring = IoEngine::IoUring.has(spec.name)
+            && !IoEngine::Pvsync2.has(spec.name)
+            && !engine.has(spec.name);
         if let Support::Ignored(reason) = spec.support {
             notes.push(format!("{name} changes nothing here: {reason}"));
-        } else if OF_IO_URING.contains(&spec.name) && !ours {
+        } else if of_io_uring {
             notes.push(format!("{name} has no effect with ioengine={}", engine.name()));
         } else if spec.name == "ioengine" && matches!(value, "pvsync" | "vsync") {
             notes.push(format!("ioengine={value} is run as pvsync2"));

@@ -65,9 +65,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "no bandwidth samples"
+        "single I/Os have no rows in the bandwidth log"
     ),
-    row!("gtod_reduce", report.gtod_reduce, Bool, "0", ["1"], "no latencies, no bandwidth samples"),
+    row!("gtod_reduce", report.gtod_reduce, Bool, "0", ["1"], "no latencies"),
     row!(
         "unified_rw_reporting",
         report.unified,

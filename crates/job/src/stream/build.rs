@@ -104,6 +104,8 @@ pub(super) fn build(
 fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     let space = &job.space;
     let io_size = match space.io_size {
+        // What was written twice is verified once.
+        Some(Amount::Bytes(bytes)) if bytes > size && job.verify.verify_only => Some(size),
         Some(Amount::Bytes(bytes)) if bytes > 0 => Some(bytes),
         _ => None,
     };

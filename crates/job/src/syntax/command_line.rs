@@ -5,8 +5,10 @@
 //! behind `--`. Nothing is expanded here: the shell has done it.
 
 use super::file::{Reader, is_global, is_selected, unreadable};
-use super::invocation::{Argument, Effect, Invocation, OWN_OPTIONS, OwnOption};
+use super::invocation::{Invocation, Page};
 use super::known::{Known, Takes, refuse_swallowed};
+use super::own_options::{Argument, Effect, OWN_OPTIONS, OwnOption};
+use super::pattern_file::read_patterns;
 use super::{Entry, Environment, Place, Section, SyntaxError};
 use crate::nearest::nearest_of;
 
@@ -61,7 +63,12 @@ pub fn parse_command_line(
             (_, attached) => attached,
         };
         match (meant, value) {
-            (Meant::Own(own), value) => line.apply(own, value)?,
+            (Meant::Own(own), value) => {
+                line.apply(own, value)?;
+                if line.invocation.page.is_some() {
+                    return Ok(line);
+                }
+            }
             (Meant::Job("name"), Some(name)) => {
                 in_job = !is_global(name);
                 if in_job {
@@ -96,6 +103,12 @@ impl CommandLine {
             Some(job) if in_job => job.entries.push(entry),
             _ => self.global.push(entry),
         }
+    }
+
+    /// Shows a page instead of running jobs.
+    pub(super) fn show(&mut self, page: Page) -> Result<(), String> {
+        self.invocation.page = Some(page);
+        Ok(())
     }
 
     fn apply(&mut self, own: &OwnOption, value: Option<&str>) -> Result<(), SyntaxError> {
@@ -156,6 +169,7 @@ impl CommandLine {
             return Err(SyntaxError::NoJob);
         }
         refuse_swallowed(&sections, known)?;
+        read_patterns(&mut sections, environment)?;
         Ok(sections)
     }
 }

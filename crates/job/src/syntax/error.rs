@@ -105,6 +105,18 @@ pub enum SyntaxError {
         /// What the operating system said.
         reason: String,
     },
+    /// A file whose bytes would be a pattern.
+    #[error("{place}: {name}='{file}': the pattern cannot be read from this file: {reason}")]
+    PatternFile {
+        /// Where it is named.
+        place: Place,
+        /// The option.
+        name: String,
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
     /// `size=100g offset=100g` on one line, which fio takes for a size.
     #[error(
         "{place}: `{name}={value}` would swallow the option `{swallowed}`; give it a line of its own"

@@ -1,9 +1,4 @@
-//! fio's own options, which say how it runs and not what a job is.
-//!
-//! Names, letters and arguments are those of fio's `l_opts` (init.c).
-
-use super::command_line::CommandLine;
-use crate::parse_seconds;
+//! How a run was asked for, beside its jobs.
 
 /// How a run was asked for, beside its jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +26,63 @@ pub struct Invocation {
     pub show_cmd: bool,
     /// `--readonly`: a job that writes or trims is an error.
     pub readonly: bool,
-    /// `--bandwidth-log`: logs of the bandwidth of all jobs together.
-    pub bandwidth_log: bool,
+    /// `--bandwidth-log`: logs of the bandwidth of all jobs together, whose
+    /// names begin with this.
+    pub bandwidth_log: Option<String>,
     /// `--warnings-fatal`: what would be a warning is an error.
     pub warnings_fatal: bool,
     /// `--aux-path`: the folder for files that the run makes.
     pub aux_path: Option<String>,
+    /// What is shown instead of a run. fio ends at the first of these: nothing
+    /// behind it is looked at.
+    pub page: Option<Page>,
+    /// `--idle-prof`: how idle CPUs were stands behind the report.
+    pub idle_prof: Option<IdleProf>,
+    /// `--trigger`, `--trigger-file` and `--trigger-timeout`.
+    pub trigger: Trigger,
+}
+
+/// What fio shows instead of running jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Page {
+    /// `--version`.
+    Version,
+    /// `--help`.
+    Usage,
+    /// `--cmdhelp`: all options, or one.
+    Options(Option<String>),
+    /// `--enghelp`: all I/O engines, one with its options, or one of these
+    /// behind a comma.
+    Engines(Option<String>),
+    /// `--idle-prof=calibrate`: how long a unit of work takes.
+    Calibration,
+}
+
+/// `--idle-prof`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleProf {
+    /// `system`: of all CPUs together.
+    System,
+    /// `percpu`: of each, too.
+    PerCpu,
+}
+
+/// What ends a run before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trigger {
+    /// `--trigger-file`: that this file is there. It is removed.
+    pub file: Option<String>,
+    /// `--trigger-timeout`: this time, ns; 0 is never.
+    pub timeout_ns: u64,
+    /// `--trigger`: a shell's command to be run then.
+    pub command: Option<String>,
+}
+
+impl Trigger {
+    /// There is something to wait for.
+    pub const fn is_set(&self) -> bool {
+        self.file.is_some() || self.timeout_ns > 0
+    }
 }
 
 impl Default for Invocation {
@@ -54,9 +100,12 @@ impl Default for Invocation {
             parse_only: false,
             show_cmd: false,
             readonly: false,
-            bandwidth_log: false,
+            bandwidth_log: None,
             warnings_fatal: false,
             aux_path: None,
+            page: None,
+            idle_prof: None,
+            trigger: Trigger::default(),
         }
     }
 }
@@ -83,258 +132,4 @@ pub enum Eta {
     Always,
     /// Never.
     Never,
-}
-
-/// One of fio's own options.
-pub(super) struct OwnOption {
-    pub(super) name: &'static str,
-    /// The short option, taken behind one dash.
-    pub(super) letter: char,
-    pub(super) argument: Argument,
-    pub(super) effect: Effect,
-}
-
-/// Whether a value follows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Argument {
-    No,
-    /// Behind `=` only.
-    Optional,
-    Required,
-}
-
-/// What it does.
-pub(super) enum Effect {
-    /// Sets something, or says what it takes.
-    Set(fn(&mut CommandLine, &str) -> Result<(), String>),
-    /// Nothing, and why; said in a note.
-    Nothing(&'static str),
-    /// Is refused, with advice.
-    Refused(&'static str),
-}
-
-use Argument::{No, Optional, Required};
-use Effect::{Nothing, Refused, Set};
-
-const REMOTE: &str = "run iodyno on each host and compare the runs afterwards";
-const SELF_TEST: &str = "this tests fio itself; run fio for it";
-const TRIGGER: &str = "start a program of your own beside the run instead";
-
-const fn own(name: &'static str, letter: char, argument: Argument, effect: Effect) -> OwnOption {
-    OwnOption { name, letter, argument, effect }
-}
-
-/// All of them.
-pub(super) static OWN_OPTIONS: &[OwnOption] = &[
-    own(
-        "output",
-        'o',
-        Required,
-        Set(|line, value| {
-            line.invocation.output = Some(value.into());
-            Ok(())
-        }),
-    ),
-    own("latency-log", 'l', Required, Refused("fio dropped it; give jobs write_lat_log=FILE")),
-    own(
-        "bandwidth-log",
-        'b',
-        No,
-        Set(|line, _| {
-            line.invocation.bandwidth_log = true;
-            Ok(())
-        }),
-    ),
-    own(
-        "minimal",
-        'm',
-        No,
-        Set(|line, _| {
-            line.invocation.output_formats = vec![OutputFormat::Terse];
-            Ok(())
-        }),
-    ),
-    own(
-        "output-format",
-        'F',
-        Required,
-        Set(|line, value| {
-            line.invocation.output_formats = formats(value)?;
-            Ok(())
-        }),
-    ),
-    own(
-        "append-terse",
-        'f',
-        Optional,
-        Set(|line, _| {
-            line.invocation.append_terse = true;
-            Ok(())
-        }),
-    ),
-    own("version", 'v', No, Refused("run `iodyno --version`")),
-    own("help", 'h', No, Refused("run `iodyno run --help`")),
-    own("cmdhelp", 'c', Optional, Refused("see the option reference in the documentation")),
-    own("enghelp", 'i', Optional, Refused("see the option reference in the documentation")),
-    own(
-        "showcmd",
-        's',
-        No,
-        Set(|line, _| {
-            line.invocation.show_cmd = true;
-            Ok(())
-        }),
-    ),
-    own(
-        "readonly",
-        'r',
-        No,
-        Set(|line, _| {
-            line.invocation.readonly = true;
-            Ok(())
-        }),
-    ),
-    own(
-        "eta",
-        'e',
-        Required,
-        Set(|line, value| {
-            line.invocation.eta = match value {
-                "auto" => Eta::Auto,
-                "always" => Eta::Always,
-                "never" => Eta::Never,
-                _ => return Err("one of auto, always, never was expected".into()),
-            };
-            Ok(())
-        }),
-    ),
-    own(
-        "eta-interval",
-        'O',
-        Required,
-        Set(|line, value| {
-            line.invocation.eta_interval_ns = interval_ns(value, 250_000_000)?;
-            Ok(())
-        }),
-    ),
-    own(
-        "eta-newline",
-        'E',
-        Required,
-        Set(|line, value| {
-            line.invocation.eta_newline_ns = Some(interval_ns(value, 1_000_000)?);
-            Ok(())
-        }),
-    ),
-    own("debug", 'd', Required, Refused("this shows fio at work; run fio for it")),
-    own(
-        "parse-only",
-        'P',
-        No,
-        Set(|line, _| {
-            line.invocation.parse_only = true;
-            Ok(())
-        }),
-    ),
-    own(
-        "section",
-        'x',
-        Required,
-        Set(|line, value| {
-            if super::file::is_global(value) {
-                return Err("the name of a job was expected; [global] holds for all".into());
-            }
-            line.sections.push(value.into());
-            Ok(())
-        }),
-    ),
-    own(
-        "inflate-log",
-        'X',
-        Required,
-        Refused("logs are written uncompressed; run fio for its own"),
-    ),
-    own("alloc-size", 'a', Required, Nothing("memory is allocated as needed")),
-    own("profile", 'p', Required, Refused("write the jobs of the profile into a job file")),
-    own(
-        "warnings-fatal",
-        'w',
-        No,
-        Set(|line, _| {
-            line.invocation.warnings_fatal = true;
-            Ok(())
-        }),
-    ),
-    own("max-jobs", 'j', Required, Nothing("there is no such limit")),
-    own(
-        "terse-version",
-        'V',
-        Required,
-        Set(|line, value| {
-            line.invocation.terse_version = match value {
-                "2" => 2,
-                "3" => 3,
-                "4" => 4,
-                "5" => 5,
-                _ => return Err("2, 3, 4 or 5 was expected".into()),
-            };
-            Ok(())
-        }),
-    ),
-    own("server", 'S', Optional, Refused(REMOTE)),
-    own("daemonize", 'D', Required, Refused(REMOTE)),
-    own("client", 'C', Required, Refused(REMOTE)),
-    own("remote-config", 'R', Required, Refused(REMOTE)),
-    own("cpuclock-test", 'T', No, Refused(SELF_TEST)),
-    own("crctest", 'G', Optional, Refused(SELF_TEST)),
-    own("memcpytest", 'M', Optional, Refused(SELF_TEST)),
-    own("idle-prof", 'I', Required, Refused("look at the CPU time that the report shows")),
-    own(
-        "status-interval",
-        'L',
-        Required,
-        Set(|line, value| {
-            line.invocation.status_interval_ns = Some(interval_ns(value, 1_000_000)?);
-            Ok(())
-        }),
-    ),
-    own("trigger-file", 'W', Required, Refused(TRIGGER)),
-    own("trigger-timeout", 'B', Required, Refused(TRIGGER)),
-    own("trigger", 'H', Required, Refused(TRIGGER)),
-    own("trigger-remote", 'J', Required, Refused(TRIGGER)),
-    own(
-        "aux-path",
-        'K',
-        Required,
-        Set(|line, value| {
-            line.invocation.aux_path = Some(value.into());
-            Ok(())
-        }),
-    ),
-    own("merge-blktrace-only", 'A', No, Refused("run fio for it")),
-];
-
-fn formats(list: &str) -> Result<Vec<OutputFormat>, String> {
-    let mut formats = Vec::new();
-    for name in list.split(',') {
-        let format = match name {
-            "normal" => OutputFormat::Normal,
-            "json" => OutputFormat::Json,
-            "json+" => OutputFormat::JsonPlus,
-            "terse" | "minimal" | "csv" => OutputFormat::Terse,
-            _ => return Err("a list of normal, json, json+, terse was expected".into()),
-        };
-        if !formats.contains(&format) {
-            formats.push(format);
-        }
-    }
-    Ok(formats)
-}
-
-fn interval_ns(text: &str, least_ns: u64) -> Result<u64, String> {
-    let ns = parse_seconds(text)?;
-    if ns < least_ns {
-        return Err(format!("{} ms is the least", least_ns / 1_000_000));
-    }
-    Ok(ns)
 }

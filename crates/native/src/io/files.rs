@@ -19,12 +19,13 @@ const BLKDISCARD: usize = 0x1277;
 #[derive(Debug)]
 pub(crate) struct Files {
     files: Box<[(OwnedFd, FileType)]>,
+    claims: Box<[OwnedFd]>,
 }
 
 impl Files {
     /// # Errors
     /// Where there is none, or one cannot be looked at.
-    pub(super) fn new(files: Vec<OwnedFd>) -> Result<Self, SetupError> {
+    pub(super) fn new(files: Vec<OwnedFd>, claims: Vec<OwnedFd>) -> Result<Self, SetupError> {
         if files.is_empty() || files.len() > usize::from(u16::MAX) {
             return Err(SetupError::invalid("the number of targets"));
         }
@@ -37,7 +38,8 @@ impl Files {
         };
         let looked: Result<_, _> = files.into_iter().map(look).collect();
         let failed = SetupError::of("fstat of a target");
-        Ok(Self { files: looked.map_err(|errno: Errno| failed(errno.into()))? })
+        let files = looked.map_err(|errno: Errno| failed(errno.into()))?;
+        Ok(Self { files, claims: claims.into() })
     }
 
     /// All descriptors, in order.
@@ -70,7 +72,10 @@ impl Files {
         let target = self.descriptor(file);
         loop {
             let done = match operation {
-                Operation::Trim if self.is_block_device(file) => discard(target, offset, length),
+                Operation::Trim if self.is_block_device(file) => {
+                    let claim = self.claims.get(usize::from(file)).unwrap_or(target);
+                    discard(claim, offset, length)
+                }
                 Operation::Trim => {
                     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                     fallocate(target, hole, offset, length.into()).map_err(Into::into)

@@ -80,8 +80,8 @@ impl Io for Libaio {
     const NAME: &'static str = "libaio";
 
     fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, depth, length, options, writable, .. } = setup;
-        let files = Files::new(files)?;
+        let Setup { files, claims, depth, length, options, writable, .. } = setup;
+        let files = Files::new(files, claims)?;
         let (context, possible) = Context::with_room_for(depth)?;
         let mut shortfalls = Vec::new();
         if possible < depth {

@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_file_that_is_longer_than_the_window_is_mapped_piece_by_piece() {
         let file = Scratch::new(10);
-        let files = Files::new(vec![file.open_cached()]).unwrap();
+        let files = Files::new(vec![file.open_cached()], Vec::new()).unwrap();
         let mut setup = Setup::reading(file.open_cached(), 1, 4096);
         setup.writable = true;
         let mut windows = Windows::new(&files, &setup);
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_page_that_cannot_be_had_is_an_error_of_its_io() {
         let file = Scratch::new(10);
-        let files = Files::new(vec![file.open_cached()]).unwrap();
+        let files = Files::new(vec![file.open_cached()], Vec::new()).unwrap();
         let mut setup = Setup::reading(file.open_cached(), 1, 4 * BLOCK as u32);
         setup.writable = true;
         let mut windows = Windows::new(&files, &setup);

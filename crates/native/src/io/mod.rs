@@ -126,6 +126,10 @@ pub(crate) struct Setup {
     /// `sync` moves their positions: for it they must be opened anew for each
     /// thread, not duplicated.
     pub(crate) files: Vec<OwnedFd>,
+    /// The descriptors that claim block devices (O_EXCL), one for each of `files`; empty where
+    /// nothing is trimmed. By any other the kernel refuses to discard what is in the page cache
+    /// and dirty (EBUSY), since another one claims it.
+    pub(crate) claims: Vec<OwnedFd>,
     /// What `io_uring_cmd` talks to, in place of the one entry of `files`,
     /// which is held all the same: it is the claim on the block device.
     pub(crate) character: Option<Character>,
@@ -143,7 +147,7 @@ impl Setup {
     /// For reading `file` with all that makes it fast.
     pub(crate) fn reading(file: OwnedFd, depth: u16, length: u32) -> Self {
         let (files, options) = (vec![file], EngineOptions::default());
-        Self { files, character: None, depth, length, options, writable: false }
+        Self { files, claims: Vec::new(), character: None, depth, length, options, writable: false }
     }
 }
 

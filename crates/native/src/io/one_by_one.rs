@@ -47,7 +47,8 @@ impl<T: Transfer> Io for OneByOne<T> {
     const NAME: &'static str = T::NAME;
 
     fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let files = Files::new(std::mem::take(&mut setup.files))?;
+        let claims = std::mem::take(&mut setup.claims);
+        let files = Files::new(std::mem::take(&mut setup.files), claims)?;
         let Setup { length, depth, writable, .. } = setup;
         let buffers = Buffers::new(1, length).map_err(SetupError::of("mmap of the buffers"))?;
         let (transfer, rights) = (T::new(&files, &setup), Rights { writable });

@@ -28,7 +28,7 @@ use each_engine;
 
 fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
     let options = EngineOptions::default();
-    Setup { files, character: None, depth, length: LENGTH, options, writable }
+    Setup { claims: Vec::new(), files, character: None, depth, length: LENGTH, options, writable }
 }
 
 fn open<I: Io>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<I> {

@@ -57,10 +57,10 @@ impl Io for Uring {
     const NAME: &'static str = "io_uring";
 
     fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, length, options, writable, .. } = setup;
+        let Setup { files, claims, length, options, writable, .. } = setup;
         let mut shortfalls = Vec::new();
         let depth = fitting_depth(setup.depth, &mut shortfalls);
-        let files = Files::new(files)?;
+        let files = Files::new(files, claims)?;
         let ring = Ring::new(depth, &options).map_err(SetupError::of("io_uring_setup"))?;
         let buffers =
             Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;

@@ -61,7 +61,7 @@ impl Io for UringCmd {
                 "io_uring_cmd on a namespace of that number or format",
             ));
         }
-        let files = Files::new(files)?;
+        let files = Files::new(files, Vec::new())?;
         if files.len() > 1 {
             return Err(SetupError::invalid("io_uring_cmd, which takes one namespace a job"));
         }

@@ -63,6 +63,13 @@ pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     value(file, &stat).is_ok_and(|value| found == Some(value.as_bytes()))
 }
 
+/// Whether nobody loses anything where this file is written: iodyno left what is in it, or
+/// it is empty, as touch(1) and mktemp(1) make files for others to write.
+pub(crate) fn is_free(file: &OwnedFd) -> bool {
+    let is_empty = |stat: Stat| stat.st_size == 0 && stat.st_nlink > 0;
+    rustix::fs::fstat(file).is_ok_and(is_empty) || is_ours(file)
+}
+
 /// Whether there is a file of this name that iodyno laid out and that nobody
 /// wrote since: it may be written again without a permission of its own.
 pub fn is_laid_out(path: &Path) -> bool {

@@ -5,16 +5,30 @@ use std::path::PathBuf;
 
 use iodyno_files::{FileError, NamedBy};
 use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
-use iodyno_job::Logs;
 use iodyno_job::script::Script;
+use iodyno_job::{BlockSize, Logs};
 use iodyno_load::{ClearedJob, Interval, IoRow};
 use iodyno_model::{Each, Histogram};
 use rustix::time::{ClockId, clock_gettime};
+
+use super::agg_log::AggregateLog;
+
+/// All kinds.
+const KINDS: [LogKind; 6] = [
+    LogKind::Bandwidth,
+    LogKind::Iops,
+    LogKind::Latency,
+    LogKind::Submission,
+    LogKind::Completion,
+    LogKind::Histogram,
+];
 
 /// The log files of a run, by the number of the job among all.
 pub(super) struct LogFiles {
     jobs: BTreeMap<u32, JobLogs>,
     files: Files,
+    /// `--bandwidth-log`.
+    aggregate: Option<AggregateLog>,
 }
 
 /// The files, each once: jobs with `per_job_logs=0` share those of a prefix.
@@ -47,6 +61,14 @@ struct JobLogs {
     began_ns: Option<u64>,
     /// What its times count from, ms: 0, or with `log_unix_epoch` when it began.
     epoch_ms: u64,
+    /// What comes before is no part of the log (`ramp_time`), ns since the job's start.
+    ramp_ns: u64,
+    /// Of its blocks, bytes.
+    bs: Each<u64>,
+    /// Of single I/Os there are no rows of bandwidth, as with fio.
+    disable_bw: bool,
+    /// End of the last interval, ns since the log's begin.
+    now_ns: u64,
     window: Window,
     histogram: Window,
 }
@@ -57,6 +79,8 @@ struct Window {
     /// Its start, ns since the job's.
     start_ns: u64,
     active_ns: u64,
+    /// Of that, while I/Os were submitted.
+    ran_ns: u64,
     directions: Each<Gathered>,
 }
 
@@ -68,8 +92,9 @@ struct Gathered {
 }
 
 impl LogFiles {
-    /// The logs that the jobs of `script` ask for.
-    pub(super) fn new(script: &Script) -> Self {
+    /// The logs that the jobs of `script` ask for, and that of all together, whose files begin
+    /// with `aggregate`.
+    pub(super) fn new(script: &Script, aggregate: Option<&str>) -> Self {
         let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
         let logs = jobs
             .filter(|job| {
@@ -87,28 +112,26 @@ impl LogFiles {
                     name: job.job.name.clone(),
                     began_ns: None,
                     epoch_ms: 0,
+                    ramp_ns: job.job.time.ramp_ns,
+                    bs: job.job.pattern.bs.map(BlockSize::largest),
+                    disable_bw: job.job.report.disable_bw,
+                    now_ns: 0,
                     window: Window::default(),
                     histogram: Window::default(),
                 };
                 (number, logs)
             });
-        Self { jobs: logs.collect(), files: Files::default() }
+        let aggregate = aggregate.map(AggregateLog::new);
+        Self { jobs: logs.collect(), files: Files::default(), aggregate }
     }
 
     /// Refuses, before anything is done, logs that could not be begun.
     pub(super) fn refuse_unwritable(&self) -> Result<(), FileError> {
-        let kinds = [
-            LogKind::Bandwidth,
-            LogKind::Iops,
-            LogKind::Latency,
-            LogKind::Submission,
-            LogKind::Completion,
-            LogKind::Histogram,
-        ];
-        for logs in self.jobs.values() {
-            for path in kinds.into_iter().filter_map(|kind| logs.path(kind)) {
-                iodyno_files::look(&path, NamedBy::Iodyno)?;
-            }
+        let of_jobs = self.jobs.values();
+        let of_jobs = of_jobs.flat_map(|logs| KINDS.into_iter().filter_map(|kind| logs.path(kind)));
+        let aggregate = self.aggregate.iter().flat_map(AggregateLog::paths);
+        for path in of_jobs.chain(aggregate) {
+            iodyno_files::look(&path, NamedBy::Iodyno)?;
         }
         Ok(())
     }
@@ -119,9 +142,12 @@ impl LogFiles {
         jobs: &[ClearedJob<'_>],
         interval: &Interval,
     ) -> Result<(), FileError> {
+        if let Some(aggregate) = &mut self.aggregate {
+            aggregate.record(interval)?;
+        }
         for (cleared, did) in jobs.iter().zip(&interval.jobs) {
             let Some(logs) = self.jobs.get_mut(&cleared.job.threads.number) else { continue };
-            if did.active_ns == 0 && did.rows.is_empty() {
+            if did.ramping || did.active_ns == 0 && did.rows.is_empty() {
                 continue;
             }
             if interval.cut {
@@ -140,6 +166,7 @@ impl LogFiles {
             }
             for window in [&mut logs.window, &mut logs.histogram] {
                 window.active_ns += did.active_ns;
+                window.ran_ns += if interval.draining { 0 } else { did.active_ns };
                 for (direction, one) in did.directions.iter() {
                     let gathered = window.directions.of_mut(direction);
                     gathered.ios += one.ios;
@@ -147,7 +174,8 @@ impl LogFiles {
                     gathered.latency.merge(&one.latency);
                 }
             }
-            logs.flush_windows(&mut self.files, end_ns - began_ns, false)?;
+            logs.now_ns = end_ns - began_ns;
+            logs.flush_windows(&mut self.files, false)?;
         }
         Ok(())
     }
@@ -155,8 +183,14 @@ impl LogFiles {
     /// Ends all files.
     pub(super) fn finish(&mut self) -> Result<(), FileError> {
         for (_, mut logs) in std::mem::take(&mut self.jobs) {
-            let now_ns = logs.window.start_ns + logs.window.active_ns;
-            logs.flush_windows(&mut self.files, now_ns, true)?;
+            logs.flush_windows(&mut self.files, true)?;
+            // Also those that nothing is in.
+            for kind in KINDS {
+                logs.writer(&mut self.files, kind)?;
+            }
+        }
+        if let Some(aggregate) = self.aggregate.take() {
+            aggregate.finish()?;
         }
         for (_, writer) in std::mem::take(&mut self.files.writers) {
             writer.finish()?;
@@ -210,6 +244,7 @@ impl JobLogs {
     /// A row for a single I/O.
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
         let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
+        let Some(ended_ns) = ended_ns.checked_sub(self.ramp_ns) else { return Ok(()) };
         let base = LogRow {
             time_ms: self.epoch_ms + ended_ns / 1_000_000,
             value: latency_ns,
@@ -226,34 +261,39 @@ impl JobLogs {
         if let Some(submission_ns) = submission_ns {
             self.write(files, LogKind::Submission, &with(submission_ns))?;
         }
-        let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
-        self.write(files, LogKind::Bandwidth, &with(kib_per_s))?;
+        if !self.disable_bw {
+            let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
+            self.write(files, LogKind::Bandwidth, &with(kib_per_s))?;
+        }
         self.write(files, LogKind::Iops, &with(1))
     }
 
-    /// Rows of windows that are over.
-    fn flush_windows(
-        &mut self,
-        files: &mut Files,
-        now_ns: u64,
-        last: bool,
-    ) -> Result<(), FileError> {
+    /// Rows of windows that are over. What came back once nothing was submitted any more is no
+    /// window of its own, unless it is all there is.
+    fn flush_windows(&mut self, files: &mut Files, last: bool) -> Result<(), FileError> {
+        let now_ns = self.now_ns;
+        let is_over = |window: &Window, every_ns: u64| {
+            let is_one = window.ran_ns > 0 || window.start_ns == 0;
+            every_ns > 0 && (now_ns >= window.start_ns + every_ns || last && is_one)
+        };
         let average_ns = self.logs.average_ms * 1_000_000;
-        if average_ns > 0 && (now_ns >= self.window.start_ns + average_ns || last) {
+        if is_over(&self.window, average_ns) {
             let window = std::mem::take(&mut self.window);
             // Windows have their places: late looks do not add up.
             self.window.start_ns = now_ns - now_ns % average_ns;
             self.averages(files, &window, now_ns)?;
         }
         let histogram_ns = self.logs.histogram_ms * 1_000_000;
-        if histogram_ns > 0 && (now_ns >= self.histogram.start_ns + histogram_ns || last) {
+        if is_over(&self.histogram, histogram_ns) {
             let window = std::mem::take(&mut self.histogram);
             self.histogram.start_ns = now_ns - now_ns % histogram_ns;
             let coarseness = self.logs.histogram_coarseness;
             let time_ms = self.epoch_ms + now_ns / 1_000_000;
+            let bs = self.bs;
             if let Some(writer) = self.writer(files, LogKind::Histogram)? {
                 for (direction, one) in window.directions.iter().filter(|(_, one)| one.ios > 0) {
-                    writer.histogram_row(time_ms, direction, 0, &one.latency, coarseness)?;
+                    let bs = *bs.of(direction);
+                    writer.histogram_row(time_ms, direction, bs, &one.latency, coarseness)?;
                 }
             }
         }
@@ -307,3 +347,7 @@ fn epoch_ms(logs: &Logs) -> u64 {
     let now = clock_gettime(clock);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
+
+#[cfg(test)]
+#[path = "logs_tests.rs"]
+mod tests;

@@ -1,11 +1,18 @@
 //! `iodyno run`: fio's job files and fio's command line.
 
+mod agg_log;
+mod eta;
+mod face;
+mod idleness;
 mod logs;
 mod output;
+mod pages;
 mod status;
+mod trigger;
 pub(crate) mod words;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use iodyno_campaign::{Event, Options, Plan, Watcher};
@@ -14,11 +21,11 @@ use iodyno_fio::FioGenerator;
 use iodyno_job::is_for_fio_alone;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
-    CommandLine, Environment, Eta, OptionTable, Section, parse_command_line, process_variable,
-    show_command,
+    CommandLine, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
+    process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
-use iodyno_native::NativeGenerator;
+use iodyno_native::{Commands, NativeGenerator};
 
 use crate::arguments::{Run, RunGenerator};
 use crate::commands::setup::Setup;
@@ -26,40 +33,57 @@ use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
+use eta::EtaLine;
+pub(crate) use face::Face;
+use idleness::Idleness;
 use logs::LogFiles;
+use output::Output;
 use status::Status;
+use trigger::Trigger;
 
-pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
+pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot run jobs".into()).into());
     }
     let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
     let line = parse_command_line(&arguments.job, &OptionTable).map_err(|error| usage(&error))?;
-    let sections = line.load(&OptionTable, &environment()).map_err(|error| usage(&error))?;
     let invocation = &line.invocation;
+    if let Some(page) = &invocation.page {
+        return pages::show(page);
+    }
+    let sections = match line.load(&OptionTable, &environment()) {
+        // As with fio: where nothing is to be run, nothing is missing.
+        Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
+        loaded => loaded.map_err(|error| usage(&error))?,
+    };
+    let commands = face.commands(arguments.allow_exec);
+    let exec = commands != Commands::Refused;
+    let script = script(context, arguments, face, &line, &sections)?;
     if invocation.show_cmd {
-        terminal::print(&show_command(&sections))?;
+        terminal::print(&(show_command(&sections) + "\n"))?;
         return Ok(0);
     }
-    let script = script(context, arguments, &line, &sections)?;
     if invocation.parse_only {
         return Ok(0);
     }
     if let Some(path) = &invocation.output {
         refuse_unwritable(Path::new(path))?;
     }
-    let logs = LogFiles::new(&script);
+    if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
+        let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
+        return Err(Usage(what).into());
+    }
+    let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
     let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
-    let mut generator = generator(arguments, &sections)?;
-    if let (Some(path), Some(_)) = (&invocation.output, invocation.status_interval_ns) {
-        // Reports come one behind the other.
-        output::write(path, "")?;
-    }
+    let mut generator = generator(arguments, commands, &sections)?;
+    let mut output = Output::new(face, &script, invocation);
+    output.begin()?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
     let options = Options::of_jobs(run_name, arguments.carrying.permission());
     let live = match invocation.eta {
+        _ if face == Face::Fio => false,
         Eta::Auto => terminal::is_live(context),
         Eta::Always => true,
         Eta::Never => false,
@@ -68,9 +92,17 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
         display: Display::new(live, context.quiet),
         // fio writes its own.
         logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
-        status: Status::new(&script, invocation, generator.source()),
+        status: Status::new(invocation, generator.source())?,
+        eta: match face {
+            Face::Fio => EtaLine::new(&script, invocation, &output.formats),
+            Face::Iodyno => None,
+        },
+        trigger: (invocation.trigger.is_set())
+            .then(|| Trigger::new(&invocation.trigger, Arc::clone(&context.interrupted))),
+        output,
         failure: None,
     };
+    let idleness = invocation.idle_prof.map(Idleness::begin).transpose()?;
     let name = line.files.first().map_or("command line", String::as_str);
     let text = sections_text(&sections);
     let plan = Plan::of_script(name, script.clone(), text);
@@ -81,8 +113,17 @@ pub(crate) fn run(context: &Context, arguments: &Run) -> Result<u8> {
     if let Some(failure) = watcher.failure {
         return Err(failure);
     }
+    let idleness = idleness.map(|begun| begun.end()).transpose()?;
+    if face == Face::Fio {
+        face::told(&record).iter().for_each(|line| terminal::note(line));
+    }
     let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.table };
-    output::print(context, &mut setup.store, &record, &script, invocation, &judged)
+    let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
+    let pulled = watcher.trigger.as_mut().is_some_and(|trigger| {
+        trigger.finish();
+        trigger.pulled
+    });
+    Ok(face.status_of_run(&record, ours, pulled))
 }
 
 /// Jobs may have thousands of files: the limit that every shell sets for old
@@ -131,12 +172,13 @@ fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
 fn script(
     context: &Context,
     arguments: &Run,
+    face: Face,
     line: &CommandLine,
     sections: &[Section],
 ) -> Result<Script> {
     let how = Compile {
         for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
-        exec: arguments.allow_exec,
+        exec: face.commands(arguments.allow_exec) != Commands::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
         overrides: &[],
@@ -148,16 +190,23 @@ fn script(
             terminal::note(&format!("note: {note}"));
         }
     }
-    if line.invocation.warnings_fatal && !(line.notes.is_empty() && script.notes.is_empty()) {
+    if face == Face::Iodyno
+        && line.invocation.warnings_fatal
+        && !(line.notes.is_empty() && script.notes.is_empty())
+    {
         return Err(Usage("--warnings-fatal: there are notes, see above".into()).into());
     }
     Ok(script)
 }
 
-fn generator(arguments: &Run, sections: &[Section]) -> Result<Box<dyn LoadGenerator>> {
+fn generator(
+    arguments: &Run,
+    commands: Commands,
+    sections: &[Section],
+) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
         None | Some(RunGenerator::Native) => {
-            Box::new(NativeGenerator::new().with_commands(arguments.allow_exec))
+            Box::new(NativeGenerator::new().with_commands(commands))
         }
         Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
@@ -184,7 +233,10 @@ fn sections_text(sections: &[Section]) -> String {
 struct RunWatcher<'a> {
     display: Display,
     logs: Option<LogFiles>,
-    status: Option<Status<'a>>,
+    status: Status,
+    eta: Option<EtaLine<'a>>,
+    trigger: Option<Trigger>,
+    output: Output<'a>,
     failure: Option<anyhow::Error>,
 }
 
@@ -196,9 +248,13 @@ impl Watcher for RunWatcher<'_> {
         {
             self.failure.get_or_insert(error.into());
         }
-        if let Some(status) = &mut self.status
-            && let Err(error) = status.event(event)
-        {
+        let status = self.status.event(event, &mut self.output);
+        let eta = self.eta.as_mut().map_or(Ok(()), |eta| eta.event(event));
+        let trigger = match (event, &mut self.trigger) {
+            (Event::Interval { .. }, Some(trigger)) => trigger.look(),
+            _ => Ok(()),
+        };
+        if let Some(error) = [status, eta, trigger].into_iter().find_map(Result::err) {
             self.failure.get_or_insert(error);
         }
         self.display.event(event);

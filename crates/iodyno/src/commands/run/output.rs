@@ -6,10 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
-use iodyno_fio::out::{Report, ReportJob, Reporting, head, json, json_plus, normal, terse};
+use iodyno_fio::out::{
+    CpuIdleness, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
+};
 use iodyno_job::Job;
-use iodyno_job::script::{Script, Written};
-use iodyno_job::syntax::{Invocation, OutputFormat};
+use iodyno_job::script::{Script, ScriptSection, Written};
+use iodyno_job::syntax::{Invocation, OutputFormat, Place};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
@@ -19,84 +21,124 @@ use crate::commands::show::{Judging, Shape, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 
+use super::face::Face;
+
 /// What a run is judged by, and how tables look.
 pub(super) struct Judged<'a> {
     pub(super) claims: &'a ClaimBook,
     pub(super) table: &'a Table,
 }
 
-/// Prints what came of the run; the exit status.
-pub(super) fn print(
-    context: &Context,
-    store: &mut Store,
-    record: &RunRecord,
-    script: &Script,
-    invocation: &Invocation,
-    judged: &Judged<'_>,
-) -> Result<u8> {
-    let judging = Judging {
-        claims: judged.claims,
-        baseline: None,
-        expect: None,
-        // Jobs ask for I/O, not for a judgement.
-        accept_unjudged: true,
-        table: judged.table,
-        shape: Shape::Jobs,
-    };
-    if invocation.output_formats.is_empty() && !invocation.append_terse {
-        if let Some(path) = &invocation.output {
-            let (text, status) = judge(context, store, record, &judging)?;
-            write(path, &text)?;
-            return Ok(status);
-        }
-        return judge_and_print(context, store, record, &judging);
-    }
-    let (_, status) = judge(context, store, record, &judging)?;
-    let report = report(&record.measurements, &record.snapshots, script)?;
-    let mut text = text(&report, script, &invocation.output_formats, invocation);
-    if invocation.append_terse {
-        text.push_str(&terse(&report, invocation.terse_version.into()));
-    }
-    match &invocation.output {
-        // Behind what was printed on the way.
-        Some(path) if invocation.status_interval_ns.is_some() => append(path, &text)?,
-        Some(path) => write(path, &text)?,
-        None => terminal::print(&text)?,
-    }
-    Ok(status)
+/// Where reports go, and in which shapes.
+pub(super) struct Output<'a> {
+    face: Face,
+    script: &'a Script,
+    invocation: &'a Invocation,
+    /// Empty: the summary that is ours.
+    pub(super) formats: Vec<OutputFormat>,
+    /// Something was written to the file: the rest comes behind it.
+    begun: bool,
 }
 
-/// `report` in each of `formats`.
-pub(super) fn text(
-    report: &Report<'_>,
-    script: &Script,
-    formats: &[OutputFormat],
-    invocation: &Invocation,
-) -> String {
-    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
-    let jobs: Vec<&Job> = jobs.map(|job| &job.job).collect();
-    let one = |format: &OutputFormat| match format {
-        OutputFormat::Normal => head(report, &jobs) + &normal(report),
-        OutputFormat::Json => json(report),
-        OutputFormat::JsonPlus => json_plus(report),
-        OutputFormat::Terse => terse(report, invocation.terse_version.into()),
-    };
-    formats.iter().map(one).collect()
+impl<'a> Output<'a> {
+    pub(super) fn new(face: Face, script: &'a Script, invocation: &'a Invocation) -> Self {
+        let formats = face.formats(&invocation.output_formats);
+        Self { face, script, invocation, formats, begun: false }
+    }
+
+    /// What fio prints before it runs, which it does only once.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        if self.face == Face::Fio && self.formats.contains(&OutputFormat::Normal) {
+            let text = head(&report(&[], &[], self.script)?, &self.jobs());
+            return self.put(&text);
+        }
+        Ok(())
+    }
+
+    /// A report while the jobs run.
+    pub(super) fn interim(&mut self, measurements: &[Measurement]) -> Result<()> {
+        let normal = [OutputFormat::Normal];
+        let formats = if self.formats.is_empty() { &normal[..] } else { &self.formats };
+        let text = self.text(&report(measurements, &[], self.script)?, formats);
+        self.put(&text)
+    }
+
+    /// Prints what came of the run; the exit status that iodyno's own would be.
+    pub(super) fn finish(
+        &mut self,
+        context: &Context,
+        store: &mut Store,
+        record: &RunRecord,
+        judged: &Judged<'_>,
+        idleness: Option<CpuIdleness>,
+    ) -> Result<u8> {
+        let judging = Judging {
+            claims: judged.claims,
+            baseline: None,
+            expect: None,
+            // Jobs ask for I/O, not for a judgement.
+            accept_unjudged: true,
+            table: judged.table,
+            shape: Shape::Jobs,
+        };
+        if self.formats.is_empty() && !self.invocation.append_terse {
+            if let Some(path) = &self.invocation.output {
+                let (text, status) = judge(context, store, record, &judging)?;
+                write(path, &text)?;
+                return Ok(status);
+            }
+            return judge_and_print(context, store, record, &judging);
+        }
+        let (_, status) = judge(context, store, record, &judging)?;
+        let report =
+            Report { idleness, ..report(&record.measurements, &record.snapshots, self.script)? };
+        let mut text = self.text(&report, &self.formats);
+        if self.invocation.append_terse {
+            text.push_str(&terse(&report, self.invocation.terse_version.into()));
+        }
+        self.put(&text)?;
+        Ok(status)
+    }
+
+    /// `report` in each of `formats`.
+    fn text(&self, report: &Report<'_>, formats: &[OutputFormat]) -> String {
+        let one = |format: &OutputFormat| match (format, self.face) {
+            (OutputFormat::Normal, Face::Fio) => normal(report),
+            (OutputFormat::Normal, Face::Iodyno) => head(report, &self.jobs()) + &normal(report),
+            (OutputFormat::Json, _) => json(report),
+            (OutputFormat::JsonPlus, _) => json_plus(report),
+            (OutputFormat::Terse, _) => terse(report, self.invocation.terse_version.into()),
+        };
+        formats.iter().map(one).collect()
+    }
+
+    fn jobs(&self) -> Vec<&'a Job> {
+        let jobs = self.script.phases.iter().flat_map(|phase| &phase.jobs);
+        jobs.map(|job| &job.job).collect()
+    }
+
+    fn put(&mut self, text: &str) -> Result<()> {
+        match &self.invocation.output {
+            Some(path) if std::mem::replace(&mut self.begun, true) => append(path, text),
+            Some(path) => write(path, text),
+            None => terminal::print(text),
+        }
+    }
 }
 
 /// Writes `text` behind what is in a file.
-pub(super) fn append(path: &str, text: &str) -> Result<()> {
+fn append(path: &str, text: &str) -> Result<()> {
     let mut file = iodyno_files::append(Path::new(path), NamedBy::User)?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {path}"))
 }
 
-pub(super) fn write(path: &str, text: &str) -> Result<()> {
+fn write(path: &str, text: &str) -> Result<()> {
     crate::context::write(Path::new(path), text.as_bytes())
 }
 
 /// The report of `measurements` and of what the disks did between the first
 /// and the last of `snapshots`.
-pub(super) fn report<'r>(
+fn report<'r>(
     measurements: &'r [Measurement],
     snapshots: &[Host],
     script: &Script,
@@ -115,7 +157,7 @@ pub(super) fn report<'r>(
             let (Some(job), Some(measurement)) = (job, measurements.next()) else { break };
             jobs.push(ReportJob {
                 measurement,
-                options: script.sections.get(section).map_or(Vec::new(), |s| pairs(&s.options)),
+                options: script.sections.get(section).map_or(Vec::new(), written),
                 reporting: Reporting::of(&job.job),
             });
         }
@@ -127,16 +169,24 @@ pub(super) fn report<'r>(
         global_options: pairs(&script.global),
         jobs,
         disks,
+        idleness: None,
     })
 }
 
-/// By fio's names. Of an option without a value fio's documents say nothing.
+/// fio's "job options": on the command line the name is one of them.
+fn written(section: &ScriptSection) -> Vec<(String, String)> {
+    let name =
+        (section.place == Place::command_line()).then(|| ("name".to_owned(), section.name.clone()));
+    name.into_iter().chain(pairs(&section.options)).collect()
+}
+
+/// By fio's names; the value of a flag that stands alone is empty.
 fn pairs(written: &[Written]) -> Vec<(String, String)> {
     let name = |name: &String| match iodyno_job::find(name) {
         Some(option) => option.name.to_owned(),
         None => name.clone(),
     };
-    written.iter().filter_map(|(key, text)| Some((name(key), text.clone()?))).collect()
+    written.iter().map(|(key, text)| (name(key), text.clone().unwrap_or_default())).collect()
 }
 
 /// What the devices under the targets did from the first snapshot to the last.

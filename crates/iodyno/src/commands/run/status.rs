@@ -1,39 +1,41 @@
-//! `--status-interval`: the whole report, printed while it goes on.
+//! `--status-interval` and SIGUSR1: the whole report, printed while it goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use iodyno_campaign::{Event, so_far};
-use iodyno_job::script::Script;
-use iodyno_job::syntax::{Invocation, OutputFormat};
+use iodyno_job::syntax::Invocation;
 use iodyno_load::{Counting, Recorder};
 use iodyno_model::Measurement;
+use signal_hook::consts::SIGUSR1;
 
-use super::output;
-use crate::terminal;
+use super::output::Output;
 
-/// Gathers what was done so far, and prints it again and again.
-pub(super) struct Status<'a> {
-    script: &'a Script,
-    invocation: &'a Invocation,
-    every_ns: u64,
+/// Gathers what was done so far, and prints it whenever it is asked for.
+pub(super) struct Status {
+    every_ns: Option<u64>,
     next_ns: u64,
+    /// SIGUSR1 came.
+    signalled: Arc<AtomicBool>,
     recorder: Recorder,
     done: Vec<Measurement>,
     source: String,
 }
 
-impl<'a> Status<'a> {
-    /// What `invocation` asks for, if it does.
-    pub(super) fn new(
-        script: &'a Script,
-        invocation: &'a Invocation,
-        source: String,
-    ) -> Option<Self> {
-        let every_ns = invocation.status_interval_ns.filter(|ns| *ns > 0)?;
-        Some(Self {
-            script,
-            invocation,
+impl Status {
+    /// What `invocation` asks for, and SIGUSR1 from now on.
+    ///
+    /// # Errors
+    /// The signal cannot be taken.
+    pub(super) fn new(invocation: &Invocation, source: String) -> Result<Self> {
+        let every_ns = invocation.status_interval_ns.filter(|ns| *ns > 0);
+        let signalled = Arc::default();
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&signalled))?;
+        Ok(Self {
             every_ns,
-            next_ns: every_ns,
+            next_ns: every_ns.unwrap_or(u64::MAX),
+            signalled,
             recorder: Recorder::counting(Counting::Whole),
             done: Vec::new(),
             source,
@@ -41,32 +43,27 @@ impl<'a> Status<'a> {
     }
 
     /// Takes down what happened, and prints a report where it is time.
-    pub(super) fn event(&mut self, event: &Event<'_>) -> Result<()> {
+    pub(super) fn event(&mut self, event: &Event<'_>, output: &mut Output<'_>) -> Result<()> {
         match event {
             Event::Interval { jobs, interval } => {
                 self.recorder.record(interval, None);
                 let now_ns = interval.start_ns + interval.duration_ns;
-                if now_ns < self.next_ns || interval.draining {
+                let is_asked_for = self.signalled.swap(false, Ordering::Relaxed);
+                let is_time = now_ns >= self.next_ns && !interval.draining;
+                if !is_time && !is_asked_for {
                     return Ok(());
                 }
-                self.next_ns = (now_ns / self.every_ns + 1) * self.every_ns;
+                if let Some(every_ns) = self.every_ns {
+                    self.next_ns = (now_ns / every_ns + 1) * every_ns;
+                }
                 let mut measurements = self.done.clone();
                 measurements.extend(so_far(jobs, &self.recorder, &self.source, now_ns));
-                let mut formats = self.invocation.output_formats.clone();
-                if formats.is_empty() {
-                    formats.push(OutputFormat::Normal);
-                }
-                let report = output::report(&measurements, &[], self.script)?;
-                let text = output::text(&report, self.script, &formats, self.invocation);
-                match &self.invocation.output {
-                    Some(path) => output::append(path, &text),
-                    None => terminal::print(&text),
-                }
+                output.interim(&measurements)
             }
             Event::Done(measurement) => {
                 self.done.push((*measurement).clone());
                 self.recorder = Recorder::counting(Counting::Whole);
-                self.next_ns = self.every_ns;
+                self.next_ns = self.every_ns.unwrap_or(u64::MAX);
                 Ok(())
             }
             _ => Ok(()),

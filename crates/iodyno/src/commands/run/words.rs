@@ -21,7 +21,11 @@ pub(crate) fn divide(words: &[String], own: &Command) -> (Vec<String>, Vec<Strin
                     ours.extend(words.next().cloned());
                 }
             }
-            None if ["--help", "-h", "--version", "-V"].contains(&name) => ours.push(word.clone()),
+            None if !own.is_disable_help_flag_set()
+                && ["--help", "-h", "--version", "-V"].contains(&name) =>
+            {
+                ours.push(word.clone());
+            }
             None => fios.push(word.clone()),
         }
     }

@@ -1,5 +1,7 @@
 //! Writes, trims and syncs.
 
+use std::os::unix::fs::OpenOptionsExt;
+
 use super::*;
 use crate::testing::{LoopDevice, page_cache_holds_dirty_pages};
 
@@ -88,6 +90,28 @@ fn discards<I: Io>() {
 #[test]
 fn trimmed_blocks_of_a_device_read_as_zeros() {
     each_engine!(discards);
+}
+
+fn discards_dirty_pages<I: Io>() {
+    let file = Scratch::new(COUNT);
+    let device = LoopDevice::new(&file.path);
+    let open = |flags| {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).custom_flags(flags).open(&device.path).unwrap().into()
+    };
+    // As target's guard holds it, and as a job opens it.
+    let claims = vec![open(libc::O_EXCL)];
+    let setup = Setup { claims, ..setup(vec![open(0)], 4, true) };
+    let mut io = I::open(setup).unwrap();
+    write_all(&mut io, &blocks(Operation::Write, 1, COUNT), 1);
+    let trims: Vec<_> = (4..14).map(|number| block(Operation::Trim, 0, number)).collect();
+    let results = just_do(&mut io, &trims);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
+}
+
+#[test]
+fn what_is_dirty_is_trimmed_by_the_claim() {
+    each_engine!(discards_dirty_pages);
 }
 
 fn makes_durable<I: Io>(operation: Operation) {

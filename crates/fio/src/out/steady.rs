@@ -1,0 +1,246 @@
+//! What fio reports of a `steadystate`: the samples of its last duration, and how far they
+//! deviate (steadystate.c).
+
+use iodyno_job::{SteadyKind, SteadyState};
+use iodyno_model::RateSeries;
+
+use crate::out::tree::Tree;
+
+/// Time between samples where the job does not say: fio's `steadystate_check_interval`, ns.
+const CHECK_NS: u64 = 1_000_000_000;
+
+/// More samples than these are not made up, whatever the job says.
+const MOST: usize = 1 << 16;
+
+/// The samples of a section.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SteadySamples {
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sample {
+    ns: u64,
+    ios: u64,
+    bytes: u64,
+    latency_ns: f64,
+}
+
+impl SteadySamples {
+    /// Of `series`, which count from the job's start, behind the ramp.
+    pub(super) fn of(series: &RateSeries, asked: &SteadyState) -> Self {
+        let every_ns = every_ns(asked);
+        let (mut samples, mut open) = (Vec::new(), Sample::default());
+        let counted = |start_ns: u64| start_ns >= asked.ramp_ns;
+        for window in series.windows().iter().filter(|window| counted(window.start_ns)) {
+            open.ns += window.duration_ns;
+            open.ios += window.ios.unwrap_or(0);
+            open.bytes += window.bytes.unwrap_or(0);
+            open.latency_ns += window.latency_sum_ns;
+            // Windows end a little late: those that fill it but for a tenth of one do.
+            if open.ns + window.duration_ns / 10 >= every_ns {
+                samples.push(std::mem::take(&mut open));
+            }
+        }
+        Self { samples }
+    }
+
+    /// Adds what ran at the same time.
+    pub(super) fn add(&mut self, other: &Self) {
+        let most = self.samples.len().max(other.samples.len());
+        self.samples.resize(most, Sample::default());
+        for (mine, theirs) in self.samples.iter_mut().zip(&other.samples) {
+            mine.ns = mine.ns.max(theirs.ns);
+            mine.ios += theirs.ios;
+            mine.bytes += theirs.bytes;
+            mine.latency_ns += theirs.latency_ns;
+        }
+    }
+
+    /// fio's member of a job that asked for it.
+    pub(super) fn tree(&self, asked: &SteadyState, attained: bool) -> Tree {
+        let Found { slope, deviation, criterion, bytes_per_s, iops, latency_ns, .. } =
+            self.found(asked);
+        let percent = if asked.percent { "%" } else { "" };
+        // Samples that never came are zeros in fio's documents: whoever reads them divides by
+        // how many there are to be.
+        let list = |value: fn(&Sample) -> u64| {
+            let missing = std::iter::repeat_n(0, wanted(asked).min(MOST));
+            let values = self.last(asked).iter().map(value).chain(missing);
+            Tree::Array(values.take(wanted(asked)).map(Into::into).collect())
+        };
+        let mut data =
+            vec![("bw_mean".to_owned(), bytes_per_s.into()), ("iops_mean".to_owned(), iops.into())];
+        if let Some(ns) = latency_ns {
+            data.push(("lat_mean".to_owned(), ns.into()));
+            data.push(("lat_ns".to_owned(), list(Sample::latency_ns)));
+        }
+        data.push(("iops".to_owned(), list(Sample::iops)));
+        data.push(("bw".to_owned(), list(Sample::bytes_per_s)));
+        let (kind, is_slope) = watched(asked);
+        let kind = if is_slope { format!("{kind}_slope") } else { kind.to_owned() };
+        Tree::object([
+            ("ss", format!("{kind}:{:.6}{percent}", asked.limit).into()),
+            ("duration", (asked.duration_ns / 1_000_000_000).into()),
+            ("attained", u64::from(attained).into()),
+            ("criterion", format!("{criterion:.6}{percent}").into()),
+            ("max_deviation", deviation.into()),
+            ("slope", slope.into()),
+            ("data", Tree::Object(data)),
+        ])
+    }
+
+    /// As many of the last as it is to be steady over, or all where there are fewer.
+    fn last(&self, asked: &SteadyState) -> &[Sample] {
+        &self.samples[self.samples.len().saturating_sub(wanted(asked))..]
+    }
+
+    /// What they come to. Only what is watched is calculated, as in fio.
+    pub(super) fn found(&self, asked: &SteadyState) -> Found {
+        let last = self.last(asked);
+        let means = |value: fn(&Sample) -> u64| mean(&last.iter().map(value).collect::<Vec<_>>());
+        let (kind, is_slope) = watched(asked);
+        let value = match kind {
+            "iops" => Sample::iops,
+            "bw" => Sample::bytes_per_s,
+            _ => Sample::latency_ns,
+        };
+        let values: Vec<u64> = last.iter().map(value).collect();
+        let mean = mean(&values);
+        let share =
+            |value: f64| if asked.percent && mean > 0.0 { 100.0 * value / mean } else { value };
+        // Nothing is judged before there are as many as it is to be steady over.
+        let is_full = wanted(asked) > 0 && last.len() == wanted(asked);
+        let distances = values.iter().map(|one| (*one as f64 - mean).abs());
+        let (slope, deviation) = match (is_full, is_slope) {
+            (false, _) => (0.0, 0.0),
+            (true, true) => (share(slope(&values)), 0.0),
+            (true, false) => (0.0, share(distances.fold(0.0, f64::max))),
+        };
+        Found {
+            slope,
+            deviation,
+            criterion: if is_slope { slope.abs() } else { deviation },
+            bytes_per_s: means(Sample::bytes_per_s) as u64,
+            iops: means(Sample::iops) as u64,
+            latency_ns: (kind == "lat").then(|| means(Sample::latency_ns) as u64),
+            what: format!("{kind}{}", if is_slope { " slope" } else { " mean dev" }),
+        }
+    }
+}
+
+impl Sample {
+    fn per_s(&self, amount: u64) -> u64 {
+        if self.ns == 0 { 0 } else { (amount as f64 * 1e9 / self.ns as f64) as u64 }
+    }
+
+    fn iops(&self) -> u64 {
+        self.per_s(self.ios)
+    }
+
+    fn bytes_per_s(&self) -> u64 {
+        self.per_s(self.bytes)
+    }
+
+    /// The mean.
+    fn latency_ns(&self) -> u64 {
+        if self.ios == 0 { 0 } else { (self.latency_ns / self.ios as f64) as u64 }
+    }
+}
+
+/// What the samples come to: means, and slope and deviation in percent where that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) slope: f64,
+    pub(super) deviation: f64,
+    pub(super) criterion: f64,
+    pub(super) bytes_per_s: u64,
+    pub(super) iops: u64,
+    /// Where that is what is watched.
+    pub(super) latency_ns: Option<u64>,
+    /// fio's name of the criterion.
+    pub(super) what: String,
+}
+
+/// What is watched, by fio's name, and whether by its slope.
+fn watched(asked: &SteadyState) -> (&'static str, bool) {
+    match asked.kind {
+        SteadyKind::Iops => ("iops", false),
+        SteadyKind::IopsSlope => ("iops", true),
+        SteadyKind::Bandwidth => ("bw", false),
+        SteadyKind::BandwidthSlope => ("bw", true),
+        SteadyKind::Latency => ("lat", false),
+        SteadyKind::LatencySlope => ("lat", true),
+    }
+}
+
+/// Samples that it is to be steady over.
+fn wanted(asked: &SteadyState) -> usize {
+    usize::try_from(asked.duration_ns / every_ns(asked)).unwrap_or(usize::MAX)
+}
+
+fn mean(samples: &[u64]) -> f64 {
+    if samples.is_empty() {
+        return 0.0;
+    }
+    samples.iter().sum::<u64>() as f64 / samples.len() as f64
+}
+
+/// Of the straight line through the samples (least squares), for each.
+fn slope(samples: &[u64]) -> f64 {
+    let count = samples.len() as f64;
+    let (mean_x, mean_y) = ((count - 1.0) / 2.0, mean(samples));
+    let (mut above, mut below) = (0.0, 0.0);
+    for (x, y) in samples.iter().enumerate() {
+        above += (x as f64 - mean_x) * (*y as f64 - mean_y);
+        below += (x as f64 - mean_x).powi(2);
+    }
+    if below > 0.0 { above / below } else { 0.0 }
+}
+
+fn every_ns(asked: &SteadyState) -> u64 {
+    if asked.check_interval_ns == 0 { CHECK_NS } else { asked.check_interval_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::Job;
+    use iodyno_model::Window;
+
+    use super::*;
+
+    #[test]
+    fn the_last_samples_and_their_deviation_are_fios() {
+        let mut job = Job::default();
+        for (name, value) in [("ss", "iops:10%"), ("ss_dur", "4"), ("ss_ramp", "1")] {
+            iodyno_job::apply(&mut job, name, value).unwrap();
+        }
+        let asked = job.time.steadystate.unwrap();
+        let mut series = RateSeries::default();
+        for n in 0..70_u64 {
+            series.push(Window {
+                start_ns: n * 100_000_000,
+                duration_ns: 100_000_000,
+                ios: Some(n / 10),
+                bytes: Some(1024 * (n / 10)),
+                latency_sum_ns: 0.0,
+                ..Window::default()
+            });
+        }
+        let text = SteadySamples::of(&series, &asked).tree(&asked, true).document();
+        // 30, 40, 50, 60 I/Os a second: the mean is 45, the greatest distance 15.
+        for part in [
+            "\"ss\" : \"iops:10.000000%\"",
+            "\"attained\" : 1",
+            "\"criterion\" : \"33.333333%\"",
+            "\"slope\" : 0.000000",
+            "\"iops_mean\" : 45",
+        ] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+        assert!((slope(&[30, 40, 50, 60]) - 10.0).abs() < 1e-9);
+        let few = SteadySamples::default().tree(&asked, false).document();
+        assert!(few.contains("\"criterion\" : \"0.000000%\""), "{few}");
+        assert_eq!(few.lines().filter(|line| line.trim_end_matches(',').trim() == "0").count(), 8);
+    }
+}

@@ -1,0 +1,132 @@
+//! fio's status line on standard output: `--eta`.
+
+use std::io::IsTerminal;
+
+use iodyno_campaign::Event;
+use iodyno_fio::out::{JobState, StatusLine};
+use iodyno_job::Job;
+use iodyno_job::script::Script;
+use iodyno_job::syntax::{Eta, Invocation, OutputFormat};
+use iodyno_load::{ClearedJob, Interval};
+use iodyno_model::Each;
+
+use crate::terminal;
+
+/// Gathers what stands in the line, and writes it when it is time.
+pub(super) struct EtaLine<'a> {
+    invocation: &'a Invocation,
+    jobs: Vec<(&'a Job, JobState)>,
+    /// Bytes and I/Os since the last line, and the time that they took, ns.
+    gathered: Each<(u64, u64)>,
+    gathered_ns: u64,
+    /// Of the phases that are over, ns.
+    before_ns: u64,
+    phase_ns: u64,
+    left_ns: Option<u64>,
+    /// Since a new line was begun, ns.
+    on_line_ns: u64,
+    /// Columns that the last line took.
+    width: usize,
+}
+
+impl<'a> EtaLine<'a> {
+    /// The line, where fio has one (eta.c, `skip_eta`): never among documents on standard
+    /// output, and else on a terminal or if it is asked for.
+    pub(super) fn new(
+        script: &'a Script,
+        invocation: &'a Invocation,
+        formats: &[OutputFormat],
+    ) -> Option<Self> {
+        let is_normal = formats.contains(&OutputFormat::Normal) || invocation.output.is_some();
+        let is_wanted = match invocation.eta {
+            Eta::Always => true,
+            Eta::Auto => std::io::stdout().is_terminal(),
+            Eta::Never => false,
+        };
+        let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+        (is_normal && is_wanted).then(|| Self {
+            invocation,
+            jobs: jobs.map(|job| (&job.job, JobState::Pending)).collect(),
+            gathered: Each::default(),
+            gathered_ns: 0,
+            before_ns: 0,
+            phase_ns: 0,
+            left_ns: None,
+            on_line_ns: 0,
+            width: 0,
+        })
+    }
+
+    /// Takes down what happened.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(super) fn event(&mut self, event: &Event<'_>) -> anyhow::Result<()> {
+        match event {
+            Event::Interval { jobs, interval } => self.interval(jobs, interval),
+            Event::Progress(progress) => {
+                let is_known = progress.most_ns > 0 || progress.work_bytes.is_some();
+                self.left_ns = is_known.then_some(progress.left_ns);
+                if self.gathered_ns >= self.invocation.eta_interval_ns {
+                    return self.write();
+                }
+            }
+            Event::Host(_) => {
+                // Behind a phase, and before all.
+                self.before_ns += std::mem::take(&mut self.phase_ns);
+                for (_, state) in &mut self.jobs {
+                    if *state != JobState::Pending {
+                        *state = JobState::Done;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, jobs: &[ClearedJob<'_>], interval: &Interval) {
+        for (cleared, did) in jobs.iter().zip(&interval.jobs) {
+            let place = self.jobs.get_mut(cleared.job.threads.number as usize);
+            if let Some((_, state)) = place {
+                *state = match (did.active_ns, *state) {
+                    (0, JobState::Pending) => JobState::Pending,
+                    (0, _) => JobState::Done,
+                    _ if did.ramping => JobState::Ramping,
+                    _ => JobState::Running,
+                };
+            }
+            for (direction, one) in did.directions.iter() {
+                let (bytes, ios) = self.gathered.of_mut(direction);
+                (*bytes, *ios) = (*bytes + one.bytes, *ios + one.ios);
+            }
+        }
+        self.gathered_ns += interval.duration_ns;
+        self.on_line_ns += interval.duration_ns;
+        self.phase_ns = interval.start_ns + interval.duration_ns;
+    }
+
+    fn write(&mut self) -> anyhow::Result<()> {
+        let ns = std::mem::take(&mut self.gathered_ns).max(1);
+        let per_s = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(ns)) as u64;
+        let (read, write, trim) = (self.gathered.read, self.gathered.write, self.gathered.trim);
+        let rate = |(bytes, ios)| (per_s(bytes), per_s(ios));
+        self.gathered = Each::default();
+        let line = StatusLine {
+            jobs: &self.jobs,
+            rates: Each { read: rate(read), write: rate(write), trim: rate(trim) },
+            elapsed_ns: self.before_ns + self.phase_ns,
+            left_ns: self.left_ns,
+        };
+        let text = line.text();
+        let is_new = self.invocation.eta_newline_ns.is_some_and(|every| self.on_line_ns > every);
+        if is_new {
+            self.on_line_ns = 0;
+        }
+        let break_before =
+            if std::mem::replace(&mut self.width, text.len()) > 0 && is_new { "\n" } else { "" };
+        // What is left of a longer line is overwritten.
+        let width = if break_before.is_empty() { self.width.max(text.len()) } else { 0 };
+        terminal::write(format!("{break_before}{text:width$}\r").as_bytes())
+    }
+}

@@ -1,0 +1,279 @@
+//! iodyno called as fio, by a link of that name: what programs that call fio look at.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::{Loop, World, json, status, text};
+
+/// A link of the name `fio` in a folder of its own, which a PATH may begin with.
+fn link(world: &World) -> std::path::PathBuf {
+    let link = world.directory("bin").join("fio");
+    if !link.exists() {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_iodyno"), &link).unwrap();
+    }
+    link
+}
+
+fn command(world: &World, line: &str) -> Command {
+    let mut command = world.with_environment(Command::new(link(world)));
+    command.current_dir(world.directory("work")).args(line.split_whitespace());
+    command
+}
+
+fn fio(world: &World, line: &str) -> Output {
+    command(world, line).output().unwrap()
+}
+
+/// What it prints, where nothing is wrong: then it says nothing else.
+#[track_caller]
+fn fine(world: &World, line: &str) -> String {
+    let output = fio(world, line);
+    status(&output, 0);
+    assert_eq!(text(&output.stderr), "", "{line}");
+    text(&output.stdout)
+}
+
+const JOB: &str = "--name=t --size=64k --bs=4k";
+
+#[test]
+fn a_version_is_fios_and_nothing_else() {
+    let world = World::new();
+    for line in ["--version", "-v", "--version --nonsense"] {
+        assert_eq!(fine(&world, line), "fio-3.42\n");
+    }
+    let by_word = world.run(&["fio", "--version"]);
+    assert_eq!(text(&by_word.stdout), "fio-3.42\n");
+    // It is no fio for those who want fio itself.
+    let mut run = world.command();
+    run.args(["run", "--generator", "fio", "--fio"]).arg(link(&world)).args(["--name=t"]);
+    let output = run.output().unwrap();
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("is not fio"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn pages_are_laid_out_as_fios() {
+    let world = World::new();
+    let engines = fine(&world, "--enghelp");
+    assert!(engines.starts_with("Available IO engines:\n"), "{engines}");
+    for engine in ["\tpsync\n", "\tlibaio\n", "\tio_uring\n"] {
+        assert!(engines.contains(engine), "{engines}");
+    }
+    assert!(fine(&world, "--enghelp=io_uring").contains("sqthread_poll"));
+    assert!(fine(&world, "--enghelp=io_uring,hipri").starts_with("               hipri: "));
+    assert_eq!(fine(&world, "--enghelp=psync"), "IO engine psync has no options\n");
+    let rw = fine(&world, "--cmdhelp=rw");
+    assert!(rw.contains("\n               alias: readwrite\n"), "{rw}");
+    assert!(rw.contains("\n                    : randwrite\n"), "{rw}");
+    // What only fio does is not offered: scripts ask so whether it is there.
+    let zones = fine(&world, "--cmdhelp=zonemode");
+    assert!(zones.contains("strided") && !zones.contains(": zbd"), "{zones}");
+    assert!(fine(&world, "--cmdhelp=all").lines().count() > 150);
+    assert!(fine(&world, "--help").contains("job file"));
+    for (line, words) in [
+        ("--enghelp=nosuch", "IO engine nosuch not found"),
+        ("--cmdhelp=nosuch", "No such command: nosuch"),
+    ] {
+        let output = fio(&world, line);
+        status(&output, 1);
+        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn only_looking_changes_nothing_and_has_fios_status() {
+    let world = World::new();
+    let file = "[global]\nbs=8k\n[a]\nrw=write\nsize=64k\nioengine=pvsync\n";
+    fs::write(world.directory("work").join("a.fio"), file).unwrap();
+    assert_eq!(fine(&world, "--parse-only a.fio"), "");
+    let shown = fine(&world, "--warnings-fatal --showcmd a.fio");
+    assert_eq!(shown, "fio --name=a --bs=8k --rw=write --size=64k --ioengine=pvsync\n");
+    for line in ["--parse-only --name=t --bs=foo", "--showcmd --name=t --nonsense=1", "gone.fio"] {
+        let output = fio(&world, line);
+        status(&output, 1);
+        assert!(output.stdout.is_empty() && text(&output.stderr).starts_with("fio: "));
+    }
+    let output = fio(&world, "--readonly --name=t --rw=write --size=4k");
+    status(&output, 1);
+    assert_eq!(world.files("work"), ["a.fio"]);
+}
+
+#[test]
+fn output_is_normal_by_default_and_nothing_is_said_beside_it() {
+    let world = World::new();
+    // Of each of these `iodyno run` has something to say.
+    let out =
+        fine(&world, &format!("--debug=io --alloc-size=9 --max-jobs=4 --thread --iodepth=8 {JOB}"));
+    let begin = "t: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=8\nfio-3.42";
+    assert!(out.starts_with(begin), "{out}");
+    for line in [
+        "\nStarting 1 thread\n\nt: (groupid=0, jobs=1): err= 0: pid=",
+        "\nRun status group 0 (all jobs):\n",
+    ] {
+        assert!(out.contains(line), "{out}");
+    }
+    assert!(!out.contains("zone resets") && out.contains("target=0.00ns, window=0.00ns"), "{out}");
+    let into_file = fine(&world, &format!("--output=out --output-format=json {JOB}"));
+    assert_eq!(into_file, "");
+    let document = json(&fs::read(world.path("work/out")).unwrap());
+    assert_eq!(document["jobs"][0]["latency_target_ns"], 0);
+    let (terse, usual) = (fine(&world, &format!("--minimal {JOB}")), fine(&world, JOB));
+    assert!(terse.starts_with("3;fio-3.42") && usual.starts_with("t: (g=0)"), "{terse}{usual}");
+}
+
+#[test]
+fn each_job_that_fails_counts_in_the_exit_status() {
+    let world = World::new();
+    fine(&world, &format!("{JOB} --rw=write --verify=crc32c --do_verify=0 --filename=data"));
+    let line = "--size=64k --bs=4k --rw=read --filename=data --verify=md5 --name=a --name=b";
+    let output = fio(&world, line);
+    status(&output, 2);
+    assert!(text(&output.stdout).contains("err=84"), "{}", text(&output.stdout));
+    let output = fio(&world, &format!("{line} --output-format=json"));
+    assert_eq!(json(&output.stdout)["jobs"][1]["error"], 84);
+}
+
+#[test]
+fn the_guard_asks_on_standard_error_and_is_answered_by_its_words() {
+    let world = World::new();
+    let drive = Loop::new(&world, "image", 1 << 20);
+    let job = format!("--rw=write --filename={} {JOB}", drive.device);
+    let before = drive.bytes();
+    let output = fio(&world, &job);
+    status(&output, 1);
+    let said = text(&output.stderr);
+    assert!(said.starts_with("fio: ") && said.contains(drive.name()), "{said}");
+    assert!(before == drive.bytes(), "a refusal writes nothing");
+    let word = drive.word();
+    fine(&world, &format!("{job} --allow-write {word} --discard-data {word}"));
+    assert!(before != drive.bytes());
+    // A file that somebody touched for the job asks nothing, nor do those that jobs make.
+    let work = world.directory("work");
+    fs::write(work.join("touched"), "").unwrap();
+    fine(&world, &format!("--rw=write --filename=touched {JOB}"));
+    fine(&world, &format!("--rw=randwrite --filename=touched:made {JOB}"));
+    fs::write(work.join("full"), vec![1; 1 << 16]).unwrap();
+    status(&fio(&world, &format!("--rw=write --filename=full {JOB}")), 1);
+    assert_eq!(fs::read(work.join("full")).unwrap(), vec![1; 1 << 16]);
+}
+
+const LONG: &str = "--name=t --size=64k --bs=4k --time_based --runtime=600 --rate_iops=100";
+
+/// Reads until what was printed has this `word`.
+fn read_until(output: &mut impl Read, word: &str) -> String {
+    let mut reader = BufReader::new(output);
+    let mut all = String::new();
+    while !all.contains(word) {
+        assert!(reader.read_line(&mut all).unwrap() > 0, "{word} is missing in {all}");
+    }
+    all
+}
+
+#[test]
+fn a_signal_asks_for_a_report_and_another_one_ends_with_128() {
+    let world = World::new();
+    let mut child = command(&world, &format!("--eta=always --eta-newline=1 {LONG}"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    // The line ends with a carriage return, and with a line feed before the next.
+    let line = read_until(&mut output, "IOPS][eta ");
+    assert!(line.contains("Jobs: 1 (f=1): [R(1)]["), "{line}");
+    signal("-USR1");
+    let interim = read_until(&mut output, "Run status group 0");
+    assert_eq!(interim.matches("t: (groupid=0, jobs=1): err= 0: pid=").count(), 1, "{interim}");
+    signal("-INT");
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("t: (groupid=0"), "what was measured is printed: {rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(128));
+}
+
+#[test]
+fn a_trigger_ends_the_run_and_runs_its_command() {
+    let world = World::new();
+    let work = world.directory("work");
+    let ended = |line: &str| {
+        let mut command = command(&world, &format!("{LONG} {line}"));
+        let output = command.arg("--trigger=echo pulled > pulled").output().unwrap();
+        status(&output, 0);
+        assert_eq!(text(&output.stderr), "");
+        assert_eq!(fs::read_to_string(work.join("pulled")).unwrap(), "pulled\n");
+        fs::remove_file(work.join("pulled")).unwrap();
+    };
+    ended("--trigger-timeout=1");
+    fs::write(work.join("file"), "").unwrap();
+    ended("--trigger-file=file");
+    assert!(!work.join("file").exists(), "it would end the next run");
+    // What holds data is not iodyno's to remove.
+    fs::write(work.join("file"), "data").unwrap();
+    ended("--trigger-file=file");
+    assert!(work.join("file").exists());
+    let mut run = world.command();
+    run.current_dir(&work).arg("run").args(LONG.split(' '));
+    let output = run.args(["--trigger-timeout=1", "--trigger=true"]).output().unwrap();
+    status(&output, 2);
+    assert!(text(&output.stderr).contains("--allow-exec"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn idle_cpus_stand_behind_the_report() {
+    let world = World::new();
+    let job = format!("{JOB} --time_based --runtime=1");
+    let document =
+        json(fine(&world, &format!("--idle-prof=percpu --output-format=json {job}")).as_bytes());
+    let idle = &document["cpu_idleness"];
+    for name in ["system", "cpu-0"] {
+        assert!((0.0..=100.0).contains(&idle[name].as_f64().unwrap()), "{idle}");
+    }
+    assert!(idle["unit_mean"].as_f64().unwrap() > 0.0);
+    let normal = fine(&world, &format!("--idle-prof=system {JOB}"));
+    let at = normal.find("\nCPU idleness:\n  system: ").unwrap();
+    assert!(normal[at..].contains("\n  unit work: mean="), "{normal}");
+    assert!(fine(&world, "--idle-prof=calibrate").starts_with("CPU idleness:\n  unit work: mean="));
+}
+
+#[test]
+fn commands_of_jobs_run_in_a_shell_as_with_fio() {
+    let world = World::new();
+    let mut command = command(&world, JOB);
+    let output = command.arg("--exec_prerun=echo before > before").output().unwrap();
+    status(&output, 0);
+    let path = world.path("work");
+    assert_eq!(fs::read_to_string(Path::new(&path).join("before")).unwrap(), "before\n");
+}
+
+#[test]
+fn options_are_repeated_as_fio_has_them() {
+    let world = World::new();
+    let line = format!("--output-format=json {JOB} --group_reporting --rate_iops=1000");
+    let document = json(fine(&world, &line).as_bytes());
+    let options = &document["jobs"][0]["job options"];
+    for (name, value) in [("name", "t"), ("group_reporting", ""), ("rate_iops", "1000")] {
+        assert_eq!(options[name], value, "{options}");
+    }
+}
+
+#[test]
+fn an_error_that_a_job_goes_on_from_is_no_failure() {
+    let world = World::new();
+    fine(&world, &format!("{JOB} --rw=write --filename=data"));
+    let line = format!("--filename=data --verify=md5 --output-format=json {JOB}");
+    let document = json(fine(&world, &format!("{line} --continue_on_error=all")).as_bytes());
+    let job = &document["jobs"][0];
+    assert_eq!((&job["error"], &job["total_err"]), (&84.into(), &16.into()), "{job}");
+    let output = fio(&world, &line);
+    status(&output, 1);
+    assert!(text(&output.stderr).contains("err=84/verify: "), "{}", text(&output.stderr));
+}
