@@ -454,7 +454,7 @@ fn blocks_of_any_size_are_not_verified() {
 #[test]
 fn what_a_job_has_no_room_for_is_fios_as_it_is_written() {
     for (name, value) in [
-        ("ioengine", "posixaio"),
+        ("ioengine", "rados"),
         ("ioengine", "null"),
         ("ioengine", "pvsync"),
         ("file_service_type", "zipf"),

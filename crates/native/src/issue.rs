@@ -79,7 +79,8 @@ impl Issuer {
             refilling: true,
             // A block is trimmed before it is written.
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
-            mixed: job.pattern.rw.has(Direction::Read) && job.writes(),
+            mixed: job.pattern.rw.has(Direction::Read)
+                && (job.pattern.rw.has(Direction::Write) || job.pattern.rw.has(Direction::Trim)),
             held: None,
             alone: Request::default(),
             flushing: Flushing::new(&job.flush).filter(|_| job.writes()),

@@ -31,6 +31,8 @@ pub(crate) struct Verifying {
     /// What was written since it was last verified, where `verify_backlog`
     /// wants no more than that to be read again.
     pub(crate) backlog: Option<Vec<Request>>,
+    /// Nothing was written: there is nothing to compare (ioengine=null).
+    pub(crate) pretended: bool,
 }
 
 impl Preparation {

@@ -355,7 +355,8 @@ fn verifying(
     };
     let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
-    Ok(Verifying { verifier, ledgers, dumps, backlog })
+    let pretended = job.engine.ioengine.is_diskless();
+    Ok(Verifying { verifier, ledgers, dumps, backlog, pretended })
 }
 
 /// A number that each thread has for itself.

@@ -19,7 +19,8 @@ use crate::course::{Course, Ending, Policy};
 use crate::failure::error_name;
 use crate::flights::{Flight, Flights, Outlook};
 use crate::io::{
-    Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync, Uring, UringCmd,
+    Falloc, Io, Libaio, Mmap, Null, Opened, Operation, Posixaio, Psync, Pvsync2, Setup, SetupError,
+    Splice, Sync, Uring, UringCmd,
 };
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -108,6 +109,10 @@ impl Assignment {
             Engine::Pvsync2 => self.run::<Pvsync2>(&tell),
             Engine::Sync => self.run::<Sync>(&tell),
             Engine::Mmap => self.run::<Mmap>(&tell),
+            Engine::Splice => self.run::<Splice>(&tell),
+            Engine::Posixaio => self.run::<Posixaio>(&tell),
+            Engine::Falloc => self.run::<Falloc>(&tell),
+            Engine::Null => self.run::<Null>(&tell),
         }));
         tell(match outcome {
             Ok(Ok(outcome)) => Event::Ended(Box::new(outcome)),

@@ -59,6 +59,17 @@ impl WriteClearance {
         Ok(Self { read, descriptor, identity, words: Vec::new(), mark: None })
     }
 
+    /// Of nothing: no bytes behind the name that a job has for it, whatever that names.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn of_nothing(name: &str) -> Result<Self, TargetError> {
+        let read = ReadClearance::of_nothing(name)?;
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(&read, 0)
+            .map_err(|errno| TargetError::of(name, "pretend it", errno))?;
+        Ok(Self { read, descriptor, identity: (0, 0), words: Vec::new(), mark: None })
+    }
+
     /// It as what may be read: name, kind, size, blocks.
     pub const fn as_read(&self) -> &ReadClearance {
         &self.read

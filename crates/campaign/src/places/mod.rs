@@ -23,7 +23,7 @@ use crate::feasible;
 use crate::watch::Event;
 
 pub(crate) use wanted::device_of;
-use wanted::{Device, Wanted, devices, wanted};
+use wanted::{Device, Wanted, devices, key, wanted};
 
 /// Everything that the jobs of a script read and write, by the names that they
 /// use for it.
@@ -44,6 +44,8 @@ pub(crate) enum Held {
     Write(Target, WriteClearance),
     /// A file.
     File(PathBuf, LaidOut),
+    /// No storage.
+    Nothing(WriteClearance),
 }
 
 impl Held {
@@ -53,6 +55,7 @@ impl Held {
             Self::Read(_, clearance) => Access::Read(clearance),
             Self::Write(_, clearance) => Access::Write(clearance),
             Self::File(_, laid_out) => laid_out.access(),
+            Self::Nothing(clearance) => Access::Write(clearance),
         }
     }
 }
@@ -78,6 +81,9 @@ impl Places {
         for Device { target, writes, names } in devices(host, &wanted)? {
             let held = clear_device(host, target, writes, permission)?;
             places.hold(names, held);
+        }
+        for ScriptJob { job, .. } in jobs(script) {
+            places.pretend(job)?;
         }
         for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
@@ -108,8 +114,13 @@ impl Places {
 
     /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
     /// where that is not known yet.
-    fn direct_bytes(&self, path: &str, files: &BTreeMap<&str, &Surveyed>) -> Option<u32> {
-        match self.get(path) {
+    fn direct_bytes(
+        &self,
+        job: &Job,
+        path: &str,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Option<u32> {
+        match self.get(job, path) {
             Some(held) => {
                 let read = held.access().read();
                 Some(if read.direct() { read.block_bytes() } else { 0 })
@@ -125,7 +136,7 @@ impl Places {
         job: &Job,
         files: &BTreeMap<&str, &Surveyed>,
     ) -> Result<(), CampaignError> {
-        let taken_by_none = |path: &&String| self.direct_bytes(path, files) == Some(0);
+        let taken_by_none = |path: &&String| self.direct_bytes(job, path, files) == Some(0);
         let what = job.files.paths.iter().filter(taken_by_none);
         match what.filter_map(|path| not_direct(host, path)).next() {
             Some(what) => Err(CampaignError::Job { name: job.name.clone(), what }),
@@ -142,13 +153,13 @@ impl Places {
     ) -> Result<(), CampaignError> {
         let mut rooms = Vec::with_capacity(job.files.paths.len());
         for path in &job.files.paths {
-            let size_bytes = match (self.get(path), files.get(path.as_str())) {
+            let size_bytes = match (self.get(job, path), files.get(path.as_str())) {
                 (Some(held), _) => held.access().read().size_bytes(),
                 (None, Some(_)) if job.space.fill_device => u64::MAX,
                 (None, Some(file)) => file.size_bytes(),
                 (None, None) => return Ok(()),
             };
-            let block_bytes = self.direct_bytes(path, files).unwrap_or(0);
+            let block_bytes = self.direct_bytes(job, path, files).unwrap_or(0);
             rooms.push(Room { size_bytes, block_bytes });
         }
         let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
@@ -161,6 +172,17 @@ impl Places {
         fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
     }
 
+    /// Holds nothing for each file of a job that only pretends.
+    fn pretend(&mut self, job: &Job) -> Result<(), CampaignError> {
+        let diskless = job.engine.ioengine.is_diskless();
+        for path in job.files.paths.iter().filter(|_| diskless) {
+            if self.get(job, path).is_none() {
+                self.hold([key(job, path)], Held::Nothing(WriteClearance::of_nothing(path)?));
+            }
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
         self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
         self.held.push(held);
@@ -171,7 +193,7 @@ impl Places {
         if job.engine.ioengine != IoEngine::IoUringCmd {
             return Ok(());
         }
-        let held = job.files.paths.iter().filter_map(|path| self.get(path));
+        let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
         let names = held.map(|held| held.access().name());
         // What is no namespace is refused where it is opened.
         names
@@ -184,11 +206,11 @@ impl Places {
         // As fio, which sets up one job after the other: a file has what those before made it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
-            let room = self.room(path);
+            let room = self.room(job, path);
             Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
         };
         let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-        if rooms.is_empty() {
+        if rooms.is_empty() || job.engine.ioengine.is_diskless() {
             return Ok(());
         }
         let regions = Stream::layout(job, &rooms)?;
@@ -241,8 +263,8 @@ impl Places {
     }
 
     /// What is there now.
-    fn room(&self, name: &str) -> Room {
-        match self.get(name) {
+    fn room(&self, job: &Job, name: &str) -> Room {
+        match self.get(job, name) {
             Some(held) => {
                 let read = held.access().read();
                 Room { size_bytes: read.size_bytes(), block_bytes: read.block_bytes() }
@@ -254,8 +276,12 @@ impl Places {
         }
     }
 
-    fn get(&self, name: &str) -> Option<&Held> {
-        self.held.get(*self.by_name.get(name)?)
+    fn index(&self, job: &Job, path: &str) -> Option<usize> {
+        self.by_name.get(&key(job, path)).copied()
+    }
+
+    fn get(&self, job: &Job, path: &str) -> Option<&Held> {
+        self.held.get(self.index(job, path)?)
     }
 
     /// All of them.
@@ -268,8 +294,8 @@ impl Places {
         let mut read = vec![false; self.held.len()];
         for ScriptJob { job, .. } in jobs(script) {
             if job.pattern.rw.has(Direction::Read) {
-                let held = job.files.paths.iter().filter_map(|path| self.by_name.get(path));
-                held.for_each(|held| read[*held] = true);
+                let held = job.files.paths.iter().filter_map(|path| self.index(job, path));
+                held.for_each(|held| read[held] = true);
             }
         }
         read
@@ -282,7 +308,7 @@ impl Places {
         if job.files.create_only {
             return None;
         }
-        let held = job.files.paths.iter().filter_map(|name| self.get(name));
+        let held = job.files.paths.iter().filter_map(|name| self.get(job, name));
         let files: Vec<_> = held.map(Held::access).collect();
         (!files.is_empty()).then(|| ClearedJob { job: self.placed(job), files })
     }
@@ -296,14 +322,18 @@ impl Places {
         later: impl Iterator<Item = &'s Phase>,
     ) -> Result<(), CampaignError> {
         let unlinking = ended.jobs.iter().filter(|job| job.job.files.unlink);
-        let mut names: BTreeSet<&String> = unlinking.flat_map(|job| &job.job.files.paths).collect();
+        let keys = |job: &ScriptJob| {
+            job.job.files.paths.iter().map(|path| key(&job.job, path)).collect::<Vec<_>>()
+        };
+        let mut names: BTreeSet<String> = unlinking.flat_map(keys).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let later = later.flat_map(|phase| &phase.jobs).flat_map(|job| &job.job.files.paths);
-        later.for_each(|name| _ = names.remove(name));
+        let later = later.flat_map(|phase| &phase.jobs).flat_map(keys);
+        later.for_each(|name| _ = names.remove(&name));
         for name in names {
-            if let Some(Held::File(_, laid_out)) = self.get(name) {
+            let held = self.by_name.get(&name).and_then(|held| self.held.get(*held));
+            if let Some(Held::File(_, laid_out)) = held {
                 laid_out.remove_if_ours()?;
             }
         }

@@ -23,10 +23,17 @@ pub(super) struct Wanted {
     pub(super) size_bytes: u64,
 }
 
+/// The name that a job's file is kept by. I/O that is only pretended has files of its own, beside
+/// those of the same names: no path holds a NUL.
+pub(crate) fn key(job: &Job, path: &str) -> String {
+    if job.engine.ioengine.is_diskless() { format!("\0{path}") } else { path.to_owned() }
+}
+
 /// What `script` wants of each file and device, by its name; sizes are not known yet.
 pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
-    for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    for ScriptJob { job, .. } in jobs.filter(|job| !job.job.engine.ioengine.is_diskless()) {
         for path in &job.files.paths {
             wanted.entry(path.clone()).or_default().add(job);
         }

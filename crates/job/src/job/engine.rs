@@ -20,6 +20,14 @@ pub enum IoEngine {
     Sync,
     /// Memory mapping.
     Mmap,
+    /// Through a pipe.
+    Splice,
+    /// aio_read and aio_write of the C library.
+    Posixaio,
+    /// fallocate in place of I/O.
+    Falloc,
+    /// No I/O at all.
+    Null,
 }
 
 /// fio's `sync`: flags of open(2).
@@ -98,7 +106,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 14] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -109,6 +117,10 @@ impl IoEngine {
         ("vsync", Self::Pvsync2),
         ("sync", Self::Sync),
         ("mmap", Self::Mmap),
+        ("splice", Self::Splice),
+        ("posixaio", Self::Posixaio),
+        ("falloc", Self::Falloc),
+        ("null", Self::Null),
     ];
 
     /// fio's name of it.
@@ -119,6 +131,27 @@ impl IoEngine {
 
     /// It makes one I/O at a time, whatever the depth.
     pub const fn is_synchronous(self) -> bool {
-        matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)
+        match self {
+            Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap | Self::Splice | Self::Falloc => {
+                true
+            }
+            Self::Auto
+            | Self::IoUring
+            | Self::IoUringCmd
+            | Self::Libaio
+            | Self::Posixaio
+            | Self::Null => false,
+        }
+    }
+
+    /// It only pretends: there is nothing behind its files, and what exists under their names is
+    /// not touched.
+    pub const fn is_diskless(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// It changes its files, whatever the direction.
+    pub const fn always_changes(self) -> bool {
+        matches!(self, Self::Falloc)
     }
 }

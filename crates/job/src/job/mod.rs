@@ -92,7 +92,8 @@ impl Job {
 
     /// Whether it changes its targets: a trim does, too.
     pub fn writes(&self) -> bool {
-        self.pattern.rw.has(Direction::Write) || self.pattern.rw.has(Direction::Trim)
+        let rw = self.pattern.rw;
+        rw.has(Direction::Write) || rw.has(Direction::Trim) || self.engine.ioengine.always_changes()
     }
 
     /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.

@@ -7,15 +7,12 @@ use crate::{CommandType, IoEngine, Sync};
 
 /// fio's other I/O engines, as its manual lists them.
 const OTHERS: &[&str] = &[
-    "posixaio",
     "solarisaio",
     "windowsaio",
-    "splice",
     "net",
     "netsplice",
     "cpuio",
     "rdma",
-    "falloc",
     "ftruncate",
     "e4defrag",
     "rados",
@@ -36,7 +33,6 @@ const OTHERS: &[&str] = &[
     "libpmem",
     "pmemblk",
     "dev-dax",
-    "null",
     "cpp_null",
     "sg",
     "libiscsi",
@@ -99,6 +95,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "pvsync2",
             "sync",
             "mmap",
+            "splice",
+            "posixaio",
+            "falloc",
+            "null",
         ],
         help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
                pvsync and vsync are run as pvsync2",

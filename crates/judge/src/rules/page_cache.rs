@@ -18,8 +18,8 @@ pub(super) static RULE: Qualifies = Qualifies {
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let through = match (of.workload.ioengine.as_deref(), of.workload.direct) {
-        // Passthrough knows no page cache, and asks for direct=0.
-        (Some("io_uring_cmd"), _) | (_, Some(true)) => return Ok(None),
+        // Passthrough knows no page cache, and asks for direct=0; the others move no data.
+        (Some("io_uring_cmd" | "null" | "falloc"), _) | (_, Some(true)) => return Ok(None),
         (Some("mmap"), _) => "mapped memory is the page cache",
         (_, Some(false)) => "direct=0",
         (_, None) => return Err("whether the page cache was bypassed (direct) is not known".into()),

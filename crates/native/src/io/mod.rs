@@ -5,14 +5,18 @@
 
 mod aside;
 mod bus_error;
+mod falloc;
 mod files;
 mod libaio;
 mod mmap;
+mod null;
 mod nvme_command;
 mod one_by_one;
+mod posixaio;
 mod psync;
 mod pvsync2;
 mod ring;
+mod splice;
 mod sync;
 mod syscall;
 mod uring;
@@ -28,11 +32,15 @@ use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::failure::error_name;
 
+pub(crate) use falloc::Falloc;
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;
+pub(crate) use null::Null;
+pub(crate) use posixaio::Posixaio;
 pub(crate) use psync::Psync;
 pub(crate) use pvsync2::Pvsync2;
+pub(crate) use splice::Splice;
 pub(crate) use sync::Sync;
 pub(crate) use uring::Uring;
 pub(crate) use uring_cmd::UringCmd;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod failures;
+mod others;
 mod reads;
 mod speed;
 
@@ -22,6 +23,8 @@ macro_rules! each_engine {
         $test::<Pvsync2>();
         $test::<Sync>();
         $test::<Mmap>();
+        $test::<Splice>();
+        $test::<Posixaio>();
     };
 }
 use each_engine;
