@@ -117,11 +117,12 @@ fn mistakes_are_named() {
 #[test]
 fn what_changes_nothing_is_taken() {
     let mut job = Job::default();
-    for (name, value) in [("verify", "0"), ("zonemode", "none"), ("atomic", "0"), ("lockmem", "0")]
+    for (name, value) in
+        [("verify", "0"), ("zonemode", "none"), ("readfua", "0"), ("sprandom", "0")]
     {
         apply(&mut job, name, value).unwrap();
     }
-    assert!(matches!(apply(&mut job, "atomic", "1"), Err(JobError::NotNative { .. })));
+    assert!(matches!(apply(&mut job, "readfua", "1"), Err(JobError::NotNative { .. })));
 }
 
 fn section(entries: &[(&str, Option<&str>)]) -> Job {
@@ -425,12 +426,12 @@ fn verify_only_writes_nothing() {
 }
 
 #[test]
-fn only_all_io_or_none_is_given_to_kernel_threads() {
-    for (every, refused) in [("0", false), ("1", false), ("4", true)] {
+fn atomic_writes_go_past_the_page_cache_by_engines_that_have_them() {
+    for (engine, refused) in [("io_uring", false), ("pvsync2", false), ("psync", true)] {
         let mut job = Job::default();
-        apply(&mut job, "force_async", every).unwrap();
-        let named = |error: &JobError| matches!(error, JobError::NotNative { option, .. } if *option == "force_async");
-        assert_eq!(check(&job).iter().any(named), refused, "force_async={every}");
+        apply_all(&mut job, &[("atomic", Some("1")), ("ioengine", Some(engine))]).unwrap();
+        assert!(job.engine.direct);
+        assert_eq!(!check(&job).is_empty(), refused, "{engine}");
     }
 }
 
@@ -455,10 +456,9 @@ fn blocks_of_any_size_are_not_verified() {
 fn what_a_job_has_no_room_for_is_fios_as_it_is_written() {
     for (name, value) in [
         ("ioengine", "rados"),
-        ("ioengine", "null"),
+        ("ioengine", "nbd"),
         ("ioengine", "pvsync"),
         ("file_service_type", "zipf"),
-        ("random_distribution", "sequence"),
         ("fadvise_hint", "random"),
         ("mem", "mmap"),
         ("clocksource", "gettimeofday"),

@@ -65,15 +65,19 @@ pub(crate) enum Attended {
 }
 
 impl Attendant {
-    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs.
+    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs. `queues`: the engine
+    /// has a submission apart from the completion.
     pub(crate) fn new(
         job: &Job,
         depth: u16,
         verifies: bool,
+        queues: bool,
         rows: Option<SyncSender<Vec<IoRow>>>,
     ) -> Option<Self> {
         let clock = Clock::get();
-        let split = job.report.strict.then(|| Split {
+        let report = &job.report;
+        let shown = report.percentiles.slat || (rows.is_some() && !report.disable_slat);
+        let split = (report.strict || (shown && queues)).then(|| Split {
             handed_over: vec![0; depth.into()].into(),
             latencies: Each::default(),
             counting: false,

@@ -12,7 +12,9 @@ use crate::choose::Choices;
 use crate::commands::{after, before};
 use crate::fit::{fit_memory, fit_numbers};
 use crate::flights::Flight;
+use crate::flow::Flows;
 use crate::phase::Phase;
+use crate::pinned::Pinned;
 use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
 use crate::silence::{WARN_AFTER, no_answer};
@@ -67,11 +69,18 @@ impl LoadGenerator for NativeGenerator {
             }
             fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
+        let locked_bytes = jobs.iter().map(|job| job.job.threads.lockmem_bytes);
+        let locked_bytes = locked_bytes.fold(0, u64::saturating_add);
+        let _pinned = Pinned::new(locked_bytes, bytes).map_err(|error| LoadError::System {
+            target: "lockmem".into(),
+            action: format!("lock {locked_bytes} bytes of memory"),
+            error,
+        })?;
         let entropy = RandomState::new().build_hasher().finish();
-        let mut choices = Choices::default();
+        let (mut choices, mut flows) = (Choices::default(), Flows::default());
         let prepared = jobs
             .iter()
-            .map(|job| prepare(job, bytes, entropy, &mut choices))
+            .map(|job| prepare(job, bytes, entropy, &mut choices, &mut flows))
             .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) =

@@ -4,6 +4,7 @@ use iodyno_job::{Flush, Job, Request};
 use iodyno_model::Direction;
 
 use crate::flights::Flights;
+use crate::flow::FlowShare;
 use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
 use crate::requests::Requests;
@@ -30,6 +31,8 @@ pub(crate) struct Issuer {
     alone: Request,
     flushing: Option<Flushing>,
     pub(crate) pacer: Option<Box<Pacer>>,
+    /// What it shares with other jobs.
+    pub(crate) flow: Option<FlowShare>,
     /// When the next request is due, if none was; ticks.
     due: u64,
     /// The first I/Os that may be issued before the caller wants to see to them.
@@ -85,6 +88,7 @@ impl Issuer {
             alone: Request::default(),
             flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
             pacer: pacer.map(Box::new),
+            flow: None,
             due: 0,
             allowance: u64::MAX,
         }
@@ -141,7 +145,7 @@ impl Issuer {
     #[inline(always)]
     pub(crate) fn fill(&mut self, flights: &Flights) -> &[Request] {
         let room = self.room(flights);
-        let counts = self.allowance != u64::MAX || self.flushing.is_some();
+        let counts = self.allowance != u64::MAX || self.flushing.is_some() || self.flow.is_some();
         if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
             return self.fill_carefully(flights, room);
         }
@@ -154,14 +158,14 @@ impl Issuer {
     #[inline(never)]
     fn fill_carefully(&mut self, flights: &Flights, room: usize) -> &[Request] {
         let room = self.restrict(room);
-        if room == 0 {
+        if room == 0 || self.is_ahead(flights) {
             return &[];
         }
         if let Some(sync) = self.flush() {
             self.alone = sync;
             return std::slice::from_ref(&self.alone);
         }
-        if self.serialize_overlap || self.held.is_some() {
+        if self.serialize_overlap || self.held.is_some() || self.flow.is_some() {
             let Some(request) = self.next_request() else { return &[] };
             if self.serialize_overlap && flights.overlaps(&request) {
                 self.held = Some(request);
@@ -200,8 +204,18 @@ impl Issuer {
         Some(Request { file: *file, operation: *operation, ..Request::default() })
     }
 
+    /// Whether others are to go first; waits for them where nothing is in flight.
+    fn is_ahead(&self, flights: &Flights) -> bool {
+        let ahead = self.flow.as_ref().filter(|flow| !self.requests.is_replay() && flow.is_ahead());
+        ahead.filter(|_| flights.count() == 0).into_iter().for_each(FlowShare::rest);
+        ahead.is_some()
+    }
+
     /// `request` goes.
     fn count(&mut self, request: &Request) {
+        if !self.requests.is_replay() {
+            self.flow.iter_mut().for_each(FlowShare::count);
+        }
         self.allowance = left(self.allowance, 1);
         if let Some(flushing) = &mut self.flushing {
             flushing.count(request);
@@ -222,6 +236,10 @@ impl Issuer {
         self.due = u64::MAX;
         let room = self.room(flights);
         if self.restrict(room) == 0 {
+            return None;
+        }
+        if self.is_ahead(flights) {
+            self.due = now;
             return None;
         }
         if let Some(sync) = self.flush() {

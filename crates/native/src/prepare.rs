@@ -14,6 +14,7 @@ use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
 use crate::fit::{DEEPEST, fit};
+use crate::flow::Flows;
 use crate::io::{Character, EngineOptions, Setup};
 use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
 use crate::placement::{Placement, cpus_of_nodes};
@@ -52,7 +53,7 @@ pub(crate) struct Prepared {
 }
 
 /// Makes a cleared job ready; `entropy` is a number that no other run has, `choices` are those
-/// made for other jobs of the phase.
+/// made for other jobs of the phase, as are `flows`.
 ///
 /// # Errors
 /// What does not fit, and what would.
@@ -61,6 +62,7 @@ pub(crate) fn prepare(
     memory_bytes: u64,
     entropy: u64,
     choices: &mut Choices,
+    flows: &mut Flows,
 ) -> Result<Prepared, LoadError> {
     let ClearedJob { job, files } = cleared;
     let target = cleared.target();
@@ -110,7 +112,7 @@ pub(crate) fn prepare(
     };
     let assignments = (0..)
         .zip(streams)
-        .map(|(thread, stream)| team.assignment(thread, stream))
+        .map(|(thread, stream)| team.assignment(thread, stream, flows))
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
     let mut cpus: Vec<u32> =
@@ -173,7 +175,12 @@ impl Team<'_> {
     ///
     /// # Errors
     /// A sentence that says what does not fit, or cannot be opened.
-    fn assignment(&self, thread: u32, stream: Stream) -> Result<Assignment, String> {
+    fn assignment(
+        &self,
+        thread: u32,
+        stream: Stream,
+        flows: &mut Flows,
+    ) -> Result<Assignment, String> {
         let Self { job, files, direct, entropy, .. } = self;
         // Threads that share a job take CPUs in turn, and so do clones.
         let turn = thread as usize + job.threads.clone as usize;
@@ -216,6 +223,7 @@ impl Team<'_> {
             shared: Arc::clone(&self.shared),
             tallies: Arc::new(Tallies::new(has, syncs)),
             rows: self.rows.clone(),
+            flow: flows.join(job),
             seed,
             job: Arc::clone(job),
         })
@@ -318,7 +326,8 @@ fn options(job: &Job) -> EngineOptions {
         sqpoll: engine.sqthread_poll.then_some(engine.sqthread_poll_cpu),
         nowait: engine.nowait,
         uncached: engine.uncached,
-        force_async: engine.force_async == Some(1),
+        force_async: engine.force_async.unwrap_or(0),
+        atomic: engine.atomic,
         sequential: !job.pattern.rw.is_random(),
     }
 }

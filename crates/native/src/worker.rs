@@ -18,9 +18,10 @@ use crate::contents::Filler;
 use crate::course::{Course, Ending, Policy};
 use crate::failure::error_name;
 use crate::flights::{Flight, Flights, Outlook};
+use crate::flow::FlowShare;
 use crate::io::{
-    Falloc, Io, Libaio, Mmap, Null, Opened, Operation, Posixaio, Psync, Pvsync2, Setup, SetupError,
-    Splice, Sync, Uring, UringCmd,
+    EveryNth, Falloc, Io, Libaio, Mmap, Null, Opened, Operation, Posixaio, Psync, Pvsync2, Setup,
+    SetupError, Splice, Sync, Uring, UringCmd,
 };
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -53,6 +54,8 @@ pub(crate) struct Assignment {
     pub(crate) tallies: Arc<Tallies>,
     /// Where rows of single I/Os go.
     pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
+    /// What it shares with other jobs.
+    pub(crate) flow: Option<FlowShare>,
     /// Unlike that of any other thread.
     pub(crate) seed: u64,
 }
@@ -102,6 +105,7 @@ impl Assignment {
     /// The thread's whole life.
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
+            Engine::IoUring if self.setup.options.force_async > 1 => self.run::<EveryNth>(&tell),
             Engine::IoUring => self.run::<Uring>(&tell),
             Engine::IoUringCmd => self.run::<UringCmd>(&tell),
             Engine::Libaio => self.run::<Libaio>(&tell),
@@ -138,7 +142,8 @@ impl Assignment {
         let job = &self.job;
         let reads_verify = self.verifying.is_some() && !job.writes();
         let verifies = self.verifying.is_some();
-        let attendant = Attendant::new(job, depth, verifies, self.rows);
+        let queues = !self.engine.is_synchronous();
+        let attendant = Attendant::new(job, depth, verifies, queues, self.rows);
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,
@@ -147,7 +152,8 @@ impl Assignment {
         let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
         let fresh = self.stream.clone();
         let requests = Requests::stream(self.stream);
-        let issuer = Issuer::new(job, depth, requests, pacer);
+        let mut issuer = Issuer::new(job, depth, requests, pacer);
+        issuer.flow = self.flow;
         let tallies = self.tallies.table();
         let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
         course.preparation = preparation;

@@ -307,3 +307,36 @@ fn through_the_page_cache_libaio_hands_over_one_by_one() {
     assert!(calls("direct=1") < BLOCKS);
     assert!(calls("direct=0 iodepth_batch=8") < BLOCKS, "unless it is asked for");
 }
+
+#[test]
+fn submission_and_completion_are_known_apart_where_they_are_shown() {
+    for (options, apart) in [
+        ("ioengine=libaio slat_percentiles=1", true),
+        ("ioengine=io_uring write_lat_log=log", true),
+        ("ioengine=io_uring write_lat_log=log disable_slat=1", false),
+        ("ioengine=io_uring", false),
+        // It has no submission by itself.
+        ("ioengine=psync slat_percentiles=1", false),
+    ] {
+        let (report, sums) = run_one(&format!("{options} rw=randread iodepth=4"));
+        let split = report.split.read.as_ref();
+        assert_eq!(
+            split.map(|split| split.submission.count()),
+            apart.then_some(BLOCKS),
+            "{options}"
+        );
+        assert!(sums.rows.iter().all(|row| row.submission_ns.is_some() == apart), "{options}");
+    }
+}
+
+#[test]
+fn jobs_of_a_flow_share_it_by_their_weights() {
+    let place = Place::new();
+    let common = "rw=randread norandommap=1 io_size=40m number_ios=9000 ioengine=psync";
+    let jobs = [1, 3].map(|flow| format!("{common} flow={flow} exitall=1"));
+    let (reports, _) = run(&place, &[&jobs[0], &jobs[1]]);
+    let [one, three] = [&reports[0], &reports[1]].map(|report| report.whole.read.ios);
+    assert_eq!(three, 9_000, "who has more of it is done first, and ends the other");
+    // Until the other hears of the end.
+    assert!((2_990..=4_000).contains(&one), "{one}");
+}

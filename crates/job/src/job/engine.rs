@@ -77,6 +77,8 @@ pub struct Engine {
     pub nowait: bool,
     /// `uncached`: RWF_DONTCACHE.
     pub uncached: bool,
+    /// `atomic`: RWF_ATOMIC, and past the page cache.
+    pub atomic: bool,
     /// `cmd_type`.
     pub cmd_type: CommandType,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
@@ -98,6 +100,7 @@ impl Default for Engine {
             force_async: None,
             nowait: false,
             uncached: false,
+            atomic: false,
             cmd_type: CommandType::default(),
             huge_pages: false,
         }

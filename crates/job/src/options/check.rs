@@ -53,6 +53,18 @@ pub fn check(job: &Job) -> Vec<JobError> {
                 || (files.filename.is_empty() && files.paths.is_empty())),
         format!("rw={} needs a block device as filename", pattern.rw.name()),
     );
+    let ioengine = job.engine.ioengine;
+    let takes_flags = matches!(
+        ioengine,
+        IoEngine::Auto | IoEngine::IoUring | IoEngine::Libaio | IoEngine::Pvsync2
+    );
+    wrong(
+        job.engine.atomic && !takes_flags,
+        format!(
+            "atomic cannot be used with ioengine={}: take io_uring, libaio or pvsync2",
+            ioengine.name()
+        ),
+    );
     verify(job, &mut wrong);
     if let Some(state) = job.time.steadystate {
         let second = 1_000_000_000;
@@ -111,13 +123,6 @@ fn not_native(job: &Job) -> Vec<JobError> {
             value: "1".into(),
             reason: "what is verified are whole intervals, which blocks of any size cut in two"
                 .into(),
-        });
-    }
-    if let Some(every @ 2..) = job.engine.force_async {
-        errors.push(JobError::NotNative {
-            option: "force_async",
-            value: every.to_string(),
-            reason: "all I/Os are given to kernel threads (force_async=1), or none".into(),
         });
     }
     errors

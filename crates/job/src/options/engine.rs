@@ -202,10 +202,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Count(0, u32::MAX)),
         "",
         ["4"],
-        "each so-manieth I/O is given to kernel threads (io_uring)"
+        "every Nth I/O is issued from a kernel worker (io_uring)"
     ),
     row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fails rather than waits"),
     row!("uncached", engine.uncached, Flag, "0", ["1"], "RWF_DONTCACHE"),
+    row!(
+        "atomic",
+        engine.atomic,
+        Bool,
+        "0",
+        ["1"],
+        "writes are done in whole or not at all: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
+    ),
     OptionSpec {
         name: "cmd_type",
         aliases: &[],

@@ -42,7 +42,7 @@ pub(crate) use psync::Psync;
 pub(crate) use pvsync2::Pvsync2;
 pub(crate) use splice::Splice;
 pub(crate) use sync::Sync;
-pub(crate) use uring::Uring;
+pub(crate) use uring::{EveryNth, Uring};
 pub(crate) use uring_cmd::UringCmd;
 
 /// I/Os that are handed over with one system call, at most, where the job does
@@ -185,8 +185,10 @@ pub(crate) struct EngineOptions {
     pub(crate) nowait: bool,
     /// `uncached`: through the page cache, but not kept there (RWF_DONTCACHE).
     pub(crate) uncached: bool,
-    /// `force_async=1`: kernel threads make the I/O (IOSQE_ASYNC).
-    pub(crate) force_async: bool,
+    /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
+    pub(crate) force_async: u32,
+    /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
+    pub(crate) atomic: bool,
     /// The job goes through its files in order: `mmap` lets the kernel read
     /// ahead. Otherwise a fault fetches one page.
     pub(crate) sequential: bool,
@@ -202,18 +204,22 @@ impl Default for EngineOptions {
             sqpoll: None,
             nowait: false,
             uncached: false,
-            force_async: false,
+            force_async: 0,
+            atomic: false,
             sequential: false,
         }
     }
 }
 
 impl EngineOptions {
-    /// `RWF_*` (linux/fs.h).
-    fn rw_flags(&self) -> u32 {
+    /// `RWF_*` (linux/fs.h) of reads and of writes.
+    fn rw_flags(&self) -> [u32; 2] {
+        const RWF_ATOMIC: u32 = 0x40;
         const RWF_DONTCACHE: i32 = 0x80;
         let flags = [(self.nowait, libc::RWF_NOWAIT), (self.uncached, RWF_DONTCACHE)];
-        flags.iter().filter(|(wanted, _)| *wanted).fold(0, |all, (_, flag)| all | *flag as u32)
+        let wanted = flags.iter().filter(|(wanted, _)| *wanted);
+        let both = wanted.fold(0, |all, (_, flag)| all | *flag as u32);
+        [both, both | if self.atomic { RWF_ATOMIC } else { 0 }]
     }
 }
 

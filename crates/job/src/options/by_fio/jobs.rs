@@ -29,14 +29,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "SanDisk's pseudo-random preconditioning"
     ),
     by_fio!(
-        "random_sequence_stride",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "it belongs to random_distribution=sequence",
-        "a sequence of offsets in strides"
-    ),
-    by_fio!(
         "write_barrier",
         Kind::Number,
         "0",
@@ -141,14 +133,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "sets the devices' I/O scheduler"
     ),
     by_fio!(
-        "lockmem",
-        Kind::Size,
-        "0",
-        ["0"],
-        "memory is not taken away",
-        "pins memory, so that caches have less"
-    ),
-    by_fio!(
         "thinkcycles",
         Kind::Number,
         "0",
@@ -246,14 +230,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     ),
     by_fio!("uid", Kind::Number, "", [], "jobs run as who started them", "runs as this user"),
     by_fio!("gid", Kind::Number, "", [], "jobs run as who started them", "runs as this group"),
-    by_fio!(
-        "flow",
-        Kind::Number,
-        "0",
-        ["0"],
-        "jobs do not wait for each other's I/O",
-        "share of the job in a common rate"
-    ),
     taken_out!("rwmixcycle", "ms of each direction in a mix"),
     taken_out!("percentage_sequential", "the opposite of percentage_random"),
     by_fio!(

@@ -174,25 +174,11 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "a file with placements of offsets"
     ),
     part!(
-        "flow_id",
-        Kind::Number,
-        "0",
-        "only flow looks at it, which fio alone does",
-        "which common rate"
-    ),
-    part!(
-        "flow_sleep",
-        Kind::Number,
-        "0",
-        "only flow looks at it, which fio alone does",
-        "us that a job waits"
-    ),
-    part!(
         "flow_watermark",
         Kind::Number,
         "",
-        "only flow looks at it, which fio alone does",
-        "fio took it out"
+        "fio itself took it out",
+        "how far ahead a job might be"
     ),
     part!(
         "cgroup_nodelete",
