@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::os::unix::fs::FileTypeExt;
 
-use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptJob};
+use iodyno_job::{IoEngine, Job};
 use iodyno_model::Host;
 
 use crate::error::CampaignError;
@@ -21,7 +21,8 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     for ScriptJob { job, needs_size, .. } in jobs {
         // Names of nothing, without end.
-        let diskless = job.engine.ioengine.is_diskless();
+        let engine = job.engine.ioengine;
+        let diskless = engine.is_diskless() || engine == IoEngine::FileCreate;
         let what = cpus(host, job)
             .or_else(|| names(host, job, &sized).filter(|_| !diskless))
             .or_else(|| size(job, &sized).filter(|_| *needs_size && !diskless));

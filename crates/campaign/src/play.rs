@@ -95,9 +95,13 @@ impl Campaign<'_, '_> {
         let resolved;
         let target: Option<&Target> = match held {
             Held::Read(target, _) | Held::Write(target, _) => Some(target),
-            Held::Nothing(_) => None,
-            Held::File(path, _) => {
-                resolved = iodyno_target::resolve_anywhere(self.host, &path.display().to_string())
+            Held::Nothing(clearance) if clearance.entry().is_none() => None,
+            Held::File(..) | Held::Nothing(_) => {
+                let path = match held {
+                    Held::File(path, _) => path.display().to_string(),
+                    _ => access.name().to_owned(),
+                };
+                resolved = iodyno_target::resolve_anywhere(self.host, &path)
                     .ok()
                     .and_then(|targets| targets.into_iter().next());
                 resolved.as_ref()

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::process::Output;
 
-use common::{World, json, status};
+use common::{World, json, status, text};
 
 fn run(world: &World, arguments: &[&str]) -> Output {
     let mut command = world.command();
@@ -87,4 +87,71 @@ fn falloc_makes_room_and_needs_the_permission_of_a_write() {
     status(&run(&world, &[&["--readonly"], &reads[..]].concat()), 2);
     let word = world.path("precious").display().to_string();
     assert_eq!(moved(&world, &[&reads[..], &["--allow-write", &word]].concat())[0].0, 16);
+}
+
+/// A job on the names of 20 files in `directory`.
+fn names<'a>(engine: &'a str, directory: &'a str) -> Vec<&'a str> {
+    let files = ["--nrfiles=20", "--filesize=4k", "--openfiles=1", "--fallocate=none"];
+    [&["--name=t", "--rw=write", engine, directory], &files[..]].concat()
+}
+
+#[test]
+fn files_are_made_looked_up_and_removed_an_operation_each() {
+    let world = World::new();
+    let data = world.directory("data");
+    let directory = format!("--directory={}", data.display());
+    let all = [(0, 0), (20, 20 << 12), (0, 0)];
+    assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory)), all);
+    assert_eq!(world.files("data").len(), 20);
+    let lookup = [&names("--ioengine=filestat", &directory)[..], &["--stat_type=statx"]].concat();
+    assert_eq!(moved(&world, &lookup), all);
+    // Another run, which knows them as iodyno's.
+    assert_eq!(moved(&world, &names("--ioengine=filedelete", &directory)), all);
+    assert!(world.files("data").is_empty());
+    let unlinked = [&names("--ioengine=filecreate", &directory)[..], &["--unlink=1"]].concat();
+    assert_eq!(moved(&world, &unlinked), all);
+    assert!(world.files("data").is_empty());
+    let larger = [&names("--ioengine=filecreate", &directory)[..], &["--filesize=8k"]].concat();
+    let refused = run(&world, &larger);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("filesize=4096"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn filedelete_removes_only_what_may_be_written() {
+    let world = World::new();
+    let data = world.directory("data");
+    let directory = format!("--directory={}", data.display());
+    let precious = data.join("t.0.7");
+    fs::write(&precious, vec![7; 4096]).unwrap();
+    for engine in ["filedelete", "filecreate"].map(|name| format!("--ioengine={name}")) {
+        // Reads, as they seem to be, remove and make as well.
+        let reads = [&names(&engine, &directory)[..], &["--rw=read", "--readonly"]].concat();
+        status(&run(&world, &reads), 2);
+    }
+    for rw in ["--rw=write", "--rw=read"] {
+        let deleting = [&names("--ioengine=filedelete", &directory)[..], &[rw]].concat();
+        let refused = run(&world, &deleting);
+        status(&refused, 2);
+        let word = precious.display().to_string();
+        assert!(text(&refused.stderr).contains(&word), "{}", text(&refused.stderr));
+        assert_eq!(world.files("data"), ["t.0.7"], "nothing is made before");
+    }
+    // It is there already, and stays as it is; looking it up needs no permission.
+    assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory))[1].0, 20);
+    assert_eq!(moved(&world, &names("--ioengine=filestat", &directory))[1].0, 20);
+    assert_eq!(fs::read(&precious).unwrap(), [7; 4096]);
+    // No link is followed, and nothing else than a file is opened.
+    let other = data.join("t.0.9");
+    fs::remove_file(&other).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &other).unwrap();
+    for engine in ["--ioengine=filecreate", "--ioengine=filedelete"] {
+        status(&run(&world, &names(engine, &directory)), 2);
+    }
+    fs::remove_file(&other).unwrap();
+    let word = precious.display().to_string();
+    let allowed =
+        [&names("--ioengine=filedelete", &directory)[..], &["--allow-write", &word]].concat();
+    assert_eq!(moved(&world, &allowed)[1].0, 20);
+    assert!(world.files("data").is_empty());
 }

@@ -7,8 +7,8 @@ use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::io::{
-    Falloc, Io, Libaio, Mmap, Null, Posixaio, Psync, Pvsync2, Setup, SetupError, Splice, Sync,
-    Uring, UringCmd, read_once,
+    Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Posixaio, Psync, Pvsync2,
+    Setup, SetupError, Splice, Sync, Uring, UringCmd, read_once,
 };
 
 /// An engine that there is.
@@ -25,6 +25,9 @@ pub(crate) enum Engine {
     Posixaio,
     Falloc,
     Null,
+    FileCreate,
+    FileStat,
+    FileDelete,
 }
 
 impl Engine {
@@ -42,17 +45,18 @@ impl Engine {
             Self::Posixaio => Posixaio::NAME,
             Self::Falloc => Falloc::NAME,
             Self::Null => Null::NAME,
+            Self::FileCreate => FileCreate::NAME,
+            Self::FileStat => FileStat::NAME,
+            Self::FileDelete => FileDelete::NAME,
         }
     }
 
     /// It makes one I/O at a time, whatever the depth.
     pub(crate) const fn is_synchronous(self) -> bool {
-        match self {
-            Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap | Self::Splice | Self::Falloc => {
-                true
-            }
-            Self::IoUring | Self::IoUringCmd | Self::Libaio | Self::Posixaio | Self::Null => false,
-        }
+        !matches!(
+            self,
+            Self::IoUring | Self::IoUringCmd | Self::Libaio | Self::Posixaio | Self::Null
+        )
     }
 
     /// Sets it up for one block and reads that. That the block is bad says
@@ -70,7 +74,9 @@ impl Engine {
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Null => Ok(()),
+            Self::Falloc | Self::Null | Self::FileCreate | Self::FileStat | Self::FileDelete => {
+                Ok(())
+            }
         }
     }
 }
@@ -148,6 +154,9 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Posixaio => Engine::Posixaio,
         IoEngine::Falloc => Engine::Falloc,
         IoEngine::Null => Engine::Null,
+        IoEngine::FileCreate => Engine::FileCreate,
+        IoEngine::FileStat => Engine::FileStat,
+        IoEngine::FileDelete => Engine::FileDelete,
     };
     named.probe(target)?;
     let reason = format!("ioengine={} was asked for", asked.name());

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use iodyno_job::{Job, Room, Stream};
+use iodyno_job::{Job, Region, Room, Stream};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
@@ -51,7 +51,8 @@ impl LoadGenerator for NativeGenerator {
     fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), String> {
         fit_numbers(job, rooms.len())?;
         fit_memory([job], memory_bytes())?;
-        Stream::new(job, rooms, 0, 0).map(|_| ())
+        let stream = Stream::new(job, rooms, 0, 0)?;
+        one_block_each(job, &stream)
     }
 
     fn run(
@@ -137,4 +138,18 @@ fn memory_bytes() -> u64 {
 
 fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {
     move |what| LoadError::Unfit { target: target.name().to_owned(), what }
+}
+
+/// That a job on names has one block in each file: more of them would count as operations.
+fn one_block_each(job: &Job, stream: &Stream) -> Result<(), String> {
+    let smallest = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
+    let longer = |region: &&Region| region.length / smallest.max(1) > 1;
+    match stream.regions().iter().find(longer) {
+        Some(_) if job.engine.ioengine.is_of_names() => Err(format!(
+            "ioengine={} makes one operation for each file, and its files have more than one \
+             block: give filesize={smallest}, as bs is",
+            job.engine.ioengine.name()
+        )),
+        _ => Ok(()),
+    }
 }

@@ -4,11 +4,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, StatType, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
 use iodyno_target::Asked::Read;
-use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind, asking_open};
+use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind, asking_open};
 
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
@@ -207,7 +207,12 @@ impl Team<'_> {
         Ok(Assignment {
             engine: self.engine,
             setup: Setup {
-                files: open(files, job, *direct).map_err(|error| error.to_string())?,
+                files: if job.engine.ioengine.is_of_names() {
+                    Vec::new()
+                } else {
+                    open(files, job, *direct).map_err(|error| error.to_string())?
+                },
+                entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_block() as u32,
@@ -328,6 +333,11 @@ fn options(job: &Job) -> EngineOptions {
         uncached: engine.uncached,
         force_async: engine.force_async.unwrap_or(0),
         atomic: engine.atomic,
+        lookup: match engine.stat_type {
+            StatType::Stat => Lookup::Stat,
+            StatType::Lstat => Lookup::Lstat,
+            StatType::Statx => Lookup::Statx,
+        },
         sequential: !job.pattern.rw.is_random(),
     }
 }

@@ -139,6 +139,11 @@ impl ReadClearance {
         })
     }
 
+    /// It, of so many bytes.
+    pub(crate) fn of_size(self, size_bytes: u64) -> Self {
+        Self { size_bytes, ..self }
+    }
+
     fn of_descriptor(
         descriptor: OwnedFd,
         direct: bool,

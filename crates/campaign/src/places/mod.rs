@@ -4,7 +4,7 @@ mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Namespace};
 use iodyno_target::{
-    Access, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target, WriteClearance,
-    resolve_anywhere, survey, unused_allowances,
+    Access, FileEntry, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target,
+    WriteClearance, resolve_anywhere, survey, unused_allowances,
 };
 
 use crate::error::CampaignError;
@@ -23,7 +23,10 @@ use crate::feasible;
 use crate::watch::Event;
 
 pub(crate) use wanted::device_of;
-use wanted::{Device, Wanted, devices, key, wanted};
+use wanted::{Device, Wanted, devices, entry_key, key, wanted};
+
+/// Room of a file that is yet to be made, as far as its job is asked, bytes.
+const ENDLESS_BYTES: u64 = 1 << 60;
 
 /// Everything that the jobs of a script read and write, by the names that they
 /// use for it.
@@ -83,31 +86,39 @@ impl Places {
             places.hold(names, held);
         }
         for ScriptJob { job, .. } in jobs(script) {
-            places.pretend(job)?;
+            places.pretend(host, job)?;
         }
         for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
             places.passes_data_only(host, job).map_err(said)?;
             places.enlarge(&mut wanted, job).map_err(said)?;
         }
-        let files = wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name));
-        let (names, plans): (Vec<String>, Vec<FilePlan>) =
-            files.map(|(name, wanted)| (name.clone(), wanted.plan(&name))).unzip();
+        let files: Vec<(String, Wanted)> =
+            wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name)).collect();
+        let plans = files.iter().map(|(name, wanted)| wanted.plan(name)).collect();
         let surveyed = survey(plans, host, permission)?;
         if all_words && let Some(word) = places.unused(permission, &surveyed) {
             return Err(CampaignError::UnusedAllowance(word));
         }
         let known: BTreeMap<&str, &Surveyed> =
-            names.iter().map(String::as_str).zip(&surveyed).collect();
+            files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
             places.takes_direct(host, job, &known)?;
         }
         for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
             places.rehearse(tools, job, &known)?;
         }
-        for (name, surveyed) in names.into_iter().zip(surveyed) {
+        for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission)?;
-            places.hold([name], held);
+            if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
+                let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
+                let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
+                places.hold([entry_key(&name)], Held::Nothing(clearance));
+            }
+            // What is held open is not gone when its name is.
+            if wanted.of_data {
+                places.hold([name], held);
+            }
         }
         Ok(places)
     }
@@ -172,13 +183,26 @@ impl Places {
         fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
     }
 
-    /// Holds nothing for each file of a job that only pretends.
-    fn pretend(&mut self, job: &Job) -> Result<(), CampaignError> {
-        let diskless = job.engine.ioengine.is_diskless();
-        for path in job.files.paths.iter().filter(|_| diskless) {
-            if self.get(job, path).is_none() {
-                self.hold([key(job, path)], Held::Nothing(WriteClearance::of_nothing(path)?));
+    /// Holds nothing for each file of a job that only pretends, and the place of each that a job
+    /// will make.
+    fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
+        let engine = job.engine.ioengine;
+        let makes = engine == IoEngine::FileCreate;
+        for path in job.files.paths.iter().filter(|_| engine.is_diskless() || makes) {
+            if self.get(job, path).is_some() {
+                continue;
             }
+            let clearance = if makes {
+                let entry = FileEntry::to_make(host, Path::new(path))?;
+                // As fio's: a block, unless the job says how much.
+                let sized = job.space.size.is_some() || job.space.filesize.is_some();
+                let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
+                let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
+                WriteClearance::of_entry(path, entry, size_bytes)?
+            } else {
+                WriteClearance::of_nothing(path)?
+            };
+            self.hold([key(job, path)], Held::Nothing(clearance));
         }
         Ok(())
     }
@@ -210,7 +234,8 @@ impl Places {
             Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
         };
         let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-        if rooms.is_empty() || job.engine.ioengine.is_diskless() {
+        let made = job.engine.ioengine == IoEngine::FileCreate;
+        if rooms.is_empty() || job.engine.ioengine.is_diskless() || made {
             return Ok(());
         }
         let regions = Stream::layout(job, &rooms)?;
@@ -333,8 +358,12 @@ impl Places {
         later.for_each(|name| _ = names.remove(&name));
         for name in names {
             let held = self.by_name.get(&name).and_then(|held| self.held.get(*held));
-            if let Some(Held::File(_, laid_out)) = held {
-                laid_out.remove_if_ours()?;
+            match held {
+                Some(Held::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
+                Some(Held::Nothing(clearance)) => {
+                    clearance.entry().map(|entry| entry.remove_made()).transpose()?;
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -28,6 +28,12 @@ pub enum IoEngine {
     Falloc,
     /// No I/O at all.
     Null,
+    /// Makes files.
+    FileCreate,
+    /// Looks up files.
+    FileStat,
+    /// Removes files.
+    FileDelete,
 }
 
 /// fio's `sync`: flags of open(2).
@@ -48,6 +54,18 @@ pub enum CommandType {
     /// `nvme`.
     #[default]
     Nvme,
+}
+
+/// fio's `stat_type`: the system call of filestat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatType {
+    /// `stat`.
+    #[default]
+    Stat,
+    /// `lstat`.
+    Lstat,
+    /// `statx`.
+    Statx,
 }
 
 /// How a job talks to the kernel.
@@ -77,6 +95,8 @@ pub struct Engine {
     pub nowait: bool,
     /// `uncached`: RWF_DONTCACHE.
     pub uncached: bool,
+    /// `stat_type` of filestat.
+    pub stat_type: StatType,
     /// `atomic`: RWF_ATOMIC, and past the page cache.
     pub atomic: bool,
     /// `cmd_type`.
@@ -100,6 +120,7 @@ impl Default for Engine {
             force_async: None,
             nowait: false,
             uncached: false,
+            stat_type: StatType::default(),
             atomic: false,
             cmd_type: CommandType::default(),
             huge_pages: false,
@@ -109,7 +130,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 14] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -124,6 +145,9 @@ impl IoEngine {
         ("posixaio", Self::Posixaio),
         ("falloc", Self::Falloc),
         ("null", Self::Null),
+        ("filecreate", Self::FileCreate),
+        ("filestat", Self::FileStat),
+        ("filedelete", Self::FileDelete),
     ];
 
     /// fio's name of it.
@@ -134,17 +158,18 @@ impl IoEngine {
 
     /// It makes one I/O at a time, whatever the depth.
     pub const fn is_synchronous(self) -> bool {
-        match self {
-            Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap | Self::Splice | Self::Falloc => {
-                true
-            }
-            Self::Auto
-            | Self::IoUring
-            | Self::IoUringCmd
-            | Self::Libaio
-            | Self::Posixaio
-            | Self::Null => false,
-        }
+        matches!(
+            self,
+            Self::Psync
+                | Self::Pvsync2
+                | Self::Sync
+                | Self::Mmap
+                | Self::Splice
+                | Self::Falloc
+                | Self::FileCreate
+                | Self::FileStat
+                | Self::FileDelete
+        )
     }
 
     /// It only pretends: there is nothing behind its files, and what exists under their names is
@@ -153,8 +178,13 @@ impl IoEngine {
         matches!(self, Self::Null)
     }
 
+    /// It works on the names of its files, and never on what is in them.
+    pub const fn is_of_names(self) -> bool {
+        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete)
+    }
+
     /// It changes its files, whatever the direction.
     pub const fn always_changes(self) -> bool {
-        matches!(self, Self::Falloc)
+        matches!(self, Self::Falloc | Self::FileCreate | Self::FileDelete)
     }
 }

@@ -22,7 +22,7 @@ use iodyno_model::{Direction, Workload};
 
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
-pub use engine::{CommandType, Engine, IoEngine, Sync};
+pub use engine::{CommandType, Engine, IoEngine, StatType, Sync};
 pub use errors::{ContinueOn, Errors};
 pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;

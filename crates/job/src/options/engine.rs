@@ -3,7 +3,7 @@
 use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
 use super::value::Refusal;
 use super::{Kind, OptionSpec, Support, ignored, row};
-use crate::{CommandType, IoEngine, Sync};
+use crate::{CommandType, IoEngine, StatType, Sync};
 
 /// fio's other I/O engines, as its manual lists them.
 const OTHERS: &[&str] = &[
@@ -22,9 +22,6 @@ const OTHERS: &[&str] = &[
     "gfapi_async",
     "libhdfs",
     "mtd",
-    "filecreate",
-    "filestat",
-    "filedelete",
     "dircreate",
     "dirstat",
     "dirdelete",
@@ -99,6 +96,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "posixaio",
             "falloc",
             "null",
+            "filecreate",
+            "filestat",
+            "filedelete",
         ],
         help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
                pvsync and vsync are run as pvsync2",
@@ -213,6 +213,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "writes are done in whole or not at all: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
+    ),
+    row!(
+        "stat_type",
+        engine.stat_type,
+        Words(&[("stat", StatType::Stat), ("lstat", StatType::Lstat), ("statx", StatType::Statx)]),
+        "stat",
+        ["lstat", "statx"],
+        "system call of ioengine=filestat"
     ),
     OptionSpec {
         name: "cmd_type",

@@ -9,6 +9,7 @@ mod falloc;
 mod files;
 mod libaio;
 mod mmap;
+mod names;
 mod null;
 mod nvme_command;
 mod one_by_one;
@@ -24,8 +25,10 @@ mod uring_cmd;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
+use iodyno_target::{FileEntry, Lookup};
 use thiserror::Error;
 
 use crate::buffers::Buffers;
@@ -36,6 +39,7 @@ pub(crate) use falloc::Falloc;
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;
+pub(crate) use names::{FileCreate, FileDelete, FileStat};
 pub(crate) use null::Null;
 pub(crate) use posixaio::Posixaio;
 pub(crate) use psync::Psync;
@@ -137,6 +141,8 @@ pub(crate) struct Setup {
     /// What `io_uring_cmd` talks to, in place of the one entry of `files`,
     /// which is held all the same: it is the claim on the block device.
     pub(crate) character: Option<Character>,
+    /// What engines work on that know names only, in place of `files`.
+    pub(crate) entries: Vec<Arc<FileEntry>>,
     /// I/Os in flight at most.
     pub(crate) depth: u16,
     /// The largest block, bytes.
@@ -151,7 +157,15 @@ impl Setup {
     /// For reading `file` with all that makes it fast.
     pub(crate) fn reading(file: OwnedFd, depth: u16, length: u32) -> Self {
         let (files, options) = (vec![file], EngineOptions::default());
-        Self { files, character: None, depth, length, options, writable: false }
+        Self {
+            files,
+            character: None,
+            entries: Vec::new(),
+            depth,
+            length,
+            options,
+            writable: false,
+        }
     }
 }
 
@@ -187,6 +201,8 @@ pub(crate) struct EngineOptions {
     pub(crate) uncached: bool,
     /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
     pub(crate) force_async: u32,
+    /// `stat_type`.
+    pub(crate) lookup: Lookup,
     /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
     pub(crate) atomic: bool,
     /// The job goes through its files in order: `mmap` lets the kernel read
@@ -205,6 +221,7 @@ impl Default for EngineOptions {
             nowait: false,
             uncached: false,
             force_async: 0,
+            lookup: Lookup::default(),
             atomic: false,
             sequential: false,
         }

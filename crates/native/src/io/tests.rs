@@ -31,7 +31,8 @@ use each_engine;
 
 fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
     let options = EngineOptions::default();
-    Setup { files, character: None, depth, length: LENGTH, options, writable }
+    let entries = Vec::new();
+    Setup { files, character: None, entries, depth, length: LENGTH, options, writable }
 }
 
 fn open<I: Io>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<I> {
