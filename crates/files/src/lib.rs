@@ -20,5 +20,5 @@ mod removal;
 
 pub use door::{NamedBy, There, append, create, create_new, look, write};
 pub use error::{FileError, Kind};
-pub use reading::{read, read_stream};
+pub use reading::{open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};

@@ -110,7 +110,7 @@ fn mistakes_are_named() {
     assert!(error("bsrange", "4k").contains("4k-64k"));
     let by_fio = error("ioengine", "rbd");
     assert!(by_fio.contains("--generator fio") && by_fio.contains("ioengine=rbd"), "{by_fio}");
-    assert!(error("write_iolog", "log").contains("--generator fio"));
+    assert!(error("merge_blktrace_file", "log").contains("--generator fio"));
     assert_eq!(nearest("io_engine"), Some("ioengine"));
 }
 

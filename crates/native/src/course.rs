@@ -364,7 +364,7 @@ fn queue<I: Io>(
     }
     io.queue(batch.iter());
     if let Some(attendant) = attendant {
-        attendant.submit(batch.slots);
+        attendant.submit(batch);
     }
 }
 

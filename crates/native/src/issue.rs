@@ -107,6 +107,11 @@ impl Issuer {
         (std::mem::replace(&mut self.requests, requests), held)
     }
 
+    /// Why what it takes requests from ended too early.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.requests.log_of().and_then(|log| log.failure.clone())
+    }
+
     /// Changes how many are in flight at most.
     pub(crate) const fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
@@ -261,7 +266,8 @@ impl Issuer {
             return None;
         }
         let request = self.next_paced(pacer, now)?;
-        let due = pacer.due(&request);
+        let logged = self.requests.log_of().map(|log| pacer.at(log.due_ns()));
+        let due = pacer.due(&request).max(logged.unwrap_or(0));
         if due > now || (self.serialize_overlap && flights.overlaps(&request)) {
             self.held = Some(request);
             self.due = due;
@@ -269,7 +275,8 @@ impl Issuer {
         }
         pacer.submitted(&request, now);
         self.count(&request);
-        Some((request, if pacer.has_timetable(&request) { due } else { now }))
+        let timed = pacer.has_timetable(&request) || logged.is_some();
+        Some((request, if timed { due } else { now }))
     }
 
     /// The next request at the pace of `pacer`. In a mix a direction that is

@@ -39,6 +39,7 @@ mod preparation;
 mod prepare;
 mod probe;
 mod replay;
+mod replayed_log;
 mod reporter;
 mod requests;
 mod running;
@@ -48,6 +49,7 @@ mod tally;
 mod usage;
 mod verify;
 mod worker;
+mod written_log;
 
 pub use generator::NativeGenerator;
 

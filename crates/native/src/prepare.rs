@@ -19,11 +19,13 @@ use crate::io::{Character, EngineOptions, Setup};
 use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
+use crate::replayed_log::ReplayedLog;
 use crate::running::Running;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::verify::{Ledger, Verifier};
 use crate::worker::Assignment;
+use crate::written_log::WrittenLog;
 
 /// Batches of rows that may wait for the control thread.
 const ROWS_WAITING: usize = 64;
@@ -198,7 +200,9 @@ impl Team<'_> {
         });
         let has =
             |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
-        let syncs = job.flush != Default::default() || job.files.fsync_on_close;
+        let replays = job.replay.read_iolog.is_some();
+        let has = |direction| replays || has(direction);
+        let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
         let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
@@ -228,6 +232,8 @@ impl Team<'_> {
             shared: Arc::clone(&self.shared),
             tallies: Arc::new(Tallies::new(has, syncs)),
             rows: self.rows.clone(),
+            log: ReplayedLog::open(job)?,
+            written_log: WrittenLog::create(job)?,
             flow: flows.join(job),
             seed,
             job: Arc::clone(job),

@@ -3,6 +3,7 @@
 use iodyno_job::{Request, Stream};
 
 use crate::replay::Replay;
+use crate::replayed_log::ReplayedLog;
 
 /// Requests that are made at once, at least: asking for each by itself would
 /// cost as much as all the rest of the loop at depth 1.
@@ -26,6 +27,8 @@ enum Source {
     Stream(Box<Stream>),
     /// What was written, to be read again.
     Replay(Replay),
+    /// What a log has.
+    Log(Box<ReplayedLog>),
 }
 
 impl Requests {
@@ -37,6 +40,19 @@ impl Requests {
     /// What was written, to be read again.
     pub(crate) fn replay(replay: Replay) -> Self {
         Self::of(Source::Replay(replay))
+    }
+
+    /// What a log has.
+    pub(crate) fn log(log: ReplayedLog) -> Self {
+        Self::of(Source::Log(Box::new(log)))
+    }
+
+    /// The log that they come from.
+    pub(crate) const fn log_of(&self) -> Option<&ReplayedLog> {
+        match &self.source {
+            Source::Log(log) => Some(log),
+            _ => None,
+        }
     }
 
     fn of(source: Source) -> Self {
@@ -86,6 +102,7 @@ impl Requests {
         let made = match &mut self.source {
             Source::Stream(stream) => stream.fill(empty),
             Source::Replay(replay) => replay.fill(empty),
+            Source::Log(log) => log.fill(empty),
         };
         (self.first, self.end) = (0, kept + made);
     }

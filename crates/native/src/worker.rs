@@ -29,10 +29,12 @@ use crate::pace::Pacer;
 use crate::placement::Placement;
 use crate::preparation::{Preparation, Verifying};
 use crate::replay::Replay;
+use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::usage::Usage;
+use crate::written_log::WrittenLog;
 
 /// What a thread is to do. It owns all that it uses, so that it can be left
 /// behind if the kernel never answers.
@@ -54,6 +56,10 @@ pub(crate) struct Assignment {
     pub(crate) tallies: Arc<Tallies>,
     /// Where rows of single I/Os go.
     pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
+    /// The log that it makes again.
+    pub(crate) log: Option<ReplayedLog>,
+    /// The log that it writes.
+    pub(crate) written_log: Option<WrittenLog>,
     /// What it shares with other jobs.
     pub(crate) flow: Option<FlowShare>,
     /// Unlike that of any other thread.
@@ -146,15 +152,20 @@ impl Assignment {
         let reads_verify = self.verifying.is_some() && !job.writes();
         let verifies = self.verifying.is_some();
         let queues = !self.engine.is_synchronous();
-        let attendant = Attendant::new(job, depth, verifies, queues, self.rows);
+        let attendant = Attendant::new(job, depth, verifies, queues, self.rows, self.written_log);
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,
             number: 0,
         });
-        let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
+        let timed_log = self.log.is_some() && !job.replay.no_stall;
+        let pacer = Pacer::new(&job.pace, Clock::get(), self.seed)
+            .or_else(|| timed_log.then(Pacer::of_log));
         let fresh = self.stream.clone();
-        let requests = Requests::stream(self.stream);
+        let requests = match self.log {
+            Some(log) => Requests::log(log),
+            None => Requests::stream(self.stream),
+        };
         let mut issuer = Issuer::new(job, depth, requests, pacer);
         issuer.flow = self.flow;
         let tallies = self.tallies.table();
@@ -188,7 +199,8 @@ impl Assignment {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
-        let failure = failure::<I>(ending);
+        let cut = || Some((libc::EINVAL, course.issuer.failure()?));
+        let failure = failure::<I>(ending).or_else(cut);
         Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course) })
     }
 }

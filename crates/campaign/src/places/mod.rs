@@ -227,6 +227,14 @@ impl Places {
 
     /// Makes what is `wanted` as large as `job` needs it.
     fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+        if !job.replay.ends.is_empty() {
+            for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
+                if let Some(wanted) = wanted.get_mut(path) {
+                    wanted.size_bytes = wanted.size_bytes.max(*end);
+                }
+            }
+            return Ok(());
+        }
         // As fio, which sets up one job after the other: a file has what those before made it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);

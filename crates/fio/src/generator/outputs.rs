@@ -30,11 +30,7 @@ pub(super) enum OutputError {
 ///
 /// # Errors
 /// One of the files is a device, a link, or somebody else's.
-pub(super) fn refuse(
-    job: &Job,
-    section: usize,
-    foreign: &[(String, String)],
-) -> Result<(), OutputError> {
+pub(super) fn refuse(job: &Job, section: usize) -> Result<(), OutputError> {
     let logs = &job.report.logs;
     let number = logs.per_job.then(|| u32::try_from(section).unwrap_or(u32::MAX));
     for (log, kinds) in [
@@ -52,7 +48,7 @@ pub(super) fn refuse(
             look(Path::new(&format!("{name}.fz")), NamedBy::Iodyno)?;
         }
     }
-    for (_, path) in foreign.iter().filter(|(name, _)| name == "write_iolog") {
+    if let Some(path) = &job.replay.write_iolog {
         // As a name of ours: fio opens it again, and a link may lead elsewhere by then.
         let there = look(Path::new(path), NamedBy::Iodyno)?;
         if matches!(there, There::File(_)) && !is_iolog(Path::new(path)) {

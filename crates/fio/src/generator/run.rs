@@ -43,8 +43,7 @@ pub(super) fn run(
         let sections = file.owners.len();
         file.add(n, &cleared.job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
         for section in sections..file.owners.len() {
-            outputs::refuse(&cleared.job, section + 1, foreign)
-                .map_err(|error| unfit(error.to_string()))?;
+            outputs::refuse(&cleared.job, section + 1).map_err(|error| unfit(error.to_string()))?;
         }
     }
     let target = jobs.first().map_or_else(String::new, ClearedJob::target);

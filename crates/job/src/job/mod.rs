@@ -12,6 +12,7 @@ mod files;
 mod flush;
 mod pace;
 mod pattern;
+mod replay;
 mod report;
 mod space;
 mod threads;
@@ -30,6 +31,7 @@ pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
 pub use pattern::{
     AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Zone, ZoneMode,
 };
+pub use replay::Replay;
 pub use report::{Log, Logs, Percentiles, Report, Unified};
 pub use space::{Amount, Extent, Space};
 pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
@@ -58,6 +60,8 @@ pub struct Job {
     pub threads: Threads,
     /// For how long.
     pub time: Time,
+    /// Which log of I/O it makes again, or writes.
+    pub replay: Replay,
     /// How fast at most.
     pub pace: Pace,
     /// When what was written is made durable.

@@ -53,6 +53,15 @@ pub fn check(job: &Job) -> Vec<JobError> {
                 || (files.filename.is_empty() && files.paths.is_empty())),
         format!("rw={} needs a block device as filename", pattern.rw.name()),
     );
+    let replay = &job.replay;
+    wrong(
+        replay.write_iolog.is_some() && job.threads.numjobs > 1,
+        "write_iolog is of one job: numjobs would write the same log several times".into(),
+    );
+    wrong(
+        replay.align_bytes > 0 && !replay.align_bytes.is_power_of_two(),
+        format!("replay_align={} is not a power of two", replay.align_bytes),
+    );
     let ioengine = job.engine.ioengine;
     let takes_flags = matches!(
         ioengine,
@@ -123,6 +132,13 @@ fn not_native(job: &Job) -> Vec<JobError> {
             value: "1".into(),
             reason: "what is verified are whole intervals, which blocks of any size cut in two"
                 .into(),
+        });
+    }
+    if job.replay.read_iolog.is_some() && (job.space.loops > 1 || job.time.time_based) {
+        errors.push(JobError::NotNative {
+            option: "read_iolog",
+            value: job.replay.read_iolog.clone().unwrap_or_default(),
+            reason: "a log is made again once: without loops and time_based".into(),
         });
     }
     errors

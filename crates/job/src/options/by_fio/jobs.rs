@@ -101,22 +101,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "CPUs of the threads that verify"
     ),
     by_fio!(
-        "write_iolog",
-        Kind::Text,
-        "",
-        [],
-        "I/Os are not logged one by one",
-        "I/Os are logged, to be made again"
-    ),
-    by_fio!(
-        "read_iolog",
-        Kind::Text,
-        "",
-        [],
-        "logged I/Os are not made again",
-        "makes the I/Os of a log again"
-    ),
-    by_fio!(
         "merge_blktrace_file",
         Kind::Text,
         "",
