@@ -356,7 +356,8 @@ fn verifying(
     run: u64,
     seed: u64,
 ) -> Result<Verifying, String> {
-    let sizes = if job.writes() { &job.pattern.bs.write } else { &job.pattern.bs.read };
+    let written = job.writes() || job.verify.verify_only;
+    let sizes = if written { &job.pattern.bs.write } else { &job.pattern.bs.read };
     let thread = (seed >> 32) as u32;
     let verifier = Verifier::new(&job.verify, &job.contents, sizes, run, thread)
         .map_err(|error| error.to_string())?;

@@ -1,6 +1,6 @@
 //! Where requests come from.
 
-use iodyno_job::{Request, Stream};
+use iodyno_job::{Operation, Request, Stream};
 
 use crate::replay::Replay;
 use crate::replayed_log::ReplayedLog;
@@ -29,6 +29,8 @@ enum Source {
     Replay(Replay),
     /// What a log has.
     Log(Box<ReplayedLog>),
+    /// The writes of what the job asks for, to be read (`verify_only`).
+    Writes(Box<Stream>),
 }
 
 impl Requests {
@@ -40,6 +42,11 @@ impl Requests {
     /// What was written, to be read again.
     pub(crate) fn replay(replay: Replay) -> Self {
         Self::of(Source::Replay(replay))
+    }
+
+    /// The writes of what the job asks for, to be read.
+    pub(crate) fn writes(stream: Stream) -> Self {
+        Self::of(Source::Writes(Box::new(stream)))
     }
 
     /// What a log has.
@@ -103,9 +110,28 @@ impl Requests {
             Source::Stream(stream) => stream.fill(empty),
             Source::Replay(replay) => replay.fill(empty),
             Source::Log(log) => log.fill(empty),
+            Source::Writes(stream) => fill_with_writes(stream, empty),
         };
         (self.first, self.end) = (0, kept + made);
     }
+}
+
+/// Fills `requests` with reads where `stream` has writes; with fewer where it has no more.
+fn fill_with_writes(stream: &mut Stream, requests: &mut [Request]) -> usize {
+    let mut kept = 0;
+    while kept < requests.len() {
+        let made = stream.fill(&mut requests[kept..]);
+        for at in kept..kept + made {
+            if requests[at].operation == Operation::Write {
+                requests[kept] = Request { operation: Operation::Read, ..requests[at] };
+                kept += 1;
+            }
+        }
+        if made == 0 {
+            break;
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Each, SplitLatency};
+use iodyno_model::{Direction, Each, SplitLatency};
 
 use crate::attend::Attendant;
 use crate::bounds::Bounds;
@@ -164,6 +164,9 @@ impl Assignment {
         let fresh = self.stream.clone();
         let requests = match self.log {
             Some(log) => Requests::log(log),
+            None if job.verify.verify_only && job.pattern.rw.has(Direction::Write) => {
+                Requests::writes(self.stream)
+            }
             None => Requests::stream(self.stream),
         };
         let mut issuer = Issuer::new(job, depth, requests, pacer);

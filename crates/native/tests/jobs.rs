@@ -340,3 +340,19 @@ fn jobs_of_a_flow_share_it_by_their_weights() {
     // Until the other hears of the end.
     assert!((2_990..=4_000).contains(&one), "{one}");
 }
+
+#[test]
+fn of_a_mix_the_writes_are_verified_and_nothing_is_written() {
+    let place = Place::new();
+    for rw in ["randrw", "rw"] {
+        let job =
+            format!("rw={rw} verify=crc32c ioengine=libaio iodepth=8 verify_write_sequence=0");
+        let (written, _) = run(&place, &[&format!("{job} do_verify=0")]);
+        let writes = written[0].whole.write.ios;
+        let (verified, _) = run(&place, &[&format!("{job} verify_only=1")]);
+        let (whole, account) = (&verified[0].whole, &verified[0].account);
+        assert!(writes > 0 && writes < BLOCKS, "{writes}");
+        assert_eq!((whole.read.ios, whole.write.ios), (writes, 0), "{rw}");
+        assert_eq!((account.verified, account.mismatches), (writes, 0), "{rw}");
+    }
+}

@@ -97,7 +97,9 @@ impl Job {
     /// Whether it changes its targets: a trim does, too.
     pub fn writes(&self) -> bool {
         let rw = self.pattern.rw;
-        rw.has(Direction::Write) || rw.has(Direction::Trim) || self.engine.ioengine.always_changes()
+        let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+        // A mix whose writes are only verified writes nothing.
+        (changes && !self.verify.verify_only) || self.engine.ioengine.always_changes()
     }
 
     /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.

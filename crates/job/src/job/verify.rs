@@ -62,6 +62,8 @@ pub struct Verify {
     pub interval: Option<u32>,
     /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
     pub pattern: Vec<PatternPart>,
+    /// `verify_pattern_interval`, bytes after which the pattern begins again; 0: a block.
+    pub pattern_interval: u32,
     /// `verify_fatal`: ends at the first that is wrong.
     pub fatal: bool,
     /// `verify_dump`: writes what was expected and found into files.
@@ -93,6 +95,7 @@ impl Default for Verify {
             offset: 0,
             interval: None,
             pattern: Vec::new(),
+            pattern_interval: 0,
             fatal: false,
             dump: false,
             backlog: 0,

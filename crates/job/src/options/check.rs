@@ -74,6 +74,12 @@ pub fn check(job: &Job) -> Vec<JobError> {
             ioengine.name()
         ),
     );
+    let blocks = || used(job).map(|(_, bs)| bs.smallest());
+    let every = u64::from(job.verify.pattern_interval);
+    wrong(
+        every > 0 && blocks().any(|block| block % every != 0),
+        format!("verify_pattern_interval={every} does not divide the blocks"),
+    );
     verify(job, &mut wrong);
     if let Some(state) = job.time.steadystate {
         let second = 1_000_000_000;
@@ -114,16 +120,6 @@ pub fn check(job: &Job) -> Vec<JobError> {
 fn not_native(job: &Job) -> Vec<JobError> {
     let mut errors = Vec::new();
     let pattern = &job.pattern;
-    if job.verify.verify_only && job.writes() {
-        errors.push(JobError::NotNative {
-            option: "verify_only",
-            value: "1".into(),
-            reason: format!(
-                "which blocks rw={} would have written is not known",
-                pattern.rw.name()
-            ),
-        });
-    }
     let verifies = !matches!(job.verify.method, VerifyMethod::None | VerifyMethod::Null);
     let is_range = |(_, bs): (Direction, &BlockSize)| matches!(bs, BlockSize::Range { low, high } if low < high);
     if verifies && pattern.bs_unaligned && used(job).any(is_range) {

@@ -44,7 +44,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "what was written is read and verified, and nothing is written (mixes: by fio)"
+        "what was written is read and verified, and nothing is written: of a mix its writes"
     ),
     row!("verifysort", verify.sort, Bool, "1", ["0"], "in the order of offsets; fio took it out"),
     ignored!(
@@ -86,6 +86,22 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| pattern_bytes::print(&job.verify.pattern),
     },
+    row!(
+        "verify_pattern_interval",
+        verify.pattern_interval,
+        Count(0, 1 << 30),
+        "0",
+        ["512"],
+        "the pattern begins again after so many bytes, each time with its own %o"
+    ),
+    ignored!(
+        "verify_policy",
+        Words(&[("completed", 0), ("fsynced", 1)]),
+        "completed",
+        ["fsynced"],
+        "it is about states that are saved, and none is",
+        "which writes a saved state has"
+    ),
     OptionSpec {
         support: Support::Ignored(
             "a job always ends at the first block that is wrong, but for continue_on_error=verify",

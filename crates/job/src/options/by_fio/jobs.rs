@@ -69,22 +69,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "size of huge pages"
     ),
     by_fio!(
-        "verify_policy",
-        Kind::Words(vec!["completed", "fsynced"]),
-        "completed",
-        ["completed"],
-        "all writes that completed are verified",
-        "which writes are verified"
-    ),
-    by_fio!(
-        "verify_pattern_interval",
-        Kind::Size,
-        "0",
-        ["0"],
-        "a pattern begins with its block",
-        "bytes after which the pattern begins again"
-    ),
-    by_fio!(
         "verify_state_load",
         Kind::Bool,
         "0",
