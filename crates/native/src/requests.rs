@@ -120,8 +120,9 @@ impl Requests {
 fn fill_with_writes(stream: &mut Stream, requests: &mut [Request]) -> usize {
     let mut kept = 0;
     while kept < requests.len() {
-        let made = stream.fill(&mut requests[kept..]);
-        for at in kept..kept + made {
+        let begin = kept;
+        let made = stream.fill(&mut requests[begin..]);
+        for at in begin..begin + made {
             if requests[at].operation == Operation::Write {
                 requests[kept] = Request { operation: Operation::Read, ..requests[at] };
                 kept += 1;

@@ -40,11 +40,9 @@ impl Transfer for Piping {
             let most = (length - moved).min(PIPE_BYTES);
             // SAFETY: `moved` is less than the length, of which the caller promises memory.
             let here = unsafe { memory.add(moved) };
+            let way = if descriptor.operation == Operation::Write { write } else { read };
             // SAFETY: the caller's promise: `most` bytes from there are ours.
-            let step = match descriptor.operation {
-                Operation::Write => unsafe { write(&pipe, file, &mut offset, here, most) },
-                _ => unsafe { read(&pipe, file, &mut offset, here, most) },
-            };
+            let step = unsafe { way(&pipe, file, &mut offset, here, most) };
             match step {
                 Ok(0) => break,
                 Ok(count) => moved += count,
