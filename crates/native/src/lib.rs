@@ -46,6 +46,7 @@ mod running;
 mod shared;
 mod silence;
 mod tally;
+mod trims;
 mod usage;
 mod verify;
 mod worker;

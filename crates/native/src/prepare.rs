@@ -23,6 +23,7 @@ use crate::replayed_log::ReplayedLog;
 use crate::running::Running;
 use crate::shared::Shared;
 use crate::tally::Tallies;
+use crate::trims::Trims;
 use crate::verify::{Ledger, Verifier};
 use crate::worker::Assignment;
 use crate::written_log::WrittenLog;
@@ -201,7 +202,8 @@ impl Team<'_> {
         let has =
             |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
         let replays = job.replay.read_iolog.is_some();
-        let has = |direction| replays || has(direction);
+        let trims = |direction| job.trims_writes() && direction == Direction::Trim;
+        let has = |direction| replays || trims(direction) || has(direction);
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
@@ -382,7 +384,8 @@ fn verifying(
     let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
     let pretended = job.engine.ioengine.is_diskless();
-    Ok(Verifying { verifier, ledgers, dumps, backlog, pretended })
+    let trims = Trims::new(job, seed);
+    Ok(Verifying { verifier, ledgers, dumps, backlog, trims, pretended })
 }
 
 /// A number that each thread has for itself.

@@ -33,6 +33,7 @@ use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
 use crate::shared::Shared;
 use crate::tally::Tallies;
+use crate::trims::Trims;
 use crate::usage::Usage;
 use crate::written_log::WrittenLog;
 
@@ -298,7 +299,8 @@ fn stages<I: Io>(
 }
 
 /// Does what the course has to do, and verifies it if there is a `backlog`:
-/// after so many writes each time, or, where it is 0, once all are made.
+/// after so many writes each time, or, where it is 0, once all are made. Trims
+/// some of the writes in between, where the job wants that.
 fn work<I: Io>(
     course: &mut Course<'_, I>,
     backlog: Option<u64>,
@@ -306,22 +308,38 @@ fn work<I: Io>(
     spent: &mut Spent,
 ) -> io::Result<Ending> {
     let clock = Clock::get();
+    let turn = |every: u64| if every > 0 { every } else { u64::MAX };
+    let verify_every = turn(backlog.unwrap_or(0));
+    let trim_every = turn(trims(course).map_or(0, |trims| trims.every));
+    let (mut to_verify, mut to_trim) = (verify_every, trim_every);
     loop {
-        if let Some(backlog @ 1..) = backlog {
-            course.issuer.allowance = backlog;
-        }
+        let allowed = to_verify.min(to_trim);
+        course.issuer.allowance = allowed;
         let begun = clock.now();
         let ending = course.run()?;
         let worked = clock.now();
         spent.worked += worked.saturating_sub(begun);
-        let backlogged = course.issuer.allowance == 0;
+        let goes_on = allowed < u64::MAX && course.issuer.allowance == 0;
         course.issuer.allowance = u64::MAX;
         if ending != Ending::Done {
             return Ok(ending);
         }
-        if backlog.is_some() {
+        (to_verify, to_trim) = (less(to_verify, allowed), less(to_trim, allowed));
+        if to_trim == 0 && goes_on {
+            to_trim = trim_every;
+            let chosen = trims(course).map(Trims::turn).unwrap_or_default();
+            let ending = replay(course, Replay::of(chosen))?;
+            spent.worked += clock.now().saturating_sub(worked);
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+        }
+        let last = !goes_on || course.shared.is_over(false);
+        if backlog.is_some() && (to_verify == 0 || last) {
+            to_verify = verify_every;
+            let begun = clock.now();
             let ending = verify(course, length)?;
-            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(worked);
+            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(begun);
             if ending != Ending::Done {
                 return Ok(ending);
             }
@@ -329,10 +347,19 @@ fn work<I: Io>(
                 preparation.settle();
             }
         }
-        if !backlogged || course.shared.is_over(false) {
+        if last || course.shared.is_over(false) {
             return Ok(Ending::Done);
         }
     }
+}
+
+/// What is left of a turn after `count`; `u64::MAX` has no end.
+const fn less(left: u64, count: u64) -> u64 {
+    if left == u64::MAX { left } else { left - count }
+}
+
+fn trims<'c, I: Io>(course: &'c mut Course<'_, I>) -> Option<&'c mut Trims> {
+    course.preparation.as_mut()?.verifying.as_mut()?.trims.as_mut()
 }
 
 /// Reads again what was written.
@@ -341,10 +368,15 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
     let Some(verifying) = preparation.and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
     };
-    let replay = match &mut verifying.backlog {
+    let replay_of_writes = match &mut verifying.backlog {
         Some(backlog) => Replay::of(std::mem::take(backlog)),
         None => Replay::new(&verifying.ledgers, verifying.verifier.interval(), length),
     };
+    replay(course, replay_of_writes)
+}
+
+/// Makes these I/Os, and then goes on where it was.
+fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay) -> io::Result<Ending> {
     let attend = |course: &mut Course<'_, I>, verifies| {
         course.verifying = verifies;
         if let Some(attendant) = &mut course.attendant {

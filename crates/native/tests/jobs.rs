@@ -356,3 +356,31 @@ fn of_a_mix_the_writes_are_verified_and_nothing_is_written() {
         assert_eq!((account.verified, account.mismatches), (writes, 0), "{rw}");
     }
 }
+
+#[test]
+fn writes_are_trimmed_and_verified_as_zeros() {
+    for engine in ENGINES {
+        let job = format!("ioengine={engine} iodepth=8 rw=randwrite verify=crc32c");
+        // fio makes as many.
+        for (options, trims, reads) in [
+            ("trim_percentage=100 trim_backlog=16", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 trim_verify_zero=0", BLOCKS - 8, 8),
+            ("trim_percentage=100 trim_backlog=20 trim_backlog_batch=5", 10 * 5, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 verify_backlog=50", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100", 0, BLOCKS),
+            ("trim_backlog=16", 0, BLOCKS),
+        ] {
+            let (report, _) = run_one(&format!("{job} {options}"));
+            let whole = &report.whole;
+            assert_eq!((whole.write.ios, whole.trim.ios), (BLOCKS, trims), "{engine} {options}");
+            assert_eq!(
+                (whole.read.ios, report.account.mismatches),
+                (reads, 0),
+                "{engine} {options}"
+            );
+        }
+        let (report, _) = run_one(&format!("{job} trim_percentage=30 trim_backlog=1"));
+        let trims = report.whole.trim.ios;
+        assert!((30..=90).contains(&trims), "{trims} of {BLOCKS}");
+    }
+}

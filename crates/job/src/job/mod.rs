@@ -102,6 +102,13 @@ impl Job {
         (changes && !self.verify.verify_only) || self.engine.ioengine.always_changes()
     }
 
+    /// Whether some of what it writes is trimmed, to be verified as that.
+    pub fn trims_writes(&self) -> bool {
+        let verify = &self.verify;
+        let verifies = verify.method != VerifyMethod::None && self.writes();
+        verifies && verify.trim_percent > 0 && verify.trim_backlog > 0
+    }
+
     /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.
     /// Whoever takes a job from a user asks for a permission of its own.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {

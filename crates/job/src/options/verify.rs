@@ -1,6 +1,6 @@
 //! How what was written is verified.
 
-use super::codecs::{Bool, Count, Flag, Number, OrZero, Words};
+use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
 use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
 use crate::VerifyMethod;
 
@@ -141,6 +141,38 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["1024"],
         "verifies after so many writes; without it at the end"
+    ),
+    row!(
+        "trim_percentage",
+        verify.trim_percent,
+        Percent,
+        "0",
+        ["20"],
+        "percent of the verified writes that are trimmed, with trim_backlog"
+    ),
+    row!(
+        "trim_verify_zero",
+        verify.trim_verify_zero,
+        Bool,
+        "1",
+        ["0"],
+        "trimmed blocks must read as zeros"
+    ),
+    row!(
+        "trim_backlog",
+        verify.trim_backlog,
+        Number(0, u64::MAX),
+        "0",
+        ["16"],
+        "trims come after so many writes; 0: none are made"
+    ),
+    row!(
+        "trim_backlog_batch",
+        verify.trim_batch,
+        Number(0, u64::MAX),
+        "0",
+        ["4"],
+        "so many trims each time; 0: as many as trim_backlog"
     ),
     ignored!(
         "verify_backlog_batch",

@@ -217,38 +217,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "writes force unit access (io_uring_cmd)"
     ),
     by_fio!(
-        "trim_percentage",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "of the written blocks that are trimmed before they are verified"
-    ),
-    by_fio!(
-        "trim_verify_zero",
-        Kind::Bool,
-        "1",
-        ["0", "1"],
-        "verified blocks are not trimmed",
-        "trimmed blocks must read as zeros"
-    ),
-    by_fio!(
-        "trim_backlog",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "trims after so many writes"
-    ),
-    by_fio!(
-        "trim_backlog_batch",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "so many blocks each time"
-    ),
-    by_fio!(
         "unlink_each_loop",
         Kind::Bool,
         "0",
