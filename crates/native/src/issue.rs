@@ -32,7 +32,9 @@ pub(crate) struct Issuer {
     flushing: Option<Flushing>,
     pub(crate) pacer: Option<Box<Pacer>>,
     /// What it shares with other jobs.
-    pub(crate) flow: Option<FlowShare>,
+    flow: Option<FlowShare>,
+    /// I/Os are counted one by one, for syncs between them or for a flow.
+    careful: bool,
     /// When the next request is due, if none was; ticks.
     due: u64,
     /// The first I/Os that may be issued before the caller wants to see to them.
@@ -73,6 +75,7 @@ impl Issuer {
         let depth = usize::from(depth);
         let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
         requests.make_room(most, pacer.is_none());
+        let flushing = Flushing::new(&job.flush).filter(|_| job.writes());
         Self {
             requests,
             exhausted: false,
@@ -86,12 +89,19 @@ impl Issuer {
                 && (job.pattern.rw.has(Direction::Write) || job.pattern.rw.has(Direction::Trim)),
             held: None,
             alone: Request::default(),
-            flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
+            flushing,
             pacer: pacer.map(Box::new),
             flow: None,
+            careful: flushing.is_some(),
             due: 0,
             allowance: u64::MAX,
         }
+    }
+
+    /// Shares `flow` from now on, if there is one.
+    pub(crate) fn set_flow(&mut self, flow: Option<FlowShare>) {
+        self.careful |= flow.is_some();
+        self.flow = flow;
     }
 
     /// Takes requests from elsewhere from now on, and gives back where they
@@ -150,7 +160,7 @@ impl Issuer {
     #[inline(always)]
     pub(crate) fn fill(&mut self, flights: &Flights) -> &[Request] {
         let room = self.room(flights);
-        let counts = self.allowance != u64::MAX || self.flushing.is_some() || self.flow.is_some();
+        let counts = self.allowance != u64::MAX || self.careful;
         if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
             return self.fill_carefully(flights, room);
         }

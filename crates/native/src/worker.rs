@@ -171,7 +171,7 @@ impl Assignment {
             None => Requests::stream(self.stream),
         };
         let mut issuer = Issuer::new(job, depth, requests, pacer);
-        issuer.flow = self.flow;
+        issuer.set_flow(self.flow);
         let tallies = self.tallies.table();
         let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
         course.preparation = preparation;

@@ -1,5 +1,6 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
+mod bare;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::time::Instant;
 use iodyno_job::script::{Phase, Script, ScriptJob};
 use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
 use iodyno_load::ClearedJob;
-use iodyno_model::{Direction, Host, Namespace};
+use iodyno_model::{Direction, Host};
 use iodyno_target::{
     Access, FileEntry, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target,
     WriteClearance, resolve_anywhere, survey, unused_allowances,
@@ -22,6 +23,7 @@ use crate::execute::Tools;
 use crate::feasible;
 use crate::watch::Event;
 
+pub(crate) use bare::bare_blocks;
 pub(crate) use wanted::device_of;
 use wanted::{Device, Wanted, devices, entry_key, key, wanted};
 
@@ -382,25 +384,6 @@ fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
     script.phases.iter().flat_map(|phase| &phase.jobs)
 }
 
-/// That nothing but data comes with the blocks of a namespace. Past the block
-/// layer nobody makes room for metadata: the drive would put it behind the
-/// buffer, or where its command has a zero address.
-pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
-    let name = &namespace.name;
-    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
-    match format.map(|format| format.metadata_bytes) {
-        Some(0) => Ok(()),
-        Some(bytes) => Err(format!(
-            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; \
-             take ioengine=io_uring on its block device"
-        )),
-        None => Err(format!(
-            "io_uring_cmd cannot be used on {name}: whether its blocks carry metadata is not known \
-             (Identify Namespace needs root); take ioengine=io_uring on its block device"
-        )),
-    }
-}
-
 /// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
 /// the kernel says so. On disks a file system without O_DIRECT is a doubt that the measurement
 /// carries.
@@ -453,40 +436,4 @@ fn lay_out(
         }
     })?;
     Ok(Held::File(path, laid_out))
-}
-
-#[cfg(test)]
-mod tests {
-    use iodyno_model::{Bytes, Fact, IdentifyNamespace, LbaFormat};
-
-    use super::*;
-
-    #[test]
-    fn passthrough_takes_blocks_without_metadata_only() {
-        let format =
-            |metadata_bytes| LbaFormat { data_bytes: 512, metadata_bytes, relative_performance: 0 };
-        let mut namespace = Namespace {
-            name: "nvme0n1".into(),
-            nsid: Fact::Read(1),
-            size: Fact::Read(Bytes(1 << 30)),
-            logical_block_bytes: Fact::Read(512),
-            identify: Fact::Read(IdentifyNamespace {
-                size_blocks: 1 << 21,
-                capacity_blocks: 1 << 21,
-                used_blocks: 0,
-                deallocated_reads_as: None,
-                deallocated_read_may_fail: false,
-                formats: vec![format(0), format(8)],
-                format_in_use: 0,
-            }),
-            ..Namespace::default()
-        };
-        assert_eq!(bare_blocks(&namespace), Ok(()));
-        if let Fact::Read(identify) = &mut namespace.identify {
-            identify.format_in_use = 1;
-        }
-        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
-        namespace.identify = Fact::NeedsRoot;
-        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
-    }
 }
