@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::os::unix::fs::FileTypeExt;
 
-use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptJob};
+use iodyno_job::{IoEngine, Job};
 use iodyno_model::Host;
 
 use crate::error::CampaignError;
@@ -18,14 +18,18 @@ use crate::places::device_of;
 pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
     // Files that a job so far gives a size.
     let mut sized: HashSet<&str> = HashSet::new();
-    for ScriptJob { job, needs_size, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    for ScriptJob { job, needs_size, .. } in jobs {
+        // Names of nothing, without end.
+        let engine = job.engine.ioengine;
+        let diskless = engine.is_diskless() || engine == IoEngine::FileCreate;
         let what = cpus(host, job)
-            .or_else(|| names(host, job, &sized))
-            .or_else(|| size(job, &sized).filter(|_| *needs_size));
+            .or_else(|| names(host, job, &sized).filter(|_| !diskless))
+            .or_else(|| size(job, &sized).filter(|_| *needs_size && !diskless));
         if let Some(what) = what {
             return Err(CampaignError::Job { name: job.name.clone(), what });
         }
-        if !needs_size && !job.space.fill_device {
+        if !needs_size && !job.space.fill_device && !diskless {
             sized.extend(job.files.paths.iter().map(String::as_str));
         }
     }

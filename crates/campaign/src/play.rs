@@ -10,7 +10,7 @@ use iodyno_job::script::{Phase, Script, ScriptJob};
 use iodyno_load::{ClearedJob, Counting, LoadError};
 use iodyno_model::Measurement;
 use iodyno_stats::{Rule, SHORT, Stopper};
-use iodyno_target::{Permission, Target};
+use iodyno_target::{Permission, Target, TargetKind};
 
 use crate::bench::Ready;
 use crate::error::CampaignError;
@@ -62,7 +62,8 @@ impl Campaign<'_, '_> {
         let mut bench: Vec<Ready<'_>> = places.all().iter().map(|held| self.ready(held)).collect();
         self.played = bench.iter().map(|ready| ready.name.clone()).collect();
         for (ready, is_read) in bench.iter_mut().zip(places.are_read(script)) {
-            if !self.is_interrupted() && is_read {
+            let is_there = *ready.clearance.kind() != TargetKind::Nothing;
+            if !self.is_interrupted() && is_read && is_there {
                 self.sample(ready)?;
             }
         }
@@ -94,8 +95,13 @@ impl Campaign<'_, '_> {
         let resolved;
         let target: Option<&Target> = match held {
             Held::Read(target, _) | Held::Write(target, _) => Some(target),
-            Held::File(path, _) => {
-                resolved = iodyno_target::resolve_anywhere(self.host, &path.display().to_string())
+            Held::Nothing(clearance) if clearance.entry().is_none() => None,
+            Held::File(..) | Held::Nothing(_) => {
+                let path = match held {
+                    Held::File(path, _) => path.display().to_string(),
+                    _ => access.name().to_owned(),
+                };
+                resolved = iodyno_target::resolve_anywhere(self.host, &path)
                     .ok()
                     .and_then(|targets| targets.into_iter().next());
                 resolved.as_ref()

@@ -19,10 +19,10 @@ pub fn read(path: &Path, most_bytes: u64) -> Result<Vec<u8>, FileError> {
     read_stream(open_to_read(path)?, path, most_bytes)
 }
 
-/// A file or a pipe that a user named, open to be read.
+/// A regular file, or a pipe, for reading.
 ///
 /// # Errors
-/// It is neither, or cannot be opened.
+/// It is a device, a terminal or a folder, or cannot be read.
 pub fn open_to_read(path: &Path) -> Result<File, FileError> {
     let failed = |errno: Errno| FileError::Unreadable { path: path.into(), error: errno.into() };
     let found = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
@@ -34,8 +34,7 @@ pub fn open_to_read(path: &Path) -> Result<File, FileError> {
         Some(kind) => return Err(FileError::NotReadable { path: path.into(), kind }),
     }
     let same = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let file = open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-    Ok(File::from(file))
+    open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(failed)
 }
 
 /// All of a stream that is open and called `path`, at most `most_bytes`.

@@ -3,6 +3,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod iolog;
 mod job;
 mod nearest;
 mod operation;
@@ -17,8 +18,8 @@ pub use job::{
     AccessPattern, Amount, BlockSize, CommandType, Contents, ContinueOn, CpuPolicy, DedupeMode,
     Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate, FileService, Files, Flush,
     IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace, Pattern, PatternPart, Percentiles,
-    Priority, RandomGenerator, RateProcess, Report, Sequencer, Space, SteadyKind, SteadyState,
-    Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
+    Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, StatType, SteadyKind,
+    SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
 };
 pub use operation::Operation;
 pub use options::{

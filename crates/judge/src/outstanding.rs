@@ -3,7 +3,8 @@
 use iodyno_model::{Account, Measurement};
 
 /// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
-pub(crate) const ONE_AT_A_TIME: [&str; 5] = ["sync", "psync", "pvsync", "pvsync2", "mmap"];
+pub(crate) const ONE_AT_A_TIME: [&str; 7] =
+    ["sync", "psync", "pvsync", "pvsync2", "mmap", "splice", "falloc"];
 /// The highest of fio's depth levels with this share of the I/Os counts.
 const LEVEL_SHARE: f64 = 0.001;
 

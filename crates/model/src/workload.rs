@@ -56,7 +56,8 @@ impl Workload {
         match self.ioengine.as_deref() {
             // Commands that are passed to a drive know no page cache, whatever `direct` says:
             // the character devices of NVMe drives take no O_DIRECT.
-            Some("io_uring_cmd" | "sg") => Some(false),
+            // The last ones move no data.
+            Some("io_uring_cmd" | "sg" | "null" | "falloc") => Some(false),
             Some("mmap") => Some(true),
             _ => self.direct.map(|direct| !direct),
         }

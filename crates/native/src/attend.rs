@@ -7,11 +7,12 @@ use iodyno_load::IoRow;
 use iodyno_model::{Direction, Each, SplitLatency};
 
 use crate::clock::Clock;
-use crate::flights::Flight;
+use crate::flights::{Batch, Flight};
 use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
 use crate::verify::Mismatch;
+use crate::written_log::WrittenLog;
 
 /// Mismatches that are told of each thread, one by one.
 const MISMATCHES_TOLD: usize = 4;
@@ -33,6 +34,7 @@ pub(crate) struct Attendant {
     pub(crate) told: Vec<String>,
     split: Option<Split>,
     rows: Option<Rows>,
+    log: Option<WrittenLog>,
     max_latency_ns: Each<Option<u64>>,
     pub(crate) search: Option<TargetSearch>,
 }
@@ -65,15 +67,20 @@ pub(crate) enum Attended {
 }
 
 impl Attendant {
-    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs.
+    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs. `queues`: the engine
+    /// has a submission apart from the completion.
     pub(crate) fn new(
         job: &Job,
         depth: u16,
         verifies: bool,
+        queues: bool,
         rows: Option<SyncSender<Vec<IoRow>>>,
+        log: Option<WrittenLog>,
     ) -> Option<Self> {
         let clock = Clock::get();
-        let split = job.report.strict.then(|| Split {
+        let report = &job.report;
+        let shown = report.percentiles.slat || (rows.is_some() && !report.disable_slat);
+        let split = (report.strict || (shown && queues)).then(|| Split {
             handed_over: vec![0; depth.into()].into(),
             latencies: Each::default(),
             counting: false,
@@ -83,7 +90,12 @@ impl Attendant {
         let search = job.pace.latency_target.as_ref();
         let search = search.map(|target| TargetSearch::new(target, depth.into(), clock));
         let limited = max_latency_ns.iter().any(|(_, limit)| limit.is_some());
-        let wanted = verifies || split.is_some() || rows.is_some() || limited || search.is_some();
+        let wanted = verifies
+            || split.is_some()
+            || rows.is_some()
+            || log.is_some()
+            || limited
+            || search.is_some();
         wanted.then(|| Self {
             clock,
             seen: Vec::with_capacity(depth.into()),
@@ -93,6 +105,7 @@ impl Attendant {
             told: Vec::new(),
             split,
             rows,
+            log,
             max_latency_ns,
             search,
         })
@@ -111,12 +124,18 @@ impl Attendant {
         if let Some(rows) = &mut self.rows {
             rows.epoch = self.clock.now();
         }
+        if let Some(log) = &mut self.log {
+            log.start(self.clock.now());
+        }
     }
 
-    /// What is in `slots` is about to be submitted.
-    pub(crate) fn submit(&mut self, slots: &[u16]) {
+    /// `batch` is about to be submitted.
+    pub(crate) fn submit(&mut self, batch: &Batch<'_>) {
+        if let Some(log) = &mut self.log {
+            log.submit(self.clock, batch);
+        }
         if let Some(split) = &mut self.split {
-            for slot in slots {
+            for slot in batch.slots {
                 split.handed_over[usize::from(*slot)] = 0;
             }
         }
@@ -176,6 +195,7 @@ impl Attendant {
         if let Some(rows) = &mut self.rows {
             rows.hand_over();
         }
+        self.told.extend(self.log.as_mut().and_then(WrittenLog::finish));
         self.split.take().map(|split| split.latencies).unwrap_or_default()
     }
 }

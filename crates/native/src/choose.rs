@@ -7,7 +7,8 @@ use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::io::{
-    Io, Libaio, Mmap, Psync, Pvsync2, Setup, SetupError, Sync, Uring, UringCmd, read_once,
+    Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Posixaio, Psync, Pvsync2,
+    Setup, SetupError, Splice, Sync, Uring, UringCmd, read_once,
 };
 
 /// An engine that there is.
@@ -20,6 +21,13 @@ pub(crate) enum Engine {
     Pvsync2,
     Sync,
     Mmap,
+    Splice,
+    Posixaio,
+    Falloc,
+    Null,
+    FileCreate,
+    FileStat,
+    FileDelete,
 }
 
 impl Engine {
@@ -33,12 +41,22 @@ impl Engine {
             Self::Pvsync2 => Pvsync2::NAME,
             Self::Sync => Sync::NAME,
             Self::Mmap => Mmap::NAME,
+            Self::Splice => Splice::NAME,
+            Self::Posixaio => Posixaio::NAME,
+            Self::Falloc => Falloc::NAME,
+            Self::Null => Null::NAME,
+            Self::FileCreate => FileCreate::NAME,
+            Self::FileStat => FileStat::NAME,
+            Self::FileDelete => FileDelete::NAME,
         }
     }
 
     /// It makes one I/O at a time, whatever the depth.
     pub(crate) const fn is_synchronous(self) -> bool {
-        matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)
+        !matches!(
+            self,
+            Self::IoUring | Self::IoUringCmd | Self::Libaio | Self::Posixaio | Self::Null
+        )
     }
 
     /// Sets it up for one block and reads that. That the block is bad says
@@ -51,8 +69,14 @@ impl Engine {
             Self::Pvsync2 => probe::<Pvsync2>(target),
             Self::Sync => probe::<Sync>(target),
             Self::Mmap => probe::<Mmap>(target),
+            Self::Splice => probe::<Splice>(target),
+            Self::Posixaio => probe::<Posixaio>(target),
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
+            // A try would change the target, or try nothing.
+            Self::Falloc | Self::Null | Self::FileCreate | Self::FileStat | Self::FileDelete => {
+                Ok(())
+            }
         }
     }
 }
@@ -126,6 +150,13 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Pvsync2 => Engine::Pvsync2,
         IoEngine::Sync => Engine::Sync,
         IoEngine::Mmap => Engine::Mmap,
+        IoEngine::Splice => Engine::Splice,
+        IoEngine::Posixaio => Engine::Posixaio,
+        IoEngine::Falloc => Engine::Falloc,
+        IoEngine::Null => Engine::Null,
+        IoEngine::FileCreate => Engine::FileCreate,
+        IoEngine::FileStat => Engine::FileStat,
+        IoEngine::FileDelete => Engine::FileDelete,
     };
     named.probe(target)?;
     let reason = format!("ioengine={} was asked for", asked.name());

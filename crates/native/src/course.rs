@@ -326,6 +326,9 @@ impl<'a, I: Io> Course<'a, I> {
     fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &Flight) {
         let preparation = self.preparation.as_ref();
         let Some(verifying) = preparation.and_then(|one| one.verifying.as_ref()) else { return };
+        if verifying.pretended {
+            return;
+        }
         let block = self.io.buffers().slot(slot, flight.length);
         attendant.verified += 1;
         if let Err(mismatch) = verifying.check(block, flight.file, flight.offset) {
@@ -368,7 +371,7 @@ fn queue<I: Io>(
     }
     io.queue(batch.iter());
     if let Some(attendant) = attendant {
-        attendant.submit(batch.slots);
+        attendant.submit(batch);
     }
 }
 

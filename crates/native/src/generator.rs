@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use iodyno_job::{Job, Room, Stream};
+use iodyno_job::{Job, Region, Room, Stream};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
@@ -12,7 +12,9 @@ use crate::choose::Choices;
 use crate::commands::{Commands, after, before};
 use crate::fit::{fit_memory, fit_numbers};
 use crate::flights::Flight;
+use crate::flow::Flows;
 use crate::phase::Phase;
+use crate::pinned::Pinned;
 use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
 use crate::silence::{WARN_AFTER, no_answer};
@@ -48,7 +50,8 @@ impl LoadGenerator for NativeGenerator {
     fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), String> {
         fit_numbers(job, rooms.len())?;
         fit_memory([job], memory_bytes())?;
-        Stream::new(job, rooms, 0, 0).map(|_| ())
+        let stream = Stream::new(job, rooms, 0, 0)?;
+        one_block_each(job, &stream)
     }
 
     fn run(
@@ -68,11 +71,18 @@ impl LoadGenerator for NativeGenerator {
             }
             fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
+        let locked_bytes = jobs.iter().map(|job| job.job.threads.lockmem_bytes);
+        let locked_bytes = locked_bytes.fold(0, u64::saturating_add);
+        let _pinned = Pinned::new(locked_bytes, bytes).map_err(|error| LoadError::System {
+            target: "lockmem".into(),
+            action: format!("lock {locked_bytes} bytes of memory"),
+            error,
+        })?;
         let entropy = RandomState::new().build_hasher().finish();
-        let mut choices = Choices::default();
+        let (mut choices, mut flows) = (Choices::default(), Flows::default());
         let prepared = jobs
             .iter()
-            .map(|job| prepare(job, bytes, entropy, &mut choices))
+            .map(|job| prepare(job, bytes, entropy, &mut choices, &mut flows))
             .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) = jobs
@@ -130,4 +140,18 @@ fn memory_bytes() -> u64 {
 
 fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {
     move |what| LoadError::Unfit { target: target.name().to_owned(), what }
+}
+
+/// That a job on names has one block in each file: more of them would count as operations.
+fn one_block_each(job: &Job, stream: &Stream) -> Result<(), String> {
+    let smallest = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
+    let longer = |region: &&Region| region.length / smallest.max(1) > 1;
+    match stream.regions().iter().find(longer) {
+        Some(_) if job.engine.ioengine.is_of_names() => Err(format!(
+            "ioengine={} makes one operation for each file, and its files have more than one \
+             block: give filesize={smallest}, as bs is",
+            job.engine.ioengine.name()
+        )),
+        _ => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@ use iodyno_job::{Flush, Job, Request};
 use iodyno_model::Direction;
 
 use crate::flights::Flights;
+use crate::flow::FlowShare;
 use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
@@ -31,6 +32,10 @@ pub(crate) struct Issuer {
     alone: Request,
     flushing: Option<Flushing>,
     pub(crate) pacer: Option<Box<Pacer>>,
+    /// What it shares with other jobs.
+    flow: Option<FlowShare>,
+    /// I/Os are counted one by one, for syncs between them or for a flow.
+    careful: bool,
     /// When the next request is due, if none was; ticks.
     due: u64,
     /// The first I/Os that may be issued before the caller wants to see to them.
@@ -86,6 +91,7 @@ impl Issuer {
         let depth = usize::from(depth);
         let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
         requests.make_room(most, pacer.is_none());
+        let flushing = Flushing::new(&job.flush).filter(|_| job.writes());
         Self {
             requests,
             exhausted: false,
@@ -95,14 +101,23 @@ impl Issuer {
             refilling: true,
             // A block is trimmed before it is written.
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
-            mixed: job.pattern.rw.has(Direction::Read) && job.writes(),
+            mixed: job.pattern.rw.has(Direction::Read)
+                && (job.pattern.rw.has(Direction::Write) || job.pattern.rw.has(Direction::Trim)),
             held: None,
             alone: Request::default(),
-            flushing: Flushing::new(&job.flush).filter(|_| job.writes()),
+            flushing,
             pacer: pacer.map(Box::new),
+            flow: None,
+            careful: flushing.is_some(),
             due: 0,
             allowance: u64::MAX,
         }
+    }
+
+    /// Shares `flow` from now on, if there is one.
+    pub(crate) fn set_flow(&mut self, flow: Option<FlowShare>) {
+        self.careful |= flow.is_some();
+        self.flow = flow;
     }
 
     /// Takes requests from elsewhere from now on, and gives back where they
@@ -122,6 +137,11 @@ impl Issuer {
     pub(crate) fn begin_again(&mut self, requests: Requests) {
         let (before, _) = self.turn_to(requests, None);
         self.requests.page_cache = before.page_cache.inspect(PageCache::empty);
+    }
+
+    /// Why what it takes requests from ended too early.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.requests.log_of().and_then(|log| log.failure.clone())
     }
 
     /// Changes how many are in flight at most.
@@ -162,7 +182,7 @@ impl Issuer {
     #[inline(always)]
     pub(crate) fn fill(&mut self, flights: &Flights) -> &[Request] {
         let room = self.room(flights);
-        let counts = self.allowance != u64::MAX || self.flushing.is_some();
+        let counts = self.allowance != u64::MAX || self.careful;
         if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
             return self.fill_carefully(flights, room);
         }
@@ -175,14 +195,14 @@ impl Issuer {
     #[inline(never)]
     fn fill_carefully(&mut self, flights: &Flights, room: usize) -> &[Request] {
         let room = self.restrict(room);
-        if room == 0 {
+        if room == 0 || self.is_ahead(flights) {
             return &[];
         }
         if let Some(sync) = self.flush() {
             self.alone = sync;
             return std::slice::from_ref(&self.alone);
         }
-        if self.serialize_overlap || self.held.is_some() {
+        if self.serialize_overlap || self.held.is_some() || self.flow.is_some() {
             let Some(request) = self.next_request() else { return &[] };
             if self.serialize_overlap && flights.overlaps(&request) {
                 self.held = Some(request);
@@ -221,8 +241,18 @@ impl Issuer {
         Some(Request { file: flushing.file, operation, ..Request::default() })
     }
 
+    /// Whether others are to go first; waits for them where nothing is in flight.
+    fn is_ahead(&self, flights: &Flights) -> bool {
+        let ahead = self.flow.as_ref().filter(|flow| !self.requests.is_replay() && flow.is_ahead());
+        ahead.filter(|_| flights.count() == 0).into_iter().for_each(FlowShare::rest);
+        ahead.is_some()
+    }
+
     /// `request` goes.
     fn count(&mut self, request: &Request) {
+        if !self.requests.is_replay() {
+            self.flow.iter_mut().for_each(FlowShare::count);
+        }
         self.allowance = left(self.allowance, 1);
         if let Some(flushing) = &mut self.flushing {
             flushing.count(request);
@@ -245,6 +275,10 @@ impl Issuer {
         if self.restrict(room) == 0 {
             return None;
         }
+        if self.is_ahead(flights) {
+            self.due = now;
+            return None;
+        }
         if let Some(sync) = self.flush() {
             return Some((sync, now));
         }
@@ -264,7 +298,8 @@ impl Issuer {
             return None;
         }
         let request = self.next_paced(pacer, now)?;
-        let due = pacer.due(&request);
+        let logged = self.requests.log_of().map(|log| pacer.at(log.due_ns()));
+        let due = pacer.due(&request).max(logged.unwrap_or(0));
         if due > now || (self.serialize_overlap && flights.overlaps(&request)) {
             self.held = Some(request);
             self.due = due;
@@ -272,7 +307,8 @@ impl Issuer {
         }
         pacer.submitted(&request, now);
         self.count(&request);
-        Some((request, if pacer.has_timetable(&request) { due } else { now }))
+        let timed = pacer.has_timetable(&request) || logged.is_some();
+        Some((request, if timed { due } else { now }))
     }
 
     /// The next request at the pace of `pacer`. In a mix a direction that is

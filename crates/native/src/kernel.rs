@@ -29,6 +29,7 @@ fn queue_says(clearance: &ReadClearance, fact: &str) -> Option<u64> {
     let name = match clearance.kind() {
         TargetKind::Block { name } => name.as_str(),
         TargetKind::File { device } => device.as_deref()?,
+        TargetKind::Nothing => return None,
     };
     let read =
         |of| std::fs::read_to_string(format!("/sys/class/block/{name}/{of}queue/{fact}")).ok();

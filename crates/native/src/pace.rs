@@ -88,6 +88,17 @@ impl Pacer {
         paced.then_some(Self { started: 0, rates, pause, poisson, random: seed | 1 })
     }
 
+    /// A pace without rates and pauses, for requests that have their own times.
+    pub(crate) fn of_log() -> Self {
+        let rates = Each { read: None, write: None, trim: None };
+        Self { started: 0, rates, pause: None, poisson: false, random: 1 }
+    }
+
+    /// When that long after the start is, ticks.
+    pub(crate) fn at(&self, after_ns: u64) -> u64 {
+        self.started.saturating_add(Clock::get().ticks(after_ns))
+    }
+
     /// The first I/Os are due now.
     pub(crate) fn start(&mut self, now: u64) {
         self.started = now;

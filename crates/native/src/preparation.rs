@@ -8,6 +8,7 @@ use crate::buffers::Buffers;
 use crate::contents::Filler;
 use crate::flights::Batch;
 use crate::io::{Descriptor, Operation};
+use crate::trims::Trims;
 use crate::verify::{Expected, Ledger, Mismatch, Verifier};
 
 /// Prepares what a thread is about to write, and knows what it wrote.
@@ -31,6 +32,10 @@ pub(crate) struct Verifying {
     /// What was written since it was last verified, where `verify_backlog`
     /// wants no more than that to be read again.
     pub(crate) backlog: Option<Vec<Request>>,
+    /// Writes that are trimmed again.
+    pub(crate) trims: Option<Trims>,
+    /// Nothing was written: there is nothing to compare (ioengine=null).
+    pub(crate) pretended: bool,
 }
 
 impl Preparation {
@@ -43,8 +48,12 @@ impl Preparation {
                     if let Some(filler) = &mut self.filler {
                         filler.refill(block, offset, self.number);
                     }
-                    if let Some(Verifying { verifier, ledgers, backlog, .. }) = &mut self.verifying
+                    if let Some(Verifying { verifier, ledgers, backlog, trims, .. }) =
+                        &mut self.verifying
                     {
+                        if let Some(trims) = trims {
+                            trims.written(file, offset, length);
+                        }
                         verifier.stamp(block, offset, self.number);
                         if let Some(backlog) = backlog {
                             let operation = Operation::Read;
@@ -57,8 +66,12 @@ impl Preparation {
                     self.number += 1;
                 }
                 Operation::Trim => {
-                    if let Some(ledger) = self.ledger(file) {
-                        ledger.note_trim(offset, length.into());
+                    let trims = self.verifying.as_ref().and_then(|one| one.trims.as_ref());
+                    let is_read = trims.is_none_or(|trims| trims.read_as_zeros);
+                    match self.ledger(file) {
+                        Some(ledger) if is_read => ledger.note_trim(offset, length.into()),
+                        Some(ledger) => ledger.forget(offset, length.into()),
+                        None => {}
                     }
                 }
                 _ => {}

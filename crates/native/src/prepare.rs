@@ -4,25 +4,29 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Space, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Space, StatType, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
-use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
+use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
 use crate::fit::{DEEPEST, fit};
+use crate::flow::Flows;
 use crate::io::{Character, EngineOptions, Setup};
 use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
 use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
+use crate::replayed_log::ReplayedLog;
 use crate::running::Running;
 use crate::shared::Shared;
 use crate::tally::Tallies;
+use crate::trims::Trims;
 use crate::verify::{Ledger, Verifier};
 use crate::worker::Assignment;
+use crate::written_log::WrittenLog;
 
 /// Batches of rows that may wait for the control thread.
 const ROWS_WAITING: usize = 64;
@@ -52,7 +56,7 @@ pub(crate) struct Prepared {
 }
 
 /// Makes a cleared job ready; `entropy` is a number that no other run has, `choices` are those
-/// made for other jobs of the phase.
+/// made for other jobs of the phase, as are `flows`.
 ///
 /// # Errors
 /// What does not fit, and what would.
@@ -61,6 +65,7 @@ pub(crate) fn prepare(
     memory_bytes: u64,
     entropy: u64,
     choices: &mut Choices,
+    flows: &mut Flows,
 ) -> Result<Prepared, LoadError> {
     let ClearedJob { job, files } = cleared;
     let target = cleared.target();
@@ -115,7 +120,7 @@ pub(crate) fn prepare(
     };
     let assignments = (0..)
         .zip(streams)
-        .map(|(thread, stream)| team.assignment(thread, stream))
+        .map(|(thread, stream)| team.assignment(thread, stream, flows))
         .collect::<Result<Vec<_>, _>>()
         .map_err(unfit)?;
     let mut cpus: Vec<u32> =
@@ -178,7 +183,12 @@ impl Team<'_> {
     ///
     /// # Errors
     /// A sentence that says what does not fit, or cannot be opened.
-    fn assignment(&self, thread: u32, stream: Stream) -> Result<Assignment, String> {
+    fn assignment(
+        &self,
+        thread: u32,
+        stream: Stream,
+        flows: &mut Flows,
+    ) -> Result<Assignment, String> {
         let Self { job, files, direct, entropy, .. } = self;
         // Threads that share a job take CPUs in turn, and so do clones.
         let turn = thread as usize + job.threads.clone as usize;
@@ -196,13 +206,19 @@ impl Team<'_> {
         });
         let has =
             |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
-        let syncs = job.flush != Default::default() || job.files.fsync_on_close;
+        let replays = job.replay.read_iolog.is_some();
+        let trims = |direction| job.trims_writes() && direction == Direction::Trim;
+        let has = |direction| replays || trims(direction) || has(direction);
+        let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
         let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
         let bounds = Bounds::new(stream.regions(), sizes, job.largest_block() as u32);
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
-        let opened = open(files, job, *direct).map_err(|error| error.to_string())?;
+        let opened = match job.engine.ioengine.is_of_names() {
+            true => Vec::new(),
+            false => open(files, job, *direct).map_err(|error| error.to_string())?,
+        };
         let again = || opened.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>();
         let page_cache = (!*direct && job.files.invalidate).then(again).transpose();
         let page_cache = page_cache.map_err(|error| format!("dup of a target: {error}"))?;
@@ -212,6 +228,7 @@ impl Team<'_> {
             setup: Setup {
                 files: opened,
                 claims: claims(files, job).map_err(|error| error.to_string())?,
+                entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_block() as u32,
@@ -227,6 +244,9 @@ impl Team<'_> {
             shared: Arc::clone(&self.shared),
             tallies: Arc::new(Tallies::new(has, syncs)),
             rows: self.rows.clone(),
+            log: ReplayedLog::open(job)?,
+            written_log: WrittenLog::create(job)?,
+            flow: flows.join(job),
             seed,
             job: Arc::clone(job),
         })
@@ -336,7 +356,13 @@ fn options(job: &Job) -> EngineOptions {
         sqpoll: engine.sqthread_poll.then_some(engine.sqthread_poll_cpu),
         nowait: engine.nowait,
         uncached: engine.uncached,
-        force_async: engine.force_async == Some(1),
+        force_async: engine.force_async.unwrap_or(0),
+        atomic: engine.atomic,
+        lookup: match engine.stat_type {
+            StatType::Stat => Lookup::Stat,
+            StatType::Lstat => Lookup::Lstat,
+            StatType::Statx => Lookup::Statx,
+        },
         sequential: !job.pattern.rw.is_random(),
     }
 }
@@ -349,7 +375,8 @@ fn verifying(
     run: u64,
     seed: u64,
 ) -> Result<Verifying, String> {
-    let sizes = if job.writes() { &job.pattern.bs.write } else { &job.pattern.bs.read };
+    let written = job.writes() || job.verify.verify_only;
+    let sizes = if written { &job.pattern.bs.write } else { &job.pattern.bs.read };
     let thread = (seed >> 32) as u32;
     let verifier = Verifier::new(&job.verify, &job.contents, sizes, run, thread)
         .map_err(|error| error.to_string())?;
@@ -373,7 +400,9 @@ fn verifying(
     };
     let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
-    Ok(Verifying { verifier, ledgers, dumps, backlog })
+    let pretended = job.engine.ioengine.is_diskless();
+    let trims = Trims::new(job, seed);
+    Ok(Verifying { verifier, ledgers, dumps, backlog, trims, pretended })
 }
 
 /// A number that each thread has for itself.

@@ -1,10 +1,11 @@
 //! Where requests come from.
 
-use iodyno_job::{Request, Stream};
+use iodyno_job::{Operation, Request, Stream};
 use iodyno_model::Direction;
 
 use crate::page_cache::PageCache;
 use crate::replay::Replay;
+use crate::replayed_log::ReplayedLog;
 
 /// Requests that are made at once, at least: asking for each by itself would
 /// cost as much as all the rest of the loop at depth 1.
@@ -30,6 +31,10 @@ enum Source {
     Stream(Box<Stream>),
     /// What was written, to be read again.
     Replay(Replay),
+    /// What a log has.
+    Log(Box<ReplayedLog>),
+    /// The writes of what the job asks for, to be read (`verify_only`).
+    Writes(Box<Stream>),
 }
 
 impl Requests {
@@ -41,6 +46,24 @@ impl Requests {
     /// What was written, to be read again.
     pub(crate) fn replay(replay: Replay) -> Self {
         Self::of(Source::Replay(replay))
+    }
+
+    /// The writes of what the job asks for, to be read.
+    pub(crate) fn writes(stream: Stream) -> Self {
+        Self::of(Source::Writes(Box::new(stream)))
+    }
+
+    /// What a log has.
+    pub(crate) fn log(log: ReplayedLog) -> Self {
+        Self::of(Source::Log(Box::new(log)))
+    }
+
+    /// The log that they come from.
+    pub(crate) const fn log_of(&self) -> Option<&ReplayedLog> {
+        match &self.source {
+            Source::Log(log) => Some(log),
+            _ => None,
+        }
     }
 
     fn of(source: Source) -> Self {
@@ -100,6 +123,8 @@ impl Requests {
                 made
             }
             Source::Replay(replay) => replay.fill(empty),
+            Source::Log(log) => log.fill(empty),
+            Source::Writes(stream) => fill_with_writes(stream, empty),
         };
         (self.first, self.end) = (0, kept + made);
     }
@@ -109,6 +134,25 @@ fn empty_if_begun_again(page_cache: &mut Option<PageCache>, stream: &Stream) {
     if let Some(page_cache) = page_cache {
         page_cache.empty_at(stream.restarts());
     }
+}
+
+/// Fills `requests` with reads where `stream` has writes; with fewer where it has no more.
+fn fill_with_writes(stream: &mut Stream, requests: &mut [Request]) -> usize {
+    let mut kept = 0;
+    while kept < requests.len() {
+        let begin = kept;
+        let made = stream.fill(&mut requests[begin..]);
+        for at in begin..begin + made {
+            if requests[at].operation == Operation::Write {
+                requests[kept] = Request { operation: Operation::Read, ..requests[at] };
+                kept += 1;
+            }
+        }
+        if made == 0 {
+            break;
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

@@ -74,6 +74,11 @@ impl Scratch {
         OpenOptions::new().read(true).write(true).open(&self.path).unwrap().into()
     }
 
+    /// For reading through the page cache.
+    pub(crate) fn open_to_read(&self) -> OwnedFd {
+        File::open(&self.path).unwrap().into()
+    }
+
     pub(crate) fn set_size(&self, bytes: u64) {
         OpenOptions::new().write(true).open(&self.path).unwrap().set_len(bytes).unwrap();
     }

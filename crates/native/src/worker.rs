@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Each, SplitLatency};
+use iodyno_model::{Direction, Each, SplitLatency};
 
 use crate::attend::Attendant;
 use crate::bounds::Bounds;
@@ -18,8 +18,10 @@ use crate::contents::Filler;
 use crate::course::{Course, Ending, Policy};
 use crate::failure::error_name;
 use crate::flights::{Flight, Flights, Outlook};
+use crate::flow::FlowShare;
 use crate::io::{
-    Io, Libaio, Mmap, Opened, Operation, Psync, Pvsync2, Setup, SetupError, Sync, Uring, UringCmd,
+    EveryNth, Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Opened, Operation,
+    Posixaio, Psync, Pvsync2, Setup, SetupError, Splice, Sync, Uring, UringCmd,
 };
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -28,10 +30,13 @@ use crate::page_cache::PageCache;
 use crate::placement::Placement;
 use crate::preparation::{Preparation, Verifying};
 use crate::replay::Replay;
+use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
 use crate::shared::Shared;
 use crate::tally::Tallies;
+use crate::trims::Trims;
 use crate::usage::Usage;
+use crate::written_log::WrittenLog;
 
 /// What a thread is to do. It owns all that it uses, so that it can be left
 /// behind if the kernel never answers.
@@ -55,6 +60,12 @@ pub(crate) struct Assignment {
     pub(crate) tallies: Arc<Tallies>,
     /// Where rows of single I/Os go.
     pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
+    /// The log that it makes again.
+    pub(crate) log: Option<ReplayedLog>,
+    /// The log that it writes.
+    pub(crate) written_log: Option<WrittenLog>,
+    /// What it shares with other jobs.
+    pub(crate) flow: Option<FlowShare>,
     /// Unlike that of any other thread.
     pub(crate) seed: u64,
 }
@@ -104,6 +115,7 @@ impl Assignment {
     /// The thread's whole life.
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
+            Engine::IoUring if self.setup.options.force_async > 1 => self.run::<EveryNth>(&tell),
             Engine::IoUring => self.run::<Uring>(&tell),
             Engine::IoUringCmd => self.run::<UringCmd>(&tell),
             Engine::Libaio => self.run::<Libaio>(&tell),
@@ -111,6 +123,13 @@ impl Assignment {
             Engine::Pvsync2 => self.run::<Pvsync2>(&tell),
             Engine::Sync => self.run::<Sync>(&tell),
             Engine::Mmap => self.run::<Mmap>(&tell),
+            Engine::Splice => self.run::<Splice>(&tell),
+            Engine::Posixaio => self.run::<Posixaio>(&tell),
+            Engine::Falloc => self.run::<Falloc>(&tell),
+            Engine::Null => self.run::<Null>(&tell),
+            Engine::FileCreate => self.run::<FileCreate>(&tell),
+            Engine::FileStat => self.run::<FileStat>(&tell),
+            Engine::FileDelete => self.run::<FileDelete>(&tell),
         }));
         tell(match outcome {
             Ok(Ok(outcome)) => Event::Ended(Box::new(outcome)),
@@ -136,17 +155,27 @@ impl Assignment {
         let job = &self.job;
         let reads_verify = self.verifying.is_some() && !job.writes();
         let verifies = self.verifying.is_some();
-        let attendant = Attendant::new(job, depth, verifies, self.rows);
+        let queues = !self.engine.is_synchronous();
+        let attendant = Attendant::new(job, depth, verifies, queues, self.rows, self.written_log);
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,
             number: 0,
         });
-        let pacer = Pacer::new(&job.pace, Clock::get(), self.seed);
+        let timed_log = self.log.is_some() && !job.replay.no_stall;
+        let pacer = Pacer::new(&job.pace, Clock::get(), self.seed)
+            .or_else(|| timed_log.then(Pacer::of_log));
         let fresh = self.stream.clone();
-        let mut requests = Requests::stream(self.stream);
+        let mut requests = match self.log {
+            Some(log) => Requests::log(log),
+            None if job.verify.verify_only && job.pattern.rw.has(Direction::Write) => {
+                Requests::writes(self.stream)
+            }
+            None => Requests::stream(self.stream),
+        };
         requests.page_cache = self.page_cache;
-        let issuer = Issuer::new(job, depth, requests, pacer);
+        let mut issuer = Issuer::new(job, depth, requests, pacer);
+        issuer.set_flow(self.flow);
         let tallies = self.tallies.table();
         let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
         course.preparation = preparation;
@@ -179,7 +208,8 @@ impl Assignment {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
-        let failure = failure::<I>(ending);
+        let cut = || Some((libc::EINVAL, course.issuer.failure()?));
+        let failure = failure::<I>(ending).or_else(cut);
         Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course) })
     }
 }
@@ -273,7 +303,8 @@ fn stages<I: Io>(
 }
 
 /// Does what the course has to do, and verifies it if there is a `backlog`:
-/// after so many writes each time, or, where it is 0, once all are made.
+/// after so many writes each time, or, where it is 0, once all are made. Trims
+/// some of the writes in between, where the job wants that.
 fn work<I: Io>(
     course: &mut Course<'_, I>,
     backlog: Option<u64>,
@@ -281,22 +312,38 @@ fn work<I: Io>(
     spent: &mut Spent,
 ) -> io::Result<Ending> {
     let clock = Clock::get();
+    let turn = |every: u64| if every > 0 { every } else { u64::MAX };
+    let verify_every = turn(backlog.unwrap_or(0));
+    let trim_every = turn(trims(course).map_or(0, |trims| trims.every));
+    let (mut to_verify, mut to_trim) = (verify_every, trim_every);
     loop {
-        if let Some(backlog @ 1..) = backlog {
-            course.issuer.allowance = backlog;
-        }
+        let allowed = to_verify.min(to_trim);
+        course.issuer.allowance = allowed;
         let begun = clock.now();
         let ending = course.run()?;
         let worked = clock.now();
         spent.worked += worked.saturating_sub(begun);
-        let backlogged = course.issuer.allowance == 0;
+        let goes_on = allowed < u64::MAX && course.issuer.allowance == 0;
         course.issuer.allowance = u64::MAX;
         if ending != Ending::Done {
             return Ok(ending);
         }
-        if backlog.is_some() {
+        (to_verify, to_trim) = (less(to_verify, allowed), less(to_trim, allowed));
+        if to_trim == 0 && goes_on {
+            to_trim = trim_every;
+            let chosen = trims(course).map(Trims::turn).unwrap_or_default();
+            let ending = replay(course, Replay::of(chosen), false)?;
+            spent.worked += clock.now().saturating_sub(worked);
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+        }
+        let last = !goes_on || course.shared.is_over(false);
+        if backlog.is_some() && (to_verify == 0 || last) {
+            to_verify = verify_every;
+            let begun = clock.now();
             let ending = verify(course, length)?;
-            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(worked);
+            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(begun);
             if ending != Ending::Done {
                 return Ok(ending);
             }
@@ -304,10 +351,19 @@ fn work<I: Io>(
                 preparation.settle();
             }
         }
-        if !backlogged || course.shared.is_over(false) {
+        if last || course.shared.is_over(false) {
             return Ok(Ending::Done);
         }
     }
+}
+
+/// What is left of a turn after `count`; `u64::MAX` has no end.
+const fn less(left: u64, count: u64) -> u64 {
+    if left == u64::MAX { left } else { left - count }
+}
+
+fn trims<'c, I: Io>(course: &'c mut Course<'_, I>) -> Option<&'c mut Trims> {
+    course.preparation.as_mut()?.verifying.as_mut()?.trims.as_mut()
 }
 
 /// Reads again what was written.
@@ -318,10 +374,16 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
     };
     // fio's do_verify empties the page cache, its verify_backlog does not.
     let all = verifying.backlog.is_none();
-    let replay = match &mut verifying.backlog {
+    let replay_of_writes = match &mut verifying.backlog {
         Some(backlog) => Replay::of(std::mem::take(backlog)),
         None => Replay::new(&verifying.ledgers, verifying.verifier.interval(), length),
     };
+    replay(course, replay_of_writes, all)
+}
+
+/// Makes these I/Os, from the device and not from memory where `uncached`, and then goes on where
+/// it was.
+fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> io::Result<Ending> {
     let attend = |course: &mut Course<'_, I>, verifies| {
         course.verifying = verifies;
         if let Some(attendant) = &mut course.attendant {
@@ -329,7 +391,7 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
         }
     };
     let (rest, held) = course.issuer.turn_to(Requests::replay(replay), None);
-    if let Some(page_cache) = rest.page_cache.as_ref().filter(|_| all) {
+    if let Some(page_cache) = rest.page_cache.as_ref().filter(|_| uncached) {
         page_cache.write_back_and_drop();
     }
     attend(course, true);

@@ -332,3 +332,80 @@ fn through_the_page_cache_libaio_hands_over_one_by_one() {
     assert!(calls("direct=1") < BLOCKS);
     assert!(calls("direct=0 iodepth_batch=8") < BLOCKS, "unless it is asked for");
 }
+
+#[test]
+fn submission_and_completion_are_known_apart_where_they_are_shown() {
+    for (options, apart) in [
+        ("ioengine=libaio slat_percentiles=1", true),
+        ("ioengine=io_uring write_lat_log=log", true),
+        ("ioengine=io_uring write_lat_log=log disable_slat=1", false),
+        ("ioengine=io_uring", false),
+        // It has no submission by itself.
+        ("ioengine=psync slat_percentiles=1", false),
+    ] {
+        let (report, sums) = run_one(&format!("{options} rw=randread iodepth=4"));
+        let split = report.split.read.as_ref();
+        assert_eq!(
+            split.map(|split| split.submission.count()),
+            apart.then_some(BLOCKS),
+            "{options}"
+        );
+        assert!(sums.rows.iter().all(|row| row.submission_ns.is_some() == apart), "{options}");
+    }
+}
+
+#[test]
+fn jobs_of_a_flow_share_it_by_their_weights() {
+    let place = Place::new();
+    let common = "rw=randread norandommap=1 io_size=40m number_ios=9000 ioengine=psync";
+    let jobs = [1, 3].map(|flow| format!("{common} flow={flow} exitall=1"));
+    let (reports, _) = run(&place, &[&jobs[0], &jobs[1]]);
+    let [one, three] = [&reports[0], &reports[1]].map(|report| report.whole.read.ios);
+    assert_eq!(three, 9_000, "who has more of it is done first, and ends the other");
+    // Until the other hears of the end.
+    assert!((2_990..=4_000).contains(&one), "{one}");
+}
+
+#[test]
+fn of_a_mix_the_writes_are_verified_and_nothing_is_written() {
+    let place = Place::new();
+    for rw in ["randrw", "rw"] {
+        let job =
+            format!("rw={rw} verify=crc32c ioengine=libaio iodepth=8 verify_write_sequence=0");
+        let (written, _) = run(&place, &[&format!("{job} do_verify=0")]);
+        let writes = written[0].whole.write.ios;
+        let (verified, _) = run(&place, &[&format!("{job} verify_only=1")]);
+        let (whole, account) = (&verified[0].whole, &verified[0].account);
+        assert!(writes > 0 && writes < BLOCKS, "{writes}");
+        assert_eq!((whole.read.ios, whole.write.ios), (writes, 0), "{rw}");
+        assert_eq!((account.verified, account.mismatches), (writes, 0), "{rw}");
+    }
+}
+
+#[test]
+fn writes_are_trimmed_and_verified_as_zeros() {
+    for engine in ENGINES {
+        let job = format!("ioengine={engine} iodepth=8 rw=randwrite verify=crc32c");
+        // fio makes as many.
+        for (options, trims, reads) in [
+            ("trim_percentage=100 trim_backlog=16", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 trim_verify_zero=0", BLOCKS - 8, 8),
+            ("trim_percentage=100 trim_backlog=20 trim_backlog_batch=5", 10 * 5, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 verify_backlog=50", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100", 0, BLOCKS),
+            ("trim_backlog=16", 0, BLOCKS),
+        ] {
+            let (report, _) = run_one(&format!("{job} {options}"));
+            let whole = &report.whole;
+            assert_eq!((whole.write.ios, whole.trim.ios), (BLOCKS, trims), "{engine} {options}");
+            assert_eq!(
+                (whole.read.ios, report.account.mismatches),
+                (reads, 0),
+                "{engine} {options}"
+            );
+        }
+        let (report, _) = run_one(&format!("{job} trim_percentage=30 trim_backlog=1"));
+        let trims = report.whole.trim.ios;
+        assert!((30..=90).contains(&trims), "{trims} of {BLOCKS}");
+    }
+}

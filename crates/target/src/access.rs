@@ -105,7 +105,7 @@ impl<'a> Access<'a> {
         let name = self.name();
         let generic = match self.read().kind() {
             TargetKind::Block { name } => generic_of(name),
-            TargetKind::File { .. } => None,
+            TargetKind::File { .. } | TargetKind::Nothing => None,
         };
         let refused = |why: &str| TargetError::Refused { name: name.into(), why: why.into() };
         let generic = generic.ok_or_else(|| {

@@ -3,15 +3,17 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{AtFlags, FileType, MemfdFlags, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
 use crate::TargetError;
 use crate::access::OpenHow;
-use crate::target::{BlockTarget, PathTarget};
+use crate::target::{BlockTarget, PathTarget, printable};
 
 /// What is assumed of a block where nothing says how large it is, bytes.
 const ASSUMED_BLOCK_BYTES: u32 = 4096;
+/// What I/O that is only pretended has room for, bytes: fio's has no end.
+const NOTHING_BYTES: u64 = 1 << 60;
 
 /// What a target is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum TargetKind {
         /// `nvme0n1p2`, `dm-0`.
         device: Option<String>,
     },
+    /// No storage: I/O on it is only pretended (ioengine=null).
+    Nothing,
 }
 
 /// The proof that a target may be read. It holds the descriptor (read only,
@@ -120,6 +124,25 @@ impl ReadClearance {
         Self::of_descriptor(descriptor, direct, target)?.not_empty()
     }
 
+    /// Nothing, under a job's name for it: memory of no bytes, which nobody else knows.
+    pub(crate) fn of_nothing(name: &str) -> Result<Self, TargetError> {
+        let descriptor = rustix::fs::memfd_create(c"nothing", MemfdFlags::CLOEXEC)
+            .map_err(|errno| TargetError::of(name, "pretend it", errno))?;
+        Ok(Self {
+            name: printable(name),
+            kind: TargetKind::Nothing,
+            size_bytes: NOTHING_BYTES,
+            block_bytes: 1,
+            direct: true,
+            descriptor,
+        })
+    }
+
+    /// It, of so many bytes.
+    pub(crate) fn of_size(self, size_bytes: u64) -> Self {
+        Self { size_bytes, ..self }
+    }
+
     fn of_descriptor(
         descriptor: OwnedFd,
         direct: bool,
@@ -191,7 +214,8 @@ impl ReadClearance {
         access: OFlags,
         how: OpenHow,
     ) -> Result<OwnedFd, TargetError> {
-        let how = OpenHow { direct: how.direct && self.direct, ..how };
+        let direct = how.direct && self.direct && self.kind != TargetKind::Nothing;
+        let how = OpenHow { direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
         rustix::fs::open(again(descriptor), flags, Mode::empty())
             .map_err(|errno| TargetError::of(&self.name, "open it again", errno))

@@ -1,11 +1,13 @@
 //! The proof that a target may be written.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{Dev, OFlags};
 use rustix::io::Errno;
 
 use crate::access::OpenHow;
+use crate::job_files::FileEntry;
 use crate::job_files::mark::MarkedWhenClosed;
 use crate::{PathTarget, ReadClearance, TargetError};
 
@@ -24,6 +26,8 @@ pub struct WriteClearance {
     words: Vec<String>,
     /// A file that iodyno laid out bears the mark of what is written into it.
     mark: Option<MarkedWhenClosed>,
+    /// The name that is all that a job works on.
+    entry: Option<Arc<FileEntry>>,
 }
 
 impl WriteClearance {
@@ -34,7 +38,7 @@ impl WriteClearance {
         identity: (Dev, u64),
         words: Vec<String>,
     ) -> Self {
-        Self { read, descriptor, identity, words, mark: None }
+        Self { read, descriptor, identity, words, mark: None, entry: None }
     }
 
     /// For a file that was made by opening `descriptor` with O_EXCL or
@@ -56,7 +60,34 @@ impl WriteClearance {
             Err(errno) => return Err(failed(errno)),
         }
         let read = ReadClearance::of_open_file(&descriptor, &target)?;
-        Ok(Self { read, descriptor, identity, words: Vec::new(), mark: None })
+        Ok(Self { read, descriptor, identity, words: Vec::new(), mark: None, entry: None })
+    }
+
+    /// Of nothing: no bytes behind the name that a job has for it, whatever that names.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn of_nothing(name: &str) -> Result<Self, TargetError> {
+        let read = ReadClearance::of_nothing(name)?;
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(&read, 0)
+            .map_err(|errno| TargetError::of(name, "pretend it", errno))?;
+        let words = Vec::new();
+        Ok(Self { read, descriptor, identity: (0, 0), words, mark: None, entry: None })
+    }
+
+    /// Of the name of a file and nothing in it; a job counts `size_bytes` of it.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn of_entry(name: &str, entry: FileEntry, size_bytes: u64) -> Result<Self, TargetError> {
+        let nothing = Self::of_nothing(name)?;
+        let read = nothing.read.of_size(size_bytes);
+        Ok(Self { read, entry: Some(Arc::new(entry)), ..nothing })
+    }
+
+    /// The name that is all that a job works on.
+    pub fn entry(&self) -> Option<&Arc<FileEntry>> {
+        self.entry.as_ref()
     }
 
     /// It as what may be read: name, kind, size, blocks.

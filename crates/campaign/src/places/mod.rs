@@ -1,20 +1,21 @@
 //! Where the jobs of a script go: devices cleared, files laid out, each once.
 
+mod bare;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_job::script::{Phase, Script, ScriptJob};
 use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
 use iodyno_load::ClearedJob;
-use iodyno_model::{Direction, Host, Namespace};
+use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    Access, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target, WriteClearance,
-    resolve_anywhere, survey, unused_allowances,
+    Access, FileEntry, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target,
+    WriteClearance, resolve_anywhere, survey, unused_allowances,
 };
 
 use crate::error::CampaignError;
@@ -22,8 +23,12 @@ use crate::execute::Tools;
 use crate::feasible;
 use crate::watch::Event;
 
+pub(crate) use bare::bare_blocks;
 pub(crate) use wanted::device_of;
-use wanted::{Device, Wanted, devices, wanted};
+use wanted::{Device, Wanted, devices, entry_key, key, wanted};
+
+/// Room of a file that is yet to be made, as far as its job is asked, bytes.
+const ENDLESS_BYTES: u64 = 1 << 60;
 
 /// Everything that the jobs of a script read and write, by the names that they
 /// use for it.
@@ -44,6 +49,8 @@ pub(crate) enum Held {
     Write(Target, WriteClearance),
     /// A file.
     File(PathBuf, LaidOut),
+    /// No storage.
+    Nothing(WriteClearance),
 }
 
 impl Held {
@@ -53,6 +60,7 @@ impl Held {
             Self::Read(_, clearance) => Access::Read(clearance),
             Self::Write(_, clearance) => Access::Write(clearance),
             Self::File(_, laid_out) => laid_out.access(),
+            Self::Nothing(clearance) => Access::Write(clearance),
         }
     }
 }
@@ -80,6 +88,9 @@ impl Places {
             places.hold(names, held);
         }
         for ScriptJob { job, .. } in jobs(script) {
+            places.pretend(host, job)?;
+        }
+        for ScriptJob { job, .. } in jobs(script) {
             let said = |what| CampaignError::Job { name: job.name.clone(), what };
             places.passes_data_only(host, job).map_err(said)?;
             if !tools.generator.keeps_to_zones(job) {
@@ -87,32 +98,45 @@ impl Places {
             }
             places.enlarge(&mut wanted, job).map_err(said)?;
         }
-        let files = wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name));
-        let (names, plans): (Vec<String>, Vec<FilePlan>) =
-            files.map(|(name, wanted)| (name.clone(), wanted.plan(&name))).unzip();
+        let files: Vec<(String, Wanted)> =
+            wanted.into_iter().filter(|(name, _)| !places.by_name.contains_key(name)).collect();
+        let plans = files.iter().map(|(name, wanted)| wanted.plan(name)).collect();
         let surveyed = survey(plans, host, permission)?;
         if all_words && let Some(word) = places.unused(permission, &surveyed) {
             return Err(CampaignError::UnusedAllowance(word));
         }
         let known: BTreeMap<&str, &Surveyed> =
-            names.iter().map(String::as_str).zip(&surveyed).collect();
+            files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
             places.takes_direct(host, job, &known)?;
         }
         for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
             places.rehearse(tools, job, &known)?;
         }
-        for (name, surveyed) in names.into_iter().zip(surveyed) {
+        for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission)?;
-            places.hold([name], held);
+            if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
+                let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
+                let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
+                places.hold([entry_key(&name)], Held::Nothing(clearance));
+            }
+            // What is held open is not gone when its name is.
+            if wanted.of_data {
+                places.hold([name], held);
+            }
         }
         Ok(places)
     }
 
     /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
     /// where that is not known yet.
-    fn direct_bytes(&self, path: &str, files: &BTreeMap<&str, &Surveyed>) -> Option<u32> {
-        match self.get(path) {
+    fn direct_bytes(
+        &self,
+        job: &Job,
+        path: &str,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Option<u32> {
+        match self.get(job, path) {
             Some(held) => {
                 let read = held.access().read();
                 Some(if read.direct() { read.block_bytes() } else { 0 })
@@ -128,7 +152,7 @@ impl Places {
         job: &Job,
         files: &BTreeMap<&str, &Surveyed>,
     ) -> Result<(), CampaignError> {
-        let taken_by_none = |path: &&String| self.direct_bytes(path, files) == Some(0);
+        let taken_by_none = |path: &&String| self.direct_bytes(job, path, files) == Some(0);
         let what = job.files.paths.iter().filter(taken_by_none);
         match what.filter_map(|path| not_direct(host, path)).next() {
             Some(what) => Err(CampaignError::Job { name: job.name.clone(), what }),
@@ -145,13 +169,13 @@ impl Places {
     ) -> Result<(), CampaignError> {
         let mut rooms = Vec::with_capacity(job.files.paths.len());
         for path in &job.files.paths {
-            let size_bytes = match (self.get(path), files.get(path.as_str())) {
+            let size_bytes = match (self.get(job, path), files.get(path.as_str())) {
                 (Some(held), _) => held.access().read().size_bytes(),
                 (None, Some(_)) if job.space.fill_device => u64::MAX,
                 (None, Some(file)) => file.size_bytes(),
                 (None, None) => return Ok(()),
             };
-            let block_bytes = self.direct_bytes(path, files).unwrap_or(0);
+            let block_bytes = self.direct_bytes(job, path, files).unwrap_or(0);
             rooms.push(Room { size_bytes, block_bytes });
         }
         let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
@@ -164,6 +188,30 @@ impl Places {
         fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
     }
 
+    /// Holds nothing for each file of a job that only pretends, and the place of each that a job
+    /// will make.
+    fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
+        let engine = job.engine.ioengine;
+        let makes = engine == IoEngine::FileCreate;
+        for path in job.files.paths.iter().filter(|_| engine.is_diskless() || makes) {
+            if self.get(job, path).is_some() {
+                continue;
+            }
+            let clearance = if makes {
+                let entry = FileEntry::to_make(host, Path::new(path))?;
+                // As fio's: a block, unless the job says how much.
+                let sized = job.space.size.is_some() || job.space.filesize.is_some();
+                let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
+                let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
+                WriteClearance::of_entry(path, entry, size_bytes)?
+            } else {
+                WriteClearance::of_nothing(path)?
+            };
+            self.hold([key(job, path)], Held::Nothing(clearance));
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
         self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
         self.held.push(held);
@@ -174,7 +222,7 @@ impl Places {
         if job.engine.ioengine != IoEngine::IoUringCmd {
             return Ok(());
         }
-        let held = job.files.paths.iter().filter_map(|path| self.get(path));
+        let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
         let names = held.map(|held| held.access().name());
         // What is no namespace is refused where it is opened.
         names
@@ -188,7 +236,7 @@ impl Places {
         if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
             return Ok(());
         }
-        let held = job.files.paths.iter().filter_map(|path| self.get(path));
+        let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
         let mut names = held.map(|held| held.access().name());
         let is_zoned = |name: &&str| host.block(name).is_some_and(|block| block.zones().is_some());
         let Some(name) = names.find(is_zoned) else { return Ok(()) };
@@ -201,14 +249,23 @@ impl Places {
 
     /// Makes what is `wanted` as large as `job` needs it.
     fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+        if !job.replay.ends.is_empty() {
+            for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
+                if let Some(wanted) = wanted.get_mut(path) {
+                    wanted.size_bytes = wanted.size_bytes.max(*end);
+                }
+            }
+            return Ok(());
+        }
         // As fio, which sets up one job after the other: a file has what those before made it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
-            let room = self.room(path);
+            let room = self.room(job, path);
             Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
         };
         let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-        if rooms.is_empty() {
+        let made = job.engine.ioengine == IoEngine::FileCreate;
+        if rooms.is_empty() || job.engine.ioengine.is_diskless() || made {
             return Ok(());
         }
         let regions = Stream::layout(job, &rooms)?;
@@ -261,8 +318,8 @@ impl Places {
     }
 
     /// What is there now.
-    fn room(&self, name: &str) -> Room {
-        match self.get(name) {
+    fn room(&self, job: &Job, name: &str) -> Room {
+        match self.get(job, name) {
             Some(held) => {
                 let read = held.access().read();
                 Room { size_bytes: read.size_bytes(), block_bytes: read.block_bytes() }
@@ -274,8 +331,12 @@ impl Places {
         }
     }
 
-    fn get(&self, name: &str) -> Option<&Held> {
-        self.held.get(*self.by_name.get(name)?)
+    fn index(&self, job: &Job, path: &str) -> Option<usize> {
+        self.by_name.get(&key(job, path)).copied()
+    }
+
+    fn get(&self, job: &Job, path: &str) -> Option<&Held> {
+        self.held.get(self.index(job, path)?)
     }
 
     /// All of them.
@@ -288,8 +349,8 @@ impl Places {
         let mut read = vec![false; self.held.len()];
         for ScriptJob { job, .. } in jobs(script) {
             if job.pattern.rw.has(Direction::Read) {
-                let held = job.files.paths.iter().filter_map(|path| self.by_name.get(path));
-                held.for_each(|held| read[*held] = true);
+                let held = job.files.paths.iter().filter_map(|path| self.index(job, path));
+                held.for_each(|held| read[held] = true);
             }
         }
         read
@@ -302,7 +363,7 @@ impl Places {
         if job.files.create_only {
             return None;
         }
-        let held = job.files.paths.iter().filter_map(|name| self.get(name));
+        let held = job.files.paths.iter().filter_map(|name| self.get(job, name));
         let files: Vec<_> = held.map(Held::access).collect();
         (!files.is_empty()).then(|| ClearedJob { job: self.placed(job), files })
     }
@@ -316,15 +377,23 @@ impl Places {
         later: impl Iterator<Item = &'s Phase>,
     ) -> Result<(), CampaignError> {
         let unlinking = ended.jobs.iter().filter(|job| job.job.files.unlink);
-        let mut names: BTreeSet<&String> = unlinking.flat_map(|job| &job.job.files.paths).collect();
+        let keys = |job: &ScriptJob| {
+            job.job.files.paths.iter().map(|path| key(&job.job, path)).collect::<Vec<_>>()
+        };
+        let mut names: BTreeSet<String> = unlinking.flat_map(keys).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let later = later.flat_map(|phase| &phase.jobs).flat_map(|job| &job.job.files.paths);
-        later.for_each(|name| _ = names.remove(name));
+        let later = later.flat_map(|phase| &phase.jobs).flat_map(keys);
+        later.for_each(|name| _ = names.remove(&name));
         for name in names {
-            if let Some(Held::File(_, laid_out)) = self.get(name) {
-                laid_out.remove_if_ours()?;
+            let held = self.by_name.get(&name).and_then(|held| self.held.get(*held));
+            match held {
+                Some(Held::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
+                Some(Held::Nothing(clearance)) => {
+                    clearance.entry().map(|entry| entry.remove_made()).transpose()?;
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -333,25 +402,6 @@ impl Places {
 
 fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
     script.phases.iter().flat_map(|phase| &phase.jobs)
-}
-
-/// That nothing but data comes with the blocks of a namespace. Past the block
-/// layer nobody makes room for metadata: the drive would put it behind the
-/// buffer, or where its command has a zero address.
-pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
-    let name = &namespace.name;
-    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
-    match format.map(|format| format.metadata_bytes) {
-        Some(0) => Ok(()),
-        Some(bytes) => Err(format!(
-            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; \
-             take ioengine=io_uring on its block device"
-        )),
-        None => Err(format!(
-            "io_uring_cmd cannot be used on {name}: whether its blocks carry metadata is not known \
-             (Identify Namespace needs root); take ioengine=io_uring on its block device"
-        )),
-    }
 }
 
 /// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
@@ -406,40 +456,4 @@ fn lay_out(
         }
     })?;
     Ok(Held::File(path, laid_out))
-}
-
-#[cfg(test)]
-mod tests {
-    use iodyno_model::{Bytes, Fact, IdentifyNamespace, LbaFormat};
-
-    use super::*;
-
-    #[test]
-    fn passthrough_takes_blocks_without_metadata_only() {
-        let format =
-            |metadata_bytes| LbaFormat { data_bytes: 512, metadata_bytes, relative_performance: 0 };
-        let mut namespace = Namespace {
-            name: "nvme0n1".into(),
-            nsid: Fact::Read(1),
-            size: Fact::Read(Bytes(1 << 30)),
-            logical_block_bytes: Fact::Read(512),
-            identify: Fact::Read(IdentifyNamespace {
-                size_blocks: 1 << 21,
-                capacity_blocks: 1 << 21,
-                used_blocks: 0,
-                deallocated_reads_as: None,
-                deallocated_read_may_fail: false,
-                formats: vec![format(0), format(8)],
-                format_in_use: 0,
-            }),
-            ..Namespace::default()
-        };
-        assert_eq!(bare_blocks(&namespace), Ok(()));
-        if let Fact::Read(identify) = &mut namespace.identify {
-            identify.format_in_use = 1;
-        }
-        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
-        namespace.identify = Fact::NeedsRoot;
-        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
-    }
 }

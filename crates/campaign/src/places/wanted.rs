@@ -21,12 +21,35 @@ pub(super) struct Wanted {
     /// What a file holds stays, and it grows behind that.
     keeps: bool,
     pub(super) size_bytes: u64,
+    /// Some job works on its name, some on what is in it.
+    pub(super) of_names: bool,
+    pub(super) of_data: bool,
+}
+
+/// The name that a job's file is kept by. I/O that is only pretended has files of its own, beside
+/// those of the same names: no path holds a NUL.
+pub(crate) fn key(job: &Job, path: &str) -> String {
+    match job.engine.ioengine {
+        engine if engine.is_diskless() => format!("\0{path}"),
+        engine if engine.is_of_names() => entry_key(path),
+        _ => path.to_owned(),
+    }
+}
+
+/// As [`key`], of a job that works on names.
+pub(super) fn entry_key(path: &str) -> String {
+    format!("\0\0{path}")
 }
 
 /// What `script` wants of each file and device, by its name; sizes are not known yet.
 pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
-    for ScriptJob { job, .. } in script.phases.iter().flat_map(|phase| &phase.jobs) {
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    let is_there = |job: &&ScriptJob| {
+        let engine = job.job.engine.ioengine;
+        !engine.is_diskless() && engine != IoEngine::FileCreate
+    };
+    for ScriptJob { job, .. } in jobs.filter(is_there) {
         for path in &job.files.paths {
             wanted.entry(path.clone()).or_default().add(job);
         }
@@ -36,9 +59,12 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
 
 impl Wanted {
     fn add(&mut self, job: &Job) {
-        let reads = job.pattern.rw.has(Direction::Read);
+        let of_names = job.engine.ioengine.is_of_names();
+        let reads = job.pattern.rw.has(Direction::Read) && !of_names;
+        self.of_names |= of_names;
+        self.of_data |= !of_names;
         let verifies = job.verify.method != VerifyMethod::None && !job.writes();
-        self.writes |= job.writes();
+        self.writes |= job.writes() && job.engine.ioengine != IoEngine::FileStat;
         self.needs_data |= reads || verifies || job.files.overwrite;
         self.keeps |= job.space.file_append;
         self.create |= job.files.allow_file_create;
@@ -66,6 +92,8 @@ impl Wanted {
     const fn fill(self) -> Fill {
         match self.fallocate {
             _ if self.needs_data => Fill::Written,
+            // A name is of a file that is there, with its size.
+            Fallocate::None if self.of_names => Fill::Truncate,
             Fallocate::None => Fill::None,
             Fallocate::Native | Fallocate::Posix => Fill::Allocate,
             Fallocate::Keep => Fill::AllocateKeepingSize,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use iodyno_job::{Amount, CpuPolicy, IoEngine, Job, OptionSpec, Support, options};
+use iodyno_job::{Amount, CpuPolicy, IoEngine, Job, OptionSpec, Replay, Support, options};
 
 /// Options that are not passed on: what the phase has resolved already (which
 /// clones, files and order), and what decides how fio reports, which is ours.
@@ -63,6 +63,7 @@ impl JobFile {
         size_bytes: u64,
         foreign: &[(String, String)],
     ) -> Result<(), String> {
+        check_own(job)?;
         for share in 0..job.threads.shared_by.max(1) {
             let special = special(job, share, size_bytes)?;
             let mut section =
@@ -100,9 +101,21 @@ fn is_passed_on(spec: &OptionSpec) -> bool {
     !RESOLVED.contains(&spec.name) && spec.support == Support::Native
 }
 
+/// What fio would do to names and files that were not cleared for it, or that it does not get.
+fn check_own(job: &Job) -> Result<(), String> {
+    let engine = job.engine.ioengine;
+    let refused = match &job.replay {
+        Replay { read_iolog: Some(log), .. } => format!("read_iolog={log}"),
+        Replay { redirect: Some(path), .. } => format!("replay_redirect={path}"),
+        _ if engine.is_of_names() => format!("ioengine={}", engine.name()),
+        _ => return Ok(()),
+    };
+    Err(format!("{refused} is not passed on to fio: the native generator does it"))
+}
+
 /// Nothing may lead fio to a target that was not cleared, or to a program.
 fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
-    const ELSEWHERE: [&str; 12] = [
+    const ELSEWHERE: [&str; 10] = [
         "directory",
         "exec_postrun",
         "exec_prerun",
@@ -111,14 +124,11 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "merge_blktrace_file",
         "opendir",
         "profile",
-        "read_iolog",
         "readwrite",
-        "replay_redirect",
         "rw",
     ];
     /// They work on the files that they are given.
-    const ENGINES: [&str; 7] =
-        ["falloc", "ftruncate", "null", "posixaio", "pvsync", "splice", "vsync"];
+    const ENGINES: [&str; 3] = ["ftruncate", "pvsync", "vsync"];
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     // An engine of which nothing is known goes where it likes.
     let engine = name == "ioengine"
@@ -263,6 +273,13 @@ mod tests {
         {
             let elsewhere = [(name.to_owned(), value.to_owned())];
             assert!(file.add(0, &job(), &["x".into()], 1 << 20, &elsewhere).is_err(), "{name}");
+        }
+        for (name, value) in
+            [("read_iolog", "x"), ("replay_redirect", "/dev/sda"), ("ioengine", "filedelete")]
+        {
+            let mut elsewhere = job();
+            iodyno_job::apply(&mut elsewhere, name, value).unwrap();
+            assert!(file.add(0, &elsewhere, &["x".into()], 1 << 20, &[]).is_err(), "{name}");
         }
         let comment = [("description".to_owned(), "a;b".to_owned())];
         assert!(file.add(0, &job(), &["x".into()], 1 << 20, &comment).is_err());

@@ -84,17 +84,12 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
 ///
 /// # Errors
 /// One of the files is a device, a link, or somebody else's.
-pub(super) fn refuse(
-    job: &Job,
-    section: usize,
-    before: usize,
-    foreign: &[(String, String)],
-) -> Result<(), OutputError> {
+pub(super) fn refuse(job: &Job, section: usize, before: usize) -> Result<(), OutputError> {
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
         look(Path::new(name), NamedBy::Iodyno)?;
     }
-    for (_, path) in foreign.iter().filter(|(name, _)| name == "write_iolog") {
+    if let Some(path) = &job.replay.write_iolog {
         // As a name of ours: fio opens it again, and a link may lead elsewhere by then.
         let there = look(Path::new(path), NamedBy::Iodyno)?;
         if matches!(there, There::File(_)) && !is_iolog(Path::new(path)) {

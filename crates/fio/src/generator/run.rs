@@ -45,7 +45,7 @@ pub(super) fn run(
         let job = outputs::with_own_logs(&cleared.job, before);
         file.add(n, &job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
         for section in sections..file.owners.len() {
-            outputs::refuse(&cleared.job, section + 1, before, foreign)
+            outputs::refuse(&cleared.job, section + 1, before)
                 .map_err(|error| unfit(error.to_string()))?;
         }
     }

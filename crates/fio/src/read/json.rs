@@ -52,9 +52,8 @@ pub(super) fn document<'de>(
     let elapsed_s = jobs.iter().filter_map(|job| job.elapsed_s).max();
     let disks = head.kept.get("disk_util").and_then(Value::as_array).into_iter().flatten();
     let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
-    let measurement = |job: Taken| {
-        (Measurement { disks: disks.clone(), ..job.measurement }, job.options)
-    };
+    let measurement =
+        |job: Taken| (Measurement { disks: disks.clone(), ..job.measurement }, job.options);
     let (measurements, job_options) = jobs.into_iter().map(measurement).unzip();
     Ok(Document {
         written_ns: run.written_ns,

@@ -20,6 +20,20 @@ pub enum IoEngine {
     Sync,
     /// Memory mapping.
     Mmap,
+    /// Through a pipe.
+    Splice,
+    /// aio_read and aio_write of the C library.
+    Posixaio,
+    /// fallocate in place of I/O.
+    Falloc,
+    /// No I/O at all.
+    Null,
+    /// Makes files.
+    FileCreate,
+    /// Looks up files.
+    FileStat,
+    /// Removes files.
+    FileDelete,
 }
 
 /// fio's `sync`: flags of open(2).
@@ -40,6 +54,18 @@ pub enum CommandType {
     /// `nvme`.
     #[default]
     Nvme,
+}
+
+/// fio's `stat_type`: the system call of filestat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatType {
+    /// `stat`.
+    #[default]
+    Stat,
+    /// `lstat`.
+    Lstat,
+    /// `statx`.
+    Statx,
 }
 
 /// How a job talks to the kernel.
@@ -69,6 +95,10 @@ pub struct Engine {
     pub nowait: bool,
     /// `uncached`: RWF_DONTCACHE.
     pub uncached: bool,
+    /// `stat_type` of filestat.
+    pub stat_type: StatType,
+    /// `atomic`: RWF_ATOMIC, and past the page cache.
+    pub atomic: bool,
     /// `cmd_type`.
     pub cmd_type: CommandType,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
@@ -90,6 +120,8 @@ impl Default for Engine {
             force_async: None,
             nowait: false,
             uncached: false,
+            stat_type: StatType::default(),
+            atomic: false,
             cmd_type: CommandType::default(),
             huge_pages: false,
         }
@@ -98,7 +130,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -109,6 +141,13 @@ impl IoEngine {
         ("vsync", Self::Pvsync2),
         ("sync", Self::Sync),
         ("mmap", Self::Mmap),
+        ("splice", Self::Splice),
+        ("posixaio", Self::Posixaio),
+        ("falloc", Self::Falloc),
+        ("null", Self::Null),
+        ("filecreate", Self::FileCreate),
+        ("filestat", Self::FileStat),
+        ("filedelete", Self::FileDelete),
     ];
 
     /// fio's name of it.
@@ -135,12 +174,48 @@ impl IoEngine {
             Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
             Self::Pvsync2 => flags,
             Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
-            Self::Psync | Self::Sync | Self::Mmap => false,
+            Self::FileStat => option == "stat_type",
+            Self::Psync
+            | Self::Sync
+            | Self::Mmap
+            | Self::Splice
+            | Self::Posixaio
+            | Self::Falloc
+            | Self::Null
+            | Self::FileCreate
+            | Self::FileDelete => false,
         }
     }
 
     /// It makes one I/O at a time, whatever the depth.
     pub const fn is_synchronous(self) -> bool {
-        matches!(self, Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap)
+        matches!(
+            self,
+            Self::Psync
+                | Self::Pvsync2
+                | Self::Sync
+                | Self::Mmap
+                | Self::Splice
+                | Self::Falloc
+                | Self::FileCreate
+                | Self::FileStat
+                | Self::FileDelete
+        )
+    }
+
+    /// It only pretends: there is nothing behind its files, and what exists under their names is
+    /// not touched.
+    pub const fn is_diskless(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// It works on the names of its files, and never on what is in them.
+    pub const fn is_of_names(self) -> bool {
+        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete)
+    }
+
+    /// It changes its files, whatever the direction.
+    pub const fn always_changes(self) -> bool {
+        matches!(self, Self::Falloc | Self::FileCreate | Self::FileDelete)
     }
 }

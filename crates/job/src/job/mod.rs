@@ -12,6 +12,7 @@ mod files;
 mod flush;
 mod pace;
 mod pattern;
+mod replay;
 mod report;
 mod space;
 mod threads;
@@ -22,7 +23,7 @@ use iodyno_model::{Direction, Workload};
 
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
-pub use engine::{CommandType, Engine, IoEngine, Sync};
+pub use engine::{CommandType, Engine, IoEngine, StatType, Sync};
 pub use errors::{ContinueOn, Errors};
 pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;
@@ -30,6 +31,7 @@ pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
 pub use pattern::{
     AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Zone, ZoneMode,
 };
+pub use replay::Replay;
 pub use report::{Log, Logs, Percentiles, Report, Unified};
 pub use space::{Amount, Extent, Space};
 pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
@@ -58,6 +60,8 @@ pub struct Job {
     pub threads: Threads,
     /// For how long.
     pub time: Time,
+    /// Which log of I/O it makes again, or writes.
+    pub replay: Replay,
     /// How fast at most.
     pub pace: Pace,
     /// When what was written is made durable.
@@ -92,7 +96,17 @@ impl Job {
 
     /// Whether it changes its targets: a trim does, too.
     pub fn writes(&self) -> bool {
-        self.pattern.rw.has(Direction::Write) || self.pattern.rw.has(Direction::Trim)
+        let rw = self.pattern.rw;
+        let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+        // A mix whose writes are only verified writes nothing.
+        (changes && !self.verify.verify_only) || self.engine.ioengine.always_changes()
+    }
+
+    /// Whether some of what it writes is trimmed, to be verified as that.
+    pub fn trims_writes(&self) -> bool {
+        let verify = &self.verify;
+        let verifies = verify.method != VerifyMethod::None && self.writes();
+        verifies && verify.trim_percent > 0 && verify.trim_backlog > 0
     }
 
     /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.

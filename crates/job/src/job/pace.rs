@@ -60,6 +60,12 @@ pub struct Pace {
     pub thinktime_blocks_type: ThinkBlocks,
     /// `thinktime_iotime`, ns: a pause every so long, instead.
     pub thinktime_iotime_ns: u64,
+    /// `flow`: its weight among the jobs with the same `flow_id`; 0: it waits for nobody.
+    pub flow: u32,
+    /// `flow_id`.
+    pub flow_id: u32,
+    /// `flow_sleep`, ns, where it is ahead of the others.
+    pub flow_sleep_ns: u64,
     /// `latency_target` and friends.
     pub latency_target: Option<LatencyTarget>,
 }

@@ -86,6 +86,8 @@ pub enum Distribution {
     Zoned(Vec<Zone>),
     /// `zoned_abs:percent/size:…`; sizes in bytes.
     ZonedAbsolute(Vec<Zone>),
+    /// `sequence:block,block,…`: these blocks, again and again.
+    Sequence(Vec<u32>),
 }
 
 /// A zone of a random distribution.
@@ -147,6 +149,8 @@ pub struct AccessPattern {
     pub percentage_random: Each<u32>,
     /// `random_distribution`.
     pub random_distribution: Each<Distribution>,
+    /// `random_sequence_stride`: each time further by as many blocks as the sequence has.
+    pub random_sequence_stride: bool,
     /// `norandommap`: blocks may come again before all were had.
     pub norandommap: bool,
     /// `random_generator`.
@@ -178,6 +182,7 @@ impl Default for AccessPattern {
             rwmixread_percent: 50,
             percentage_random: Each::all(100),
             random_distribution: Each::default(),
+            random_sequence_stride: false,
             norandommap: false,
             random_generator: RandomGenerator::default(),
             randseed: 0x1055_eed5,

@@ -97,6 +97,8 @@ pub struct Threads {
     pub nice: i32,
     /// `prioclass`, `prio`.
     pub priority: Priority,
+    /// `lockmem`: memory that is kept from everybody else meanwhile, bytes.
+    pub lockmem_bytes: u64,
 }
 
 impl Default for Threads {
@@ -124,6 +126,7 @@ impl Default for Threads {
             numa_mem_policy: MemoryPolicy::default(),
             nice: 0,
             priority: Priority::default(),
+            lockmem_bytes: 0,
         }
     }
 }

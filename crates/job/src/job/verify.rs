@@ -62,12 +62,22 @@ pub struct Verify {
     pub interval: Option<u32>,
     /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
     pub pattern: Vec<PatternPart>,
+    /// `verify_pattern_interval`, bytes after which the pattern begins again; 0: a block.
+    pub pattern_interval: u32,
     /// `verify_fatal`: ends at the first that is wrong.
     pub fatal: bool,
     /// `verify_dump`: writes what was expected and found into files.
     pub dump: bool,
     /// `verify_backlog`: verifies after so many writes; 0: at the end.
     pub backlog: u64,
+    /// `trim_percentage`: of the writes, trimmed after `trim_backlog` of them.
+    pub trim_percent: u32,
+    /// `trim_verify_zero`: trimmed blocks have to read as zeros, and are read.
+    pub trim_verify_zero: bool,
+    /// `trim_backlog`: writes between two turns of trims; 0: none are made.
+    pub trim_backlog: u64,
+    /// `trim_backlog_batch`: trims in a turn at most; 0: as many as `trim_backlog`.
+    pub trim_batch: u64,
     /// `verify_async`: threads that verify; ours do it where they read.
     pub asynchronous: u32,
     /// `verify_write_sequence`: headers hold the number of the write, which is checked.
@@ -93,9 +103,14 @@ impl Default for Verify {
             offset: 0,
             interval: None,
             pattern: Vec::new(),
+            pattern_interval: 0,
             fatal: false,
             dump: false,
             backlog: 0,
+            trim_percent: 0,
+            trim_verify_zero: true,
+            trim_backlog: 0,
+            trim_batch: 0,
             asynchronous: 0,
             write_sequence: true,
         }

@@ -53,6 +53,33 @@ pub fn check(job: &Job) -> Vec<JobError> {
                 || (files.filename.is_empty() && files.paths.is_empty())),
         format!("rw={} needs a block device as filename", pattern.rw.name()),
     );
+    let replay = &job.replay;
+    wrong(
+        replay.write_iolog.is_some() && job.threads.numjobs > 1,
+        "write_iolog is of one job: numjobs would write the same log several times".into(),
+    );
+    wrong(
+        replay.align_bytes > 0 && !replay.align_bytes.is_power_of_two(),
+        format!("replay_align={} is not a power of two", replay.align_bytes),
+    );
+    let ioengine = job.engine.ioengine;
+    let takes_flags = matches!(
+        ioengine,
+        IoEngine::Auto | IoEngine::IoUring | IoEngine::Libaio | IoEngine::Pvsync2
+    );
+    wrong(
+        job.engine.atomic && !takes_flags,
+        format!(
+            "atomic cannot be used with ioengine={}: take io_uring, libaio or pvsync2",
+            ioengine.name()
+        ),
+    );
+    let blocks = || used(job).map(|(_, bs)| bs.smallest());
+    let every = u64::from(job.verify.pattern_interval);
+    wrong(
+        every > 0 && blocks().any(|block| block % every != 0),
+        format!("verify_pattern_interval={every} does not divide the blocks"),
+    );
     verify(job, &mut wrong);
     if let Some(state) = job.time.steadystate {
         let second = 1_000_000_000;
@@ -93,16 +120,6 @@ pub fn check(job: &Job) -> Vec<JobError> {
 fn not_native(job: &Job) -> Vec<JobError> {
     let mut errors = Vec::new();
     let pattern = &job.pattern;
-    if job.verify.verify_only && job.writes() {
-        errors.push(JobError::NotNative {
-            option: "verify_only",
-            value: "1".into(),
-            reason: format!(
-                "which blocks rw={} would have written is not known",
-                pattern.rw.name()
-            ),
-        });
-    }
     let verifies = !matches!(job.verify.method, VerifyMethod::None | VerifyMethod::Null);
     let is_range = |(_, bs): (Direction, &BlockSize)| matches!(bs, BlockSize::Range { low, high } if low < high);
     if verifies && pattern.bs_unaligned && used(job).any(is_range) {
@@ -113,11 +130,11 @@ fn not_native(job: &Job) -> Vec<JobError> {
                 .into(),
         });
     }
-    if let Some(every @ 2..) = job.engine.force_async {
+    if job.replay.read_iolog.is_some() && (job.space.loops > 1 || job.time.time_based) {
         errors.push(JobError::NotNative {
-            option: "force_async",
-            value: every.to_string(),
-            reason: "all I/Os are given to kernel threads (force_async=1), or none".into(),
+            option: "read_iolog",
+            value: job.replay.read_iolog.clone().unwrap_or_default(),
+            reason: "a log is made again once: without loops and time_based".into(),
         });
     }
     errors

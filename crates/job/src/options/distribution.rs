@@ -2,9 +2,12 @@
 
 use iodyno_model::Each;
 
-use super::value::{Refusal, Taken, Value, print_directions};
+use super::value::{Taken, Value, print_directions};
 use super::{Kind, OptionSpec, Support};
 use crate::{Distribution, Zone};
+
+/// fio's FIO_SEQ_MAX.
+const SEQUENCE_MAX: usize = 64;
 
 const WORDS: [&str; 7] = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
 
@@ -24,9 +27,10 @@ pub(super) const ROW: OptionSpec = OptionSpec {
         "zoned:50/5:30/15:20/",
         "zoned:60/10:40/90,100/100",
         "zoned_abs:60/20g:40/100g",
+        "sequence:2,0,1",
     ],
     help: "how random offsets are spread over the range: zipf:THETA[:CENTER], pareto:H[:CENTER], \
-           normal:PERCENT[:CENTER], zoned:ACCESS/SIZE:… in percent, zoned_abs with sizes (sequence: by fio)",
+           normal:PERCENT[:CENTER], zoned:ACCESS/SIZE:… in percent, zoned_abs with sizes, sequence:BLOCK,BLOCK,…",
     kind: || Kind::Words(WORDS.to_vec()),
     parse: |job, value| {
         job.pattern.random_distribution = distribution(value)?;
@@ -76,7 +80,13 @@ fn distribution(value: Value<'_>) -> Taken<Each<Distribution>> {
             }
             each
         }
-        "sequence" => return Err(Refusal::ByFio("offsets in a sequence of one's own".into())),
+        "sequence" => {
+            let blocks = rest.split(',').map(|block| block.trim().parse().ok());
+            let blocks: Option<Vec<u32>> = blocks.collect();
+            let blocks = blocks.filter(|blocks| blocks.len() <= SEQUENCE_MAX);
+            let expected = "numbers of blocks with commas between them, 64 at most, were expected";
+            Each::all(Distribution::Sequence(blocks.ok_or(expected)?))
+        }
         _ => return Err(format!("one of {} was expected", WORDS.join(", ")).into()),
     })
 }
@@ -138,6 +148,10 @@ fn print(distribution: &Distribution) -> String {
         Distribution::Normal { deviation, center } => numbers("normal", *deviation, *center),
         Distribution::Zoned(zones) => format!("zoned:{}", print_zones(zones)),
         Distribution::ZonedAbsolute(zones) => format!("zoned_abs:{}", print_zones(zones)),
+        Distribution::Sequence(blocks) => {
+            let blocks: Vec<_> = blocks.iter().map(u32::to_string).collect();
+            format!("sequence:{}", blocks.join(","))
+        }
     }
 }
 

@@ -3,19 +3,16 @@
 use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
 use super::value::Refusal;
 use super::{Kind, OptionSpec, Support, ignored, row};
-use crate::{CommandType, IoEngine, Sync};
+use crate::{CommandType, IoEngine, StatType, Sync};
 
 /// fio's other I/O engines, as its manual lists them.
 const OTHERS: &[&str] = &[
-    "posixaio",
     "solarisaio",
     "windowsaio",
-    "splice",
     "net",
     "netsplice",
     "cpuio",
     "rdma",
-    "falloc",
     "ftruncate",
     "e4defrag",
     "rados",
@@ -25,9 +22,6 @@ const OTHERS: &[&str] = &[
     "gfapi_async",
     "libhdfs",
     "mtd",
-    "filecreate",
-    "filestat",
-    "filedelete",
     "dircreate",
     "dirstat",
     "dirdelete",
@@ -36,7 +30,6 @@ const OTHERS: &[&str] = &[
     "libpmem",
     "pmemblk",
     "dev-dax",
-    "null",
     "cpp_null",
     "sg",
     "libiscsi",
@@ -99,6 +92,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "pvsync2",
             "sync",
             "mmap",
+            "splice",
+            "posixaio",
+            "falloc",
+            "null",
+            "filecreate",
+            "filestat",
+            "filedelete",
         ],
         help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
                pvsync and vsync are run as pvsync2",
@@ -202,10 +202,26 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Count(0, u32::MAX)),
         "",
         ["4"],
-        "each so-manieth I/O is given to kernel threads (io_uring)"
+        "every Nth I/O is issued from a kernel worker (io_uring)"
     ),
     row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fails rather than waits"),
     row!("uncached", engine.uncached, Flag, "0", ["1"], "RWF_DONTCACHE"),
+    row!(
+        "atomic",
+        engine.atomic,
+        Bool,
+        "0",
+        ["1"],
+        "writes are done in whole or not at all: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
+    ),
+    row!(
+        "stat_type",
+        engine.stat_type,
+        Words(&[("stat", StatType::Stat), ("lstat", StatType::Lstat), ("statx", StatType::Statx)]),
+        "stat",
+        ["lstat", "statx"],
+        "system call of ioengine=filestat"
+    ),
     OptionSpec {
         name: "cmd_type",
         aliases: &[],

@@ -20,6 +20,7 @@ mod flush;
 mod pace;
 mod pattern;
 mod pattern_bytes;
+mod replay;
 mod report;
 mod resolve;
 mod space;
@@ -127,6 +128,7 @@ pub static GROUPS: &[Group] = &[
     Group { title: "Depth", rows: depth::ROWS },
     Group { title: "Jobs, threads and CPUs", rows: threads::ROWS },
     Group { title: "Run time", rows: time::ROWS },
+    Group { title: "Logs of I/O", rows: replay::ROWS },
     Group { title: "Rate and latency", rows: pace::ROWS },
     Group { title: "What is written", rows: contents::ROWS },
     Group { title: "When it is durable", rows: flush::ROWS },

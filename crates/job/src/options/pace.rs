@@ -147,6 +147,23 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["9", "250ms"],
         "a pause after so long instead"
     ),
+    row!(
+        "flow",
+        pace.flow,
+        Count(0, u32::MAX),
+        "0",
+        ["8"],
+        "share of the I/Os of all jobs with the same flow_id; waits where it is ahead"
+    ),
+    row!("flow_id", pace.flow_id, Count(0, u32::MAX), "0", ["1"], "which jobs share a flow"),
+    row!(
+        "flow_sleep",
+        pace.flow_sleep_ns,
+        Time(Microseconds),
+        "0",
+        ["100"],
+        "pause of a job that is ahead"
+    ),
     target_row!(
         "latency_target",
         target_ns,

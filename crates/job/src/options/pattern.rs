@@ -130,6 +130,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     super::distribution::ROW,
     row!(
+        "random_sequence_stride",
+        pattern.random_sequence_stride,
+        Bool,
+        "0",
+        ["1"],
+        "each pass of random_distribution=sequence begins behind the last one"
+    ),
+    row!(
         "norandommap",
         pattern.norandommap,
         Flag,

@@ -8,6 +8,7 @@ use crate::{BlockSize, Distribution, Job, Pattern, VerifyMethod, ZoneMode};
 pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     let given = |name: &str| given.contains(&name);
     time(job);
+    job.engine.direct |= job.engine.atomic;
     pattern(job);
     depth(job);
     if given("randseed") {

@@ -1,6 +1,6 @@
 //! Jobs, threads and CPUs.
 
-use super::codecs::{Count, Flag, List, Maybe, Text, Words, print_time};
+use super::codecs::{Count, Flag, List, Maybe, Size, Text, Words, print_time};
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::value::{TimeUnit, parse_list, parse_signed, parse_time};
 use crate::{CpuPolicy, ExitWhat, MemoryPolicy};
@@ -224,6 +224,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| job.threads.priority.level.map_or(String::new(), |level| level.to_string()),
     },
+    row!(
+        "lockmem",
+        threads.lockmem_bytes,
+        Size(0, u64::MAX),
+        "0",
+        ["1g"],
+        "pins memory meanwhile, so that caches have less; 128 MiB are left"
+    ),
     ignored!(
         "comm",
         Text,

@@ -1,6 +1,6 @@
 //! How what was written is verified.
 
-use super::codecs::{Bool, Count, Flag, Number, OrZero, Words};
+use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
 use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
 use crate::VerifyMethod;
 
@@ -44,7 +44,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "what was written is read and verified, and nothing is written (mixes: by fio)"
+        "what was written is read and verified, and nothing is written: of a mix its writes"
     ),
     row!("verifysort", verify.sort, Bool, "1", ["0"], "in the order of offsets; fio took it out"),
     ignored!(
@@ -86,6 +86,22 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| pattern_bytes::print(&job.verify.pattern),
     },
+    row!(
+        "verify_pattern_interval",
+        verify.pattern_interval,
+        Count(0, 1 << 30),
+        "0",
+        ["512"],
+        "the pattern begins again after so many bytes, each time with its own %o"
+    ),
+    ignored!(
+        "verify_policy",
+        Words(&[("completed", 0), ("fsynced", 1)]),
+        "completed",
+        ["fsynced"],
+        "it is about states that are saved, and none is",
+        "which writes a saved state has"
+    ),
     OptionSpec {
         support: Support::Ignored(
             "a job always ends at the first block that is wrong, but for continue_on_error=verify",
@@ -125,6 +141,38 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["1024"],
         "verifies after so many writes; without it at the end"
+    ),
+    row!(
+        "trim_percentage",
+        verify.trim_percent,
+        Percent,
+        "0",
+        ["20"],
+        "percent of the verified writes that are trimmed, with trim_backlog"
+    ),
+    row!(
+        "trim_verify_zero",
+        verify.trim_verify_zero,
+        Bool,
+        "1",
+        ["0"],
+        "trimmed blocks must read as zeros"
+    ),
+    row!(
+        "trim_backlog",
+        verify.trim_backlog,
+        Number(0, u64::MAX),
+        "0",
+        ["16"],
+        "trims come after so many writes; 0: none are made"
+    ),
+    row!(
+        "trim_backlog_batch",
+        verify.trim_batch,
+        Number(0, u64::MAX),
+        "0",
+        ["4"],
+        "so many trims each time; 0: as many as trim_backlog"
     ),
     ignored!(
         "verify_backlog_batch",

@@ -31,6 +31,28 @@ pub enum ScriptError {
         /// What is wrong.
         error: JobError,
     },
+    /// A log of I/O that cannot be made again.
+    #[error("{place}: job `{job}`: read_iolog={log}: {error}")]
+    Log {
+        /// Where the job begins.
+        place: Place,
+        /// Its name.
+        job: String,
+        /// The log's path.
+        log: String,
+        /// What is wrong.
+        error: String,
+    },
+    /// A log that several jobs would write.
+    #[error("{place}: job `{job}`: write_iolog={log}: another job writes this log")]
+    LogWrittenTwice {
+        /// Where the job begins.
+        place: Place,
+        /// Its name.
+        job: String,
+        /// The log's path.
+        log: String,
+    },
     /// A name of a device that its own colons cut into pieces.
     #[error("{place}: `filename={value}`: a colon ends a name; write `filename={meant}`")]
     CutAtColon {

@@ -9,7 +9,11 @@ mod error;
 mod files;
 mod inheritance;
 
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
 use crate::Job;
+use crate::iolog::{self, IologError, IologReader};
 use crate::syntax::{Entry, Place, Section};
 
 use compiler::Compiler;
@@ -99,6 +103,50 @@ impl Default for Compile<'_> {
             overrides: &[],
             is_special: &is_special,
         }
+    }
+}
+
+/// Opens a log of I/O for reading.
+pub type OpenLog<'a> = &'a dyn Fn(&str) -> std::io::Result<Box<dyn BufRead + Send>>;
+
+impl Script {
+    /// Reads the logs that its jobs make again: from now on these have the files, the directions
+    /// and the block size of their logs. With `readonly` only the reads are made.
+    ///
+    /// # Errors
+    /// Logs that cannot be read, or made again; those that several jobs would write.
+    pub fn read_logs(&mut self, readonly: bool, open: OpenLog<'_>) -> Result<(), ScriptErrors> {
+        let mut errors = Vec::new();
+        let mut written = BTreeSet::new();
+        for ScriptJob { job, section, needs_size } in
+            self.phases.iter_mut().flat_map(|phase| &mut phase.jobs)
+        {
+            let place = self.sections[*section].place.clone();
+            if let Some(log) = job.replay.write_iolog.clone()
+                && !written.insert(log.clone())
+            {
+                errors.push(ScriptError::LogWrittenTwice { place, job: job.name.clone(), log });
+                continue;
+            }
+            let Some(log) = job.replay.log_of(job.threads.clone) else { continue };
+            if readonly {
+                (job.replay.skip[1], job.replay.skip[2]) = (true, true);
+            }
+            let read = || -> Result<_, IologError> {
+                iolog::scan(IologReader::new(open(&log)?, &job.replay)?)
+            };
+            match read() {
+                Ok(scanned) => {
+                    scanned.settle(job);
+                    *needs_size = false;
+                }
+                Err(error) => {
+                    let (job, error) = (job.name.clone(), error.to_string());
+                    errors.push(ScriptError::Log { place, job, log, error });
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(ScriptErrors(errors)) }
     }
 }
 

@@ -119,10 +119,8 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     }
     // fio counts for a round only what its engine queues: not trims, and not
     // what is done when it was submitted.
-    let queued = match job.engine.ioengine {
-        IoEngine::Psync | IoEngine::Pvsync2 | IoEngine::Sync | IoEngine::Mmap => false,
-        IoEngine::Auto | IoEngine::IoUring | IoEngine::IoUringCmd | IoEngine::Libaio => true,
-    };
+    let at_once = job.engine.ioengine == IoEngine::Null && job.depth.iodepth == 1;
+    let queued = !job.engine.ioengine.is_synchronous() && !at_once;
     if !queued || rules.direction == Direction::Trim {
         round_limit = u64::MAX;
     }

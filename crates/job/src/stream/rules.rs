@@ -41,6 +41,8 @@ pub(super) struct Rules {
     pub(super) direction: Direction,
     /// By direction, fio's order.
     pub(super) ways: [Way; 3],
+    /// Each pass of a sequence of random blocks begins behind the last one.
+    pub(super) sequence_stride: bool,
     pub(super) lengths_by_order: bool,
     /// Requests for each random offset; `0`: never a new one.
     pub(super) each_ios: u64,
@@ -97,6 +99,7 @@ impl Rules {
                 .then_some(pattern.rwmixread_percent),
             trim_write: matches!(pattern.rw, Pattern::TrimWrite | Pattern::RandTrimWrite),
             direction: pattern.rw.direction(),
+            sequence_stride: pattern.random_sequence_stride,
             lengths_by_order: pattern.bs_is_seq_rand,
             each_ios: step.filter(|_| random).map_or(1, |n| n.max(0).unsigned_abs()),
             sequencer: pattern.rw_sequencer,

@@ -48,6 +48,16 @@ impl Shape {
         };
         Ok(match distribution {
             Distribution::Random => Self::Even { blocks },
+            // Its blocks are drawn by nobody; see `Stream::offset`.
+            Distribution::Sequence(listed) => {
+                if let Some(block) = listed.iter().find(|block| u64::from(**block) >= blocks) {
+                    return Err(format!(
+                        "random_distribution=sequence does not fit: it names block {block} of \
+                         {blocks}, counted from 0"
+                    ));
+                }
+                Self::Even { blocks }
+            }
             _ if blocks < 2 => Self::Even { blocks },
             Distribution::Zipf { theta, center } => {
                 if !(*theta > 0.0 && *theta != 1.0) {

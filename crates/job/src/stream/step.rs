@@ -6,7 +6,7 @@ use iodyno_model::Direction;
 use super::rng::Rng;
 use super::rules::{Rules, index};
 use super::{Request, Stream};
-use crate::{FileService, Operation, Sequencer};
+use crate::{Distribution, FileService, Operation, Sequencer};
 
 /// fio's `get_file`, `fill_io_u` and what they keep.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub(super) struct Progress {
     pub(super) countdown: u64,
     /// Bytes made in the zone.
     pub(super) zone_bytes: u64,
+    /// Requests so far, by direction.
+    pub(super) made: [u64; 3],
 }
 
 impl Progress {
@@ -35,6 +37,7 @@ impl Progress {
             // The first offset is a random one (fio's init.c).
             countdown: 1,
             zone_bytes: 0,
+            made: [0; 3],
         }
     }
 }
@@ -165,6 +168,7 @@ impl Stream {
             _ => length,
         };
         self.progress.zone_bytes += length;
+        self.progress.made[way] += 1;
         file.starts[way] = offset;
         file.ends[way] = offset + length;
         let operation = Operation::of(direction);
@@ -201,6 +205,12 @@ impl Stream {
         if due && random {
             let percent = self.rules.ways[way].random_percent;
             if percent >= 100 || self.draws.order.percent(percent) {
+                if let Distribution::Sequence(blocks) = &self.rules.ways[way].distribution {
+                    let (made, count) = (self.progress.made[way], blocks.len() as u64);
+                    let before = if self.rules.sequence_stride { made / count * count } else { 0 };
+                    let block = before + u64::from(blocks[(made % count) as usize]);
+                    return Some((block * self.rules.ways[way].align, Order::Random));
+                }
                 let offset = file.random(&self.rules, way, &mut self.draws.offsets)?;
                 return Some((offset, Order::Random));
             }

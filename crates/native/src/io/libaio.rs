@@ -29,8 +29,8 @@ pub(crate) struct Libaio {
     fetched: usize,
     batch: usize,
     rights: Rights,
-    /// `RWF_*` of reads and writes.
-    flags: u32,
+    /// `RWF_*` of reads, and of writes.
+    flags: [u32; 2],
     descriptors: Box<[RawFd]>,
     buffers: Buffers,
     aside: Aside,
@@ -136,7 +136,7 @@ impl Io for Libaio {
             block.opcode = opcode;
             block.descriptor = descriptors[usize::from(file)] as u32;
             if operation <= Operation::Write {
-                block.rw_flags = *flags;
+                block.rw_flags = flags[operation as usize];
                 (block.buffer, block.length, block.offset) =
                     (address, length.into(), offset as i64);
             } else {

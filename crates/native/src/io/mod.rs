@@ -5,14 +5,19 @@
 
 mod aside;
 mod bus_error;
+mod falloc;
 mod files;
 mod libaio;
 mod mmap;
+mod names;
+mod null;
 mod nvme_command;
 mod one_by_one;
+mod posixaio;
 mod psync;
 mod pvsync2;
 mod ring;
+mod splice;
 mod sync;
 mod syscall;
 mod uring;
@@ -20,21 +25,28 @@ mod uring_cmd;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
+use iodyno_target::{FileEntry, Lookup};
 use thiserror::Error;
 
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::failure::error_name;
 
+pub(crate) use falloc::Falloc;
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;
+pub(crate) use names::{FileCreate, FileDelete, FileStat};
+pub(crate) use null::Null;
+pub(crate) use posixaio::Posixaio;
 pub(crate) use psync::Psync;
 pub(crate) use pvsync2::Pvsync2;
+pub(crate) use splice::Splice;
 pub(crate) use sync::Sync;
-pub(crate) use uring::Uring;
+pub(crate) use uring::{EveryNth, Uring};
 pub(crate) use uring_cmd::UringCmd;
 
 /// I/Os that are handed over with one system call, at most, where the job does
@@ -133,6 +145,8 @@ pub(crate) struct Setup {
     /// What `io_uring_cmd` talks to, in place of the one entry of `files`,
     /// which is held all the same: it is the claim on the block device.
     pub(crate) character: Option<Character>,
+    /// What engines work on that know names only, in place of `files`.
+    pub(crate) entries: Vec<Arc<FileEntry>>,
     /// I/Os in flight at most.
     pub(crate) depth: u16,
     /// The largest block, bytes.
@@ -147,7 +161,16 @@ impl Setup {
     /// For reading `file` with all that makes it fast.
     pub(crate) fn reading(file: OwnedFd, depth: u16, length: u32) -> Self {
         let (files, options) = (vec![file], EngineOptions::default());
-        Self { files, claims: Vec::new(), character: None, depth, length, options, writable: false }
+        Self {
+            files,
+            claims: Vec::new(),
+            character: None,
+            entries: Vec::new(),
+            depth,
+            length,
+            options,
+            writable: false,
+        }
     }
 }
 
@@ -181,8 +204,12 @@ pub(crate) struct EngineOptions {
     pub(crate) nowait: bool,
     /// `uncached`: through the page cache, but not kept there (RWF_DONTCACHE).
     pub(crate) uncached: bool,
-    /// `force_async=1`: kernel threads make the I/O (IOSQE_ASYNC).
-    pub(crate) force_async: bool,
+    /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
+    pub(crate) force_async: u32,
+    /// `stat_type`.
+    pub(crate) lookup: Lookup,
+    /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
+    pub(crate) atomic: bool,
     /// The job goes through its files in order: `mmap` lets the kernel read
     /// ahead. Otherwise a fault fetches one page.
     pub(crate) sequential: bool,
@@ -198,18 +225,23 @@ impl Default for EngineOptions {
             sqpoll: None,
             nowait: false,
             uncached: false,
-            force_async: false,
+            force_async: 0,
+            lookup: Lookup::default(),
+            atomic: false,
             sequential: false,
         }
     }
 }
 
 impl EngineOptions {
-    /// `RWF_*` (linux/fs.h).
-    fn rw_flags(&self) -> u32 {
+    /// `RWF_*` (linux/fs.h) of reads and of writes.
+    fn rw_flags(&self) -> [u32; 2] {
+        const RWF_ATOMIC: u32 = 0x40;
         const RWF_DONTCACHE: i32 = 0x80;
         let flags = [(self.nowait, libc::RWF_NOWAIT), (self.uncached, RWF_DONTCACHE)];
-        flags.iter().filter(|(wanted, _)| *wanted).fold(0, |all, (_, flag)| all | *flag as u32)
+        let wanted = flags.iter().filter(|(wanted, _)| *wanted);
+        let both = wanted.fold(0, |all, (_, flag)| all | *flag as u32);
+        [both, both | if self.atomic { RWF_ATOMIC } else { 0 }]
     }
 }
 

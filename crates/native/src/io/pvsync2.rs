@@ -14,7 +14,8 @@ pub(crate) type Pvsync2 = OneByOne<Flagged>;
 /// preadv2 and pwritev2 with the flags of the job.
 #[derive(Debug)]
 pub(crate) struct Flagged {
-    flags: u32,
+    /// Of reads, and of writes.
+    flags: [u32; 2],
 }
 
 impl Transfer for Flagged {
@@ -23,7 +24,7 @@ impl Transfer for Flagged {
 
     fn new(_: &Files, setup: &Setup) -> Self {
         let polled = if setup.options.polled { libc::RWF_HIPRI as u32 } else { 0 };
-        Self { flags: polled | setup.options.rw_flags() }
+        Self { flags: setup.options.rw_flags().map(|flags| polled | flags) }
     }
 
     #[inline(always)]
@@ -33,10 +34,11 @@ impl Transfer for Flagged {
         let file = files.descriptor(descriptor.file).as_raw_fd() as usize;
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: descriptor.length as usize };
         let vector = std::ptr::from_ref(&vector).expose_provenance();
+        let flags = self.flags[usize::from(write)];
         // The offset comes in two halves; a 64-bit kernel takes all of it from the first.
         let offset = descriptor.offset as usize;
         // SAFETY: one vector, of memory that the caller promises is ours, both until it returns.
-        let result = unsafe { syscall(number, [file, vector, 1, offset, 0, self.flags as usize]) };
+        let result = unsafe { syscall(number, [file, vector, 1, offset, 0, flags as usize]) };
         result as i64
     }
 }

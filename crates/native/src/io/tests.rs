@@ -2,6 +2,7 @@
 
 mod changes;
 mod failures;
+mod others;
 mod reads;
 mod speed;
 
@@ -22,13 +23,25 @@ macro_rules! each_engine {
         $test::<Pvsync2>();
         $test::<Sync>();
         $test::<Mmap>();
+        $test::<Splice>();
+        $test::<Posixaio>();
     };
 }
 use each_engine;
 
 fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
     let options = EngineOptions::default();
-    Setup { claims: Vec::new(), files, character: None, depth, length: LENGTH, options, writable }
+    let entries = Vec::new();
+    Setup {
+        claims: Vec::new(),
+        files,
+        character: None,
+        entries,
+        depth,
+        length: LENGTH,
+        options,
+        writable,
+    }
 }
 
 fn open<I: Io>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<I> {

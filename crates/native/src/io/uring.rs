@@ -1,6 +1,8 @@
 //! io_uring, with all that the running kernel has of what makes it fast.
 #![allow(unsafe_code)] // Buffers are registered by their addresses.
 
+mod every_nth;
+
 use std::io;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use super::{
     Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError, What,
     try_polling,
 };
+pub(crate) use every_nth::EveryNth;
+
 use crate::buffers::Buffers;
 use crate::failure::error_name;
 
@@ -41,8 +45,8 @@ pub(crate) struct Uring {
     last: Operation,
     /// The first eight bytes of entries: for each file those of reads, then of writes.
     heads: Box<[u64]>,
-    /// `RWF_*`, where [`FileEntry::length_and_flags`] has them.
-    flags: u64,
+    /// `RWF_*` of reads and writes, where [`FileEntry::length_and_flags`] has them.
+    flags: [u64; 2],
     /// Logarithm of the buffers in a registered piece, where there are several:
     /// otherwise the index of the piece is the zero that entries are made with.
     piece_shift: Option<u32>,
@@ -69,7 +73,7 @@ impl Io for Uring {
             options.registered_files && register_files(&ring, &raw, &mut shortfalls);
         let piece_shift = register(&ring, &buffers, &options, &mut shortfalls);
         let mut entry_flags = if registered_files { IOSQE_FIXED_FILE } else { 0 };
-        if options.force_async {
+        if options.force_async == 1 {
             entry_flags |= IOSQE_ASYNC;
         }
         let (read, write) = match piece_shift {
@@ -87,7 +91,7 @@ impl Io for Uring {
             rights: Rights { writable },
             last: if writable { Operation::Write } else { Operation::Read },
             heads,
-            flags: u64::from(options.rw_flags()) << 32,
+            flags: options.rw_flags().map(|flags| u64::from(flags) << 32),
             // Of buffers that are not registered the index does not matter.
             piece_shift: piece_shift.filter(|shift| depth > 1 << shift),
             polled: options.polled,
@@ -164,7 +168,7 @@ impl Uring {
                     return Some(descriptor);
                 }
                 head = heads[2 * usize::from(file) + operation as usize];
-                length_and_flags = u64::from(length) | flags;
+                length_and_flags = u64::from(length) | flags[operation as usize];
                 alike = what;
             }
             let address = lender.lend(slot, alike.length());

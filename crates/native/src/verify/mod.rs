@@ -135,7 +135,7 @@ impl Verifier {
         let interval = asked.min(block);
         let patterned =
             matches!(verify.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
-        let payload = Payload::new(&verify.pattern, contents);
+        let payload = Payload::new(verify, contents);
         if patterned && matches!(payload, Payload::Recipe(_)) {
             return Err(VerifyError::NoPattern);
         }

@@ -1,6 +1,6 @@
 //! What an interval holds beside its header, and how it differs from that.
 
-use iodyno_job::{Contents, PatternPart};
+use iodyno_job::{Contents, PatternPart, Verify};
 
 use super::mismatch::Damage;
 use crate::contents::{Recipe, repeat, spread};
@@ -22,8 +22,8 @@ pub(super) enum Payload {
 }
 
 impl Payload {
-    pub(super) fn new(pattern: &[PatternPart], contents: &Contents) -> Self {
-        match Pattern::new(pattern) {
+    pub(super) fn new(verify: &Verify, contents: &Contents) -> Self {
+        match Pattern::new(&verify.pattern, verify.pattern_interval) {
             Some(pattern) => Self::Pattern(pattern),
             None => Self::Recipe(Recipe::new(contents)),
         }
@@ -80,12 +80,15 @@ pub(super) struct Pattern {
     period: Vec<u8>,
     /// Where offsets belong.
     offsets: Vec<usize>,
+    /// Bytes after which it begins again, with another offset; 0: with each interval.
+    every: u64,
 }
 
 impl Pattern {
     /// `None`: it is empty.
-    fn new(parts: &[PatternPart]) -> Option<Self> {
-        let mut pattern = Self { period: Vec::new(), offsets: Vec::new() };
+    fn new(parts: &[PatternPart], every: u32) -> Option<Self> {
+        let every = every.into();
+        let mut pattern = Self { period: Vec::new(), offsets: Vec::new(), every };
         while pattern.period.len() < PERIOD {
             for part in parts {
                 match part {
@@ -104,6 +107,21 @@ impl Pattern {
     }
 
     fn fill_at(&self, part: &mut [u8], position: usize, offset: u64) {
+        if self.every == 0 {
+            return self.fill_once(part, position, offset);
+        }
+        // Blocks are multiples of it, and begin at multiples.
+        let (mut place, mut rest) = (offset + position as u64, part);
+        while !rest.is_empty() {
+            let within = place % self.every;
+            let most = usize::try_from(self.every - within).unwrap_or(usize::MAX);
+            let (piece, after) = rest.split_at_mut(most.min(rest.len()));
+            self.fill_once(piece, within as usize, place - within);
+            (place, rest) = (place + piece.len() as u64, after);
+        }
+    }
+
+    fn fill_once(&self, part: &mut [u8], position: usize, offset: u64) {
         let length = self.period.len();
         let (position, done) = (position % length, part.len().min(length));
         let first = &mut part[..done];
@@ -118,5 +136,32 @@ impl Pattern {
             }
         }
         spread(part, done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_begins_again_with_its_own_offset() {
+        let parts = [PatternPart::Bytes(vec![0xaa]), PatternPart::Offset];
+        let filled = |every, offset| {
+            let mut block = vec![0; 4096];
+            Pattern::new(&parts, every).unwrap().fill_at(&mut block, 0, offset);
+            block
+        };
+        let whole = filled(0, 8192);
+        // As fio: each piece is what a block of its own would be.
+        let pieces = filled(512, 8192);
+        for (n, piece) in pieces.chunks(512).enumerate() {
+            assert_eq!(piece, &filled(0, 8192 + 512 * n as u64)[..512], "{n}");
+        }
+        assert_eq!(pieces[..512], whole[..512]);
+        assert_ne!(pieces[512..], whole[512..]);
+        // From within a piece on, as blocks are compared.
+        let mut part = [0; 100];
+        Pattern::new(&parts, 512).unwrap().fill_at(&mut part, 1000, 8192);
+        assert_eq!(part, pieces[1000..1100]);
     }
 }

@@ -8,10 +8,12 @@
 //! that is only written gets its space, or not even that. Unlike fio this
 //! never replaces a file that somebody else made.
 
+mod entry;
 mod fill;
 pub(crate) mod mark;
 mod survey;
 
+pub use entry::{FileEntry, Lookup};
 pub use mark::is_laid_out;
 pub use survey::{Surveyed, survey};
 

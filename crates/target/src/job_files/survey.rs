@@ -170,13 +170,21 @@ fn look_at_folder(
     host: &Host,
     permission: &Permission,
 ) -> Result<Looked, TargetError> {
-    let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
+    let (folder, place) = folder_for(&plan.path, host)?;
+    let words = permission.naming(|word| will_be_named(&place, word));
+    let direct = nameless(&folder, &place);
+    Ok((Place::New(folder, place), words, direct))
+}
+
+/// The directory in which a file can be made, and its place there.
+pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarget), TargetError> {
+    let absolute = std::path::absolute(path).map_err(|source| io(path, source))?;
     let Some((parent, file)) = parent_of(&absolute) else {
-        return Err(TargetError::NotToBeMade { name: shown(&plan.path) });
+        return Err(TargetError::NotToBeMade { name: shown(path) });
     };
     if let Some(missing) = first_missing(parent) {
         return Err(TargetError::NoDirectory {
-            name: shown(&plan.path),
+            name: shown(path),
             directory: shown(parent),
             missing: shown(missing),
         });
@@ -192,9 +200,7 @@ fn look_at_folder(
     let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(&parent, may_write)
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
-    let words = permission.naming(|word| will_be_named(&place, word));
-    let direct = nameless(&folder, &place);
-    Ok((Place::New(folder, place), words, direct))
+    Ok((folder, place))
 }
 
 /// How a file in `folder` takes direct I/O, from one that has no name, if there can be one.

@@ -184,7 +184,10 @@ fn script(
         overrides: &[],
         is_special: &is_special,
     };
-    let script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
+    let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
+    if !how.for_fio {
+        script.read_logs(how.readonly, &open_log).map_err(|errors| Usage(errors.to_string()))?;
+    }
     if !context.quiet {
         for note in line.notes.iter().chain(&script.notes) {
             terminal::note(&format!("note: {note}"));
@@ -197,6 +200,12 @@ fn script(
         return Err(Usage("--warnings-fatal: there are notes, see above".into()).into());
     }
     Ok(script)
+}
+
+/// A log of I/O. It is read twice: what it holds, and to make it again.
+fn open_log(path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
+    let file = iodyno_files::open_to_read(Path::new(path)).map_err(std::io::Error::other)?;
+    Ok(Box::new(std::io::BufReader::new(file)))
 }
 
 fn generator(

@@ -12,7 +12,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "a trim is of one range",
         "ranges of one trim command"
     ),
-    by_fio!("atomic", Kind::Bool, "0", ["0"], "RWF_ATOMIC is not set", "atomic writes"),
     by_fio!(
         "fdp",
         Kind::Bool,

@@ -20,7 +20,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     of!("exec", "arguments", Kind::Text),
     of!("exec", "grace_time", Kind::Number),
     of!("exec", "std_redirect", Kind::Bool),
-    of!("file operations", "stat_type", Kind::Text),
     of!("http", "https", Kind::Text),
     of!("http", "http_host", Kind::Text),
     of!("http", "http_user", Kind::Text),

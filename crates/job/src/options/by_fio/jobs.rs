@@ -29,14 +29,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "SanDisk's pseudo-random preconditioning"
     ),
     by_fio!(
-        "random_sequence_stride",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "it belongs to random_distribution=sequence",
-        "a sequence of offsets in strides"
-    ),
-    by_fio!(
         "write_barrier",
         Kind::Number,
         "0",
@@ -77,22 +69,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "size of huge pages"
     ),
     by_fio!(
-        "verify_policy",
-        Kind::Words(vec!["completed", "fsynced"]),
-        "completed",
-        ["completed"],
-        "all writes that completed are verified",
-        "which writes are verified"
-    ),
-    by_fio!(
-        "verify_pattern_interval",
-        Kind::Size,
-        "0",
-        ["0"],
-        "a pattern begins with its block",
-        "bytes after which the pattern begins again"
-    ),
-    by_fio!(
         "verify_state_load",
         Kind::Bool,
         "0",
@@ -109,22 +85,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "CPUs of the threads that verify"
     ),
     by_fio!(
-        "write_iolog",
-        Kind::Text,
-        "",
-        [],
-        "I/Os are not logged one by one",
-        "I/Os are logged, to be made again"
-    ),
-    by_fio!(
-        "read_iolog",
-        Kind::Text,
-        "",
-        [],
-        "logged I/Os are not made again",
-        "makes the I/Os of a log again"
-    ),
-    by_fio!(
         "merge_blktrace_file",
         Kind::Text,
         "",
@@ -139,14 +99,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         [],
         "the machine is measured as it is set up",
         "sets the devices' I/O scheduler"
-    ),
-    by_fio!(
-        "lockmem",
-        Kind::Size,
-        "0",
-        ["0"],
-        "memory is not taken away",
-        "pins memory, so that caches have less"
     ),
     by_fio!(
         "thinkcycles",
@@ -246,14 +198,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     ),
     by_fio!("uid", Kind::Number, "", [], "jobs run as who started them", "runs as this user"),
     by_fio!("gid", Kind::Number, "", [], "jobs run as who started them", "runs as this group"),
-    by_fio!(
-        "flow",
-        Kind::Number,
-        "0",
-        ["0"],
-        "jobs do not wait for each other's I/O",
-        "share of the job in a common rate"
-    ),
     taken_out!("rwmixcycle", "ms of each direction in a mix"),
     taken_out!("percentage_sequential", "the opposite of percentage_random"),
     by_fio!(
@@ -271,38 +215,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         ["0"],
         "writes with forced unit access are not made",
         "writes force unit access (io_uring_cmd)"
-    ),
-    by_fio!(
-        "trim_percentage",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "of the written blocks that are trimmed before they are verified"
-    ),
-    by_fio!(
-        "trim_verify_zero",
-        Kind::Bool,
-        "1",
-        ["0", "1"],
-        "verified blocks are not trimmed",
-        "trimmed blocks must read as zeros"
-    ),
-    by_fio!(
-        "trim_backlog",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "trims after so many writes"
-    ),
-    by_fio!(
-        "trim_backlog_batch",
-        Kind::Number,
-        "0",
-        ["0"],
-        "verified blocks are not trimmed",
-        "so many blocks each time"
     ),
     by_fio!(
         "unlink_each_loop",

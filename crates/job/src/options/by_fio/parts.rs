@@ -27,55 +27,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "its cache"
     ),
     part!(
-        "read_iolog_chunked",
-        Kind::Bool,
-        "0",
-        "only read_iolog looks at it, which fio alone does",
-        "reads the log in pieces"
-    ),
-    part!(
-        "replay_no_stall",
-        Kind::Bool,
-        "0",
-        "only read_iolog looks at it, which fio alone does",
-        "without pauses"
-    ),
-    part!(
-        "replay_redirect",
-        Kind::Text,
-        "",
-        "only read_iolog looks at it, which fio alone does",
-        "onto this device"
-    ),
-    part!(
-        "replay_scale",
-        Kind::Number,
-        "1",
-        "only read_iolog looks at it, which fio alone does",
-        "offsets divided by it"
-    ),
-    part!(
-        "replay_align",
-        Kind::Size,
-        "",
-        "only read_iolog looks at it, which fio alone does",
-        "offsets aligned to it"
-    ),
-    part!(
-        "replay_time_scale",
-        Kind::Number,
-        "100",
-        "only read_iolog looks at it, which fio alone does",
-        "pauses in percent"
-    ),
-    part!(
-        "replay_skip",
-        Kind::Text,
-        "",
-        "only read_iolog looks at it, which fio alone does",
-        "leaves out reads, writes, trims or flushes"
-    ),
-    part!(
         "merge_blktrace_scalars",
         Kind::Floats,
         "",
@@ -174,25 +125,11 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "a file with placements of offsets"
     ),
     part!(
-        "flow_id",
-        Kind::Number,
-        "0",
-        "only flow looks at it, which fio alone does",
-        "which common rate"
-    ),
-    part!(
-        "flow_sleep",
-        Kind::Number,
-        "0",
-        "only flow looks at it, which fio alone does",
-        "us that a job waits"
-    ),
-    part!(
         "flow_watermark",
         Kind::Number,
         "",
-        "only flow looks at it, which fio alone does",
-        "fio took it out"
+        "fio itself took it out",
+        "how far ahead a job might be"
     ),
     part!(
         "cgroup_nodelete",

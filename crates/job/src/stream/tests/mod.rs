@@ -6,3 +6,4 @@ mod fio;
 mod fio_amount;
 mod fio_order;
 mod properties;
+mod sequence;

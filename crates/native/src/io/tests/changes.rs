@@ -21,6 +21,8 @@ fn writes_what_others_read<I: Io>() {
     read_all(&mut open::<Pvsync2>(open_all(&files), 1, false), &reads, 1, author);
     read_all(&mut open::<Sync>(open_all(&files), 1, false), &reads, 1, author);
     read_all(&mut open::<Mmap>(open_all(&files), 1, false), &reads, 1, author);
+    read_all(&mut open::<Splice>(open_all(&files), 1, false), &reads, 1, author);
+    read_all(&mut open::<Posixaio>(open_all(&files), 9, false), &reads, 1, author);
     // And the one that wrote, of the buffers that it wrote from.
     read_all(&mut writer, &reads, 1, author);
 }

@@ -101,7 +101,8 @@ fn options_of_io_uring_work() {
     let opened = reads_with::<Uring>(|options| options.fixed_buffers = false);
     assert_eq!((opened.registered_buffers, opened.shortfalls), (Some(false), vec![]));
     reads_with::<Uring>(|options| options.registered_files = false);
-    reads_with::<Uring>(|options| options.force_async = true);
+    reads_with::<Uring>(|options| options.force_async = 1);
+    reads_with::<EveryNth>(|options| options.force_async = 3);
     reads_with::<Uring>(|options| options.sqpoll = Some(None));
     reads_with::<Uring>(|options| options.sqpoll = Some(Some(0)));
 }

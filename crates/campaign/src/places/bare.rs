@@ -1,0 +1,58 @@
+//! What past the block layer has to be looked at: metadata of blocks.
+
+use iodyno_model::Namespace;
+
+/// That nothing but data comes with the blocks of a namespace. Past the block
+/// layer nobody makes room for metadata: the drive would put it behind the
+/// buffer, or where its command has a zero address.
+pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
+    let name = &namespace.name;
+    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
+    match format.map(|format| format.metadata_bytes) {
+        Some(0) => Ok(()),
+        Some(bytes) => Err(format!(
+            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; \
+             take ioengine=io_uring on its block device"
+        )),
+        None => Err(format!(
+            "io_uring_cmd cannot be used on {name}: whether its blocks carry metadata is not known \
+             (Identify Namespace needs root); take ioengine=io_uring on its block device"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Bytes, Fact, IdentifyNamespace, LbaFormat};
+
+    use super::*;
+
+    #[test]
+    fn passthrough_takes_blocks_without_metadata_only() {
+        let format =
+            |metadata_bytes| LbaFormat { data_bytes: 512, metadata_bytes, relative_performance: 0 };
+        let mut namespace = Namespace {
+            name: "nvme0n1".into(),
+            nsid: Fact::Read(1),
+            size: Fact::Read(Bytes(1 << 30)),
+            logical_block_bytes: Fact::Read(512),
+            identify: Fact::Read(IdentifyNamespace {
+                size_blocks: 1 << 21,
+                capacity_blocks: 1 << 21,
+                used_blocks: 0,
+                deallocated_reads_as: None,
+                deallocated_read_may_fail: false,
+                formats: vec![format(0), format(8)],
+                format_in_use: 0,
+            }),
+            ..Namespace::default()
+        };
+        assert_eq!(bare_blocks(&namespace), Ok(()));
+        if let Fact::Read(identify) = &mut namespace.identify {
+            identify.format_in_use = 1;
+        }
+        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
+        namespace.identify = Fact::NeedsRoot;
+        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
+    }
+}

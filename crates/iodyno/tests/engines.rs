@@ -1,0 +1,157 @@
+//! I/O engines that are chosen by name, in whole runs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::process::Output;
+
+use common::{World, json, status, text};
+
+fn run(world: &World, arguments: &[&str]) -> Output {
+    let mut command = world.command();
+    command.current_dir(world.path("")).arg("run").args(arguments).output().unwrap()
+}
+
+/// Of the first job, by direction: I/Os and bytes.
+#[track_caller]
+fn moved(world: &World, arguments: &[&str]) -> [(u64, u64); 3] {
+    let output = run(world, &[arguments, &["--output-format=json"]].concat());
+    status(&output, 0);
+    let job = json(&output.stdout)["jobs"][0].clone();
+    let of = |direction: &str, key: &str| job[direction][key].as_u64().unwrap();
+    ["read", "write", "trim"].map(|one| (of(one, "total_ios"), of(one, "io_bytes")))
+}
+
+#[test]
+fn null_needs_nothing_and_touches_nothing() {
+    let world = World::new();
+    let null = ["--name=t", "--ioengine=null", "--bs=4k", "--size=1m"];
+    let with = |more: &[&'static str]| [&null[..], more].concat();
+    let all = 1 << 20;
+    assert_eq!(moved(&world, &with(&["--rw=randread"])), [(256, all), (0, 0), (0, 0)]);
+    assert_eq!(moved(&world, &with(&["--rw=write", "--iodepth=8"])), [(0, 0), (256, all), (0, 0)]);
+    // What is never written is never verified: fio counts the reads all the same.
+    let verified = with(&["--rw=write", "--verify=md5", "--direct=1"]);
+    assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);
+    assert!(!world.path("t.0.0").exists());
+    // Neither the file of its name, nor one that another job has under it.
+    fs::write(world.path("precious"), b"precious").unwrap();
+    let named = with(&["--rw=write", "--filename=precious"]);
+    assert_eq!(moved(&world, &named)[1], (256, all));
+    assert_eq!(fs::read(world.path("precious")).unwrap(), b"precious");
+    let beside = with(&["--rw=write", "--filename=both", "--name=u", "--ioengine=psync"]);
+    let beside =
+        [&beside[..], &["--size=64k", "--filename=both", "--rw=write", "--bs=4k"]].concat();
+    assert_eq!(moved(&world, &beside)[1], (256, all));
+    assert_eq!(fs::metadata(world.path("both")).unwrap().len(), 64 << 10);
+    // Without a size there is no end but another one.
+    let endless = ["--name=t", "--ioengine=null", "--rw=randwrite", "--number_ios=1000"];
+    assert_eq!(moved(&world, &endless)[1], (1000, 1000 << 12));
+}
+
+#[test]
+fn other_engines_write_what_they_verify() {
+    let world = World::new();
+    for engine in ["posixaio", "splice"] {
+        for direct in ["--direct=0", "--direct=1"] {
+            let engine = format!("--ioengine={engine}");
+            let job = [
+                "--name=t",
+                &engine,
+                direct,
+                "--rw=randwrite",
+                "--bs=4k,16k",
+                "--size=1m",
+                "--iodepth=8",
+                "--verify=crc32c",
+                "--end_fsync=1",
+            ];
+            assert_eq!(moved(&world, &job)[1], (64, 1 << 20), "{engine} {direct}");
+        }
+    }
+}
+
+#[test]
+fn falloc_makes_room_and_needs_the_permission_of_a_write() {
+    let world = World::new();
+    let job = ["--name=t", "--ioengine=falloc", "--rw=write", "--bs=64k", "--size=1m"];
+    let job = [&job[..], &["--fallocate=none"]].concat();
+    assert_eq!(moved(&world, &job)[1], (16, 1 << 20));
+    assert_eq!(fs::metadata(world.path("t.0.0")).unwrap().len(), 1 << 20);
+    // Its reads allocate, too: of somebody's file only where it is named.
+    fs::write(world.path("precious"), vec![7; 1 << 20]).unwrap();
+    let reads = ["--name=t", "--ioengine=falloc", "--rw=read", "--bs=64k", "--filename=precious"];
+    status(&run(&world, &reads), 2);
+    status(&run(&world, &[&["--readonly"], &reads[..]].concat()), 2);
+    let word = world.path("precious").display().to_string();
+    assert_eq!(moved(&world, &[&reads[..], &["--allow-write", &word]].concat())[0].0, 16);
+}
+
+/// A job on the names of 20 files in `directory`.
+fn names<'a>(engine: &'a str, directory: &'a str) -> Vec<&'a str> {
+    let files = ["--nrfiles=20", "--filesize=4k", "--openfiles=1", "--fallocate=none"];
+    [&["--name=t", "--rw=write", engine, directory], &files[..]].concat()
+}
+
+#[test]
+fn files_are_made_looked_up_and_removed_an_operation_each() {
+    let world = World::new();
+    let data = world.directory("data");
+    let directory = format!("--directory={}", data.display());
+    let all = [(0, 0), (20, 20 << 12), (0, 0)];
+    assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory)), all);
+    assert_eq!(world.files("data").len(), 20);
+    let lookup = [&names("--ioengine=filestat", &directory)[..], &["--stat_type=statx"]].concat();
+    assert_eq!(moved(&world, &lookup), all);
+    // Another run, which knows them as iodyno's.
+    assert_eq!(moved(&world, &names("--ioengine=filedelete", &directory)), all);
+    assert!(world.files("data").is_empty());
+    let unlinked = [&names("--ioengine=filecreate", &directory)[..], &["--unlink=1"]].concat();
+    assert_eq!(moved(&world, &unlinked), all);
+    assert!(world.files("data").is_empty());
+    let larger = [&names("--ioengine=filecreate", &directory)[..], &["--filesize=8k"]].concat();
+    let refused = run(&world, &larger);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("filesize=4096"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn filedelete_removes_only_what_may_be_written() {
+    let world = World::new();
+    let data = world.directory("data");
+    let directory = format!("--directory={}", data.display());
+    let precious = data.join("t.0.7");
+    fs::write(&precious, vec![7; 4096]).unwrap();
+    for engine in ["filedelete", "filecreate"].map(|name| format!("--ioengine={name}")) {
+        // Reads, as they seem to be, remove and make as well.
+        let reads = [&names(&engine, &directory)[..], &["--rw=read", "--readonly"]].concat();
+        status(&run(&world, &reads), 2);
+    }
+    for rw in ["--rw=write", "--rw=read"] {
+        let deleting = [&names("--ioengine=filedelete", &directory)[..], &[rw]].concat();
+        let refused = run(&world, &deleting);
+        status(&refused, 2);
+        let word = precious.display().to_string();
+        assert!(text(&refused.stderr).contains(&word), "{}", text(&refused.stderr));
+        assert_eq!(world.files("data"), ["t.0.7"], "nothing is made before");
+    }
+    // It is there already, and stays as it is; looking it up needs no permission.
+    assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory))[1].0, 20);
+    assert_eq!(moved(&world, &names("--ioengine=filestat", &directory))[1].0, 20);
+    assert_eq!(fs::read(&precious).unwrap(), [7; 4096]);
+    // No link is followed, and nothing else than a file is opened.
+    let other = data.join("t.0.9");
+    fs::remove_file(&other).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &other).unwrap();
+    for engine in ["--ioengine=filecreate", "--ioengine=filedelete"] {
+        status(&run(&world, &names(engine, &directory)), 2);
+    }
+    fs::remove_file(&other).unwrap();
+    let word = precious.display().to_string();
+    let allowed =
+        [&names("--ioengine=filedelete", &directory)[..], &["--allow-write", &word]].concat();
+    assert_eq!(moved(&world, &allowed)[1].0, 20);
+    assert!(world.files("data").is_empty());
+}

@@ -1,0 +1,62 @@
+//! Logs of I/O: those that a job makes again, and the one that it writes.
+
+use crate::Operation;
+
+/// fio's `read_iolog` with what belongs to it, and `write_iolog`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    /// `read_iolog`: the job makes the I/Os of this log. Colons between several, one for each clone.
+    pub read_iolog: Option<String>,
+    /// `write_iolog`: the job's I/Os are logged.
+    pub write_iolog: Option<String>,
+    /// `replay_no_stall`: without regard to time.
+    pub no_stall: bool,
+    /// `replay_redirect`: onto this file or device, whatever the log names.
+    pub redirect: Option<String>,
+    /// `replay_scale`: offsets are divided by it.
+    pub scale: u32,
+    /// `replay_align`, bytes: offsets are rounded down to multiples; a power of two, or 0.
+    pub align_bytes: u64,
+    /// `replay_time_scale`, percent: 200 is twice as fast.
+    pub time_scale_percent: u32,
+    /// `replay_skip`: reads, writes, trims, syncs.
+    pub skip: [bool; 4],
+    /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
+    pub ends: Vec<u64>,
+}
+
+impl Default for Replay {
+    fn default() -> Self {
+        Self {
+            read_iolog: None,
+            write_iolog: None,
+            no_stall: false,
+            redirect: None,
+            scale: 1,
+            align_bytes: 0,
+            time_scale_percent: 100,
+            skip: [false; 4],
+            ends: Vec::new(),
+        }
+    }
+}
+
+impl Replay {
+    /// The log of clone number `clone`, if it makes one again: fio's `get_name_by_idx`.
+    pub fn log_of(&self, clone: u32) -> Option<String> {
+        let names: Vec<&str> = self.read_iolog.as_ref()?.split(':').collect();
+        names.get(clone as usize % names.len()).map(|name| (*name).to_owned())
+    }
+
+    /// Whether such I/Os are left out.
+    pub const fn skips(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::Read => self.skip[0],
+            Operation::Write => self.skip[1],
+            Operation::Trim => self.skip[2],
+            Operation::Sync => self.skip[3],
+            // As fio.
+            Operation::DataSync => false,
+        }
+    }
+}

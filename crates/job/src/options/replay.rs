@@ -1,0 +1,80 @@
+//! Logs of I/O: those that a job makes again, and the one that it writes.
+
+use super::codecs::{Bool, Count, Maybe, Size, Text};
+use super::{Kind, OptionSpec, Support, ignored, row};
+
+const SKIPPED: [&str; 4] = ["read", "write", "trim", "sync"];
+
+pub(super) static ROWS: &[OptionSpec] = &[
+    row!(
+        "read_iolog",
+        replay.read_iolog,
+        Maybe(Text),
+        "",
+        ["log"],
+        "makes the I/Os of this log: fio's text, versions 2 and 3, or a blktrace; several with colons between them are for clones"
+    ),
+    row!(
+        "write_iolog",
+        replay.write_iolog,
+        Maybe(Text),
+        "",
+        ["log"],
+        "logs each I/O as text, version 3, to be made again"
+    ),
+    row!("replay_no_stall", replay.no_stall, Bool, "0", ["1"], "without the pauses of the log"),
+    row!(
+        "replay_redirect",
+        replay.redirect,
+        Maybe(Text),
+        "",
+        ["/dev/nvme0n1"],
+        "onto this file or device, whatever the log names"
+    ),
+    row!("replay_scale", replay.scale, Count(0, u32::MAX), "1", ["2"], "offsets are divided by it"),
+    row!(
+        "replay_align",
+        replay.align_bytes,
+        Size(0, 1 << 40),
+        "",
+        ["4096"],
+        "offsets are rounded down to multiples of it; a power of two"
+    ),
+    row!(
+        "replay_time_scale",
+        replay.time_scale_percent,
+        Count(1, u32::MAX),
+        "100",
+        ["200"],
+        "speed in percent: 200 is twice as fast"
+    ),
+    OptionSpec {
+        name: "replay_skip",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["write", "read,sync"],
+        help: "leaves out read, write, trim or sync, several with commas between them",
+        kind: || Kind::Text,
+        parse: |job, value| {
+            for word in value.text.split(',').map(str::trim) {
+                let known = SKIPPED.iter().position(|known| *known == word);
+                job.replay.skip[known.ok_or("read, write, trim or sync were expected")?] = true;
+            }
+            Ok(())
+        },
+        print: |job| {
+            let skipped = SKIPPED.iter().zip(job.replay.skip).filter(|(_, skip)| *skip);
+            skipped.map(|(word, _)| *word).collect::<Vec<_>>().join(",")
+        },
+    },
+    ignored!(
+        "read_iolog_chunked",
+        Bool,
+        "0",
+        ["1"],
+        "logs are always read as they are needed",
+        "reads the log in pieces"
+    ),
+];

@@ -1,0 +1,98 @@
+//! Jobs that share one flow of I/O by their weights (fio's `flow`, flow.c).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use iodyno_job::Job;
+
+/// The jobs of one `flow_id`.
+#[derive(Debug)]
+struct Flow {
+    /// I/Os of all of them, and one: fio's counter begins so.
+    ios: AtomicU64,
+    weights: AtomicU64,
+}
+
+/// The flows of a phase, by `flow_id`.
+#[derive(Debug, Default)]
+pub(crate) struct Flows(BTreeMap<u32, Arc<Flow>>);
+
+/// One thread's part in a flow.
+#[derive(Debug)]
+pub(crate) struct FlowShare {
+    flow: Arc<Flow>,
+    weight: u64,
+    ios: u64,
+    sleep: Duration,
+}
+
+impl Flows {
+    /// What a thread of `job` takes part in, if it does.
+    pub(crate) fn join(&mut self, job: &Job) -> Option<FlowShare> {
+        let weight = u64::from(job.pace.flow);
+        let new = || Arc::new(Flow { ios: AtomicU64::new(1), weights: AtomicU64::new(0) });
+        let flow = (weight > 0).then(|| self.0.entry(job.pace.flow_id).or_insert_with(new))?;
+        flow.weights.fetch_add(weight, Relaxed);
+        let sleep = Duration::from_nanos(job.pace.flow_sleep_ns);
+        Some(FlowShare { flow: Arc::clone(flow), weight, ios: 0, sleep })
+    }
+}
+
+impl FlowShare {
+    /// Whether it has had more of the flow than its weight gives it.
+    pub(crate) fn is_ahead(&self) -> bool {
+        let of = |part: u64, all: &AtomicU64| part as f64 / all.load(Relaxed) as f64;
+        of(self.ios, &self.flow.ios) > of(self.weight, &self.flow.weights)
+    }
+
+    /// Waits, where it has nothing else to do.
+    pub(crate) fn rest(&self) {
+        if self.sleep.is_zero() { std::thread::yield_now() } else { std::thread::sleep(self.sleep) }
+    }
+
+    /// One of its I/Os goes.
+    pub(crate) fn count(&mut self) {
+        self.ios += 1;
+        self.flow.ios.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for FlowShare {
+    /// The others need not wait for it any more.
+    fn drop(&mut self) {
+        self.flow.ios.fetch_sub(self.ios, Relaxed);
+        self.flow.weights.fetch_sub(self.weight, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_part_the_flow_until_one_ends() {
+        let job = |flow| {
+            let mut job = Job::default();
+            job.pace.flow = flow;
+            job
+        };
+        let mut flows = Flows::default();
+        assert!(flows.join(&job(0)).is_none());
+        let (mut one, mut three) = (flows.join(&job(1)).unwrap(), flows.join(&job(3)).unwrap());
+        for _ in 0..10_000 {
+            [&mut one, &mut three]
+                .into_iter()
+                .filter(|it| !it.is_ahead())
+                .for_each(FlowShare::count);
+        }
+        let ratio = three.ios as f64 / one.ios as f64;
+        assert!((2.99..3.01).contains(&ratio), "{ratio}");
+        one.count();
+        one.count();
+        assert!(one.is_ahead());
+        drop(three);
+        assert!(!one.is_ahead(), "it is alone");
+    }
+}

@@ -1,0 +1,53 @@
+//! null: no I/O at all, for the cost of everything else.
+
+use std::io;
+
+use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
+use crate::buffers::Buffers;
+
+/// Completes what it is given, at once and in full.
+#[derive(Debug)]
+pub(crate) struct Null {
+    queued: Vec<Completion>,
+    /// Those of `queued` that were handed over, the first ones.
+    done: usize,
+    rights: Rights,
+    buffers: Buffers,
+}
+
+impl Io for Null {
+    const NAME: &'static str = "null";
+
+    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let Setup { depth, length, writable, .. } = setup;
+        let buffers =
+            Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
+        let (queued, rights) = (Vec::with_capacity(depth.into()), Rights { writable });
+        let io = Self { queued, done: 0, rights, buffers };
+        Ok(Opened { io, depth, registered_buffers: None, shortfalls: Vec::new() })
+    }
+
+    #[inline]
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.rights.check(batch.clone());
+        self.queued.extend(batch.map(|Descriptor { slot, length, operation, .. }| {
+            let moves = !matches!(operation, Operation::Sync | Operation::DataSync);
+            Completion { slot, result: if moves { length.into() } else { 0 } }
+        }));
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, _wait: u32) -> io::Result<()> {
+        self.done = self.queued.len();
+        Ok(())
+    }
+
+    #[inline]
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        self.queued.drain(..std::mem::take(&mut self.done))
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}

@@ -1,0 +1,133 @@
+//! splice: through a pipe, without read and write.
+#![allow(unsafe_code)] // They work on memory that is known by its address.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::files::Files;
+use super::one_by_one::{OneByOne, Transfer};
+use super::{Descriptor, Operation, Setup};
+
+/// Moved at once, bytes: what a pipe holds (fio's SPLICE_DEF_SIZE).
+const PIPE_BYTES: usize = 64 << 10;
+
+/// One I/O at a time, through a pipe.
+pub(crate) type Splice = OneByOne<Piping>;
+
+/// splice between file and pipe, vmsplice between pipe and memory, as in fio.
+#[derive(Debug)]
+pub(crate) struct Piping {
+    /// Its reading and its writing end; made anew where an error left something in it.
+    pipe: Option<(OwnedFd, OwnedFd)>,
+}
+
+impl Transfer for Piping {
+    const NAME: &'static str = "splice";
+
+    fn new(_: &Files, _: &Setup) -> Self {
+        Self { pipe: None }
+    }
+
+    unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64 {
+        let pipe = match self.pipe.take().map_or_else(pipe, Ok) {
+            Ok(pipe) => pipe,
+            Err(error) => return -errno(&error),
+        };
+        let file = files.descriptor(descriptor.file);
+        let (mut moved, mut offset) = (0, descriptor.offset as libc::off64_t);
+        let length = descriptor.length as usize;
+        while moved < length {
+            let most = (length - moved).min(PIPE_BYTES);
+            // SAFETY: `moved` is less than the length, of which the caller promises memory.
+            let here = unsafe { memory.add(moved) };
+            let way = if descriptor.operation == Operation::Write { write } else { read };
+            // SAFETY: the caller's promise: `most` bytes from there are ours.
+            let step = unsafe { way(&pipe, file, &mut offset, here, most) };
+            match step {
+                Ok(0) => break,
+                Ok(count) => moved += count,
+                // What is still in the pipe goes with it.
+                Err(error) => return -errno(&error),
+            }
+        }
+        self.pipe = Some(pipe);
+        moved as i64
+    }
+}
+
+fn errno(error: &io::Error) -> i64 {
+    error.raw_os_error().unwrap_or(libc::EIO).into()
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    io::pipe().map(|(reading, writing)| (reading.into(), writing.into()))
+}
+
+/// What a system call moved, bytes; it is made again where a signal came.
+fn moved(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        match usize::try_from(call()) {
+            Ok(count) => return Ok(count),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+}
+
+/// Reads up to `most` bytes at `offset`, which goes on.
+///
+/// # Safety
+/// `memory` is valid for `most` bytes and nobody else uses it.
+unsafe fn read(
+    (reading, writing): &(OwnedFd, OwnedFd),
+    file: &OwnedFd,
+    offset: &mut libc::off64_t,
+    memory: *mut u8,
+    most: usize,
+) -> io::Result<usize> {
+    let (file, none) = (file.as_raw_fd(), std::ptr::null_mut());
+    let (from, to) = (reading.as_raw_fd(), writing.as_raw_fd());
+    // SAFETY: the offset lives until it returns; no memory of ours is touched.
+    let count = moved(|| unsafe { libc::splice(file, offset, to, none, most, 0) })?;
+    let mut out = 0;
+    while out < count {
+        // SAFETY: `out` is less than `count`, and that is no more than `most`.
+        let iov_base = unsafe { memory.add(out) }.cast();
+        let vector = libc::iovec { iov_base, iov_len: count - out };
+        // SAFETY: the vector and its memory are ours until it returns.
+        match moved(|| unsafe { libc::vmsplice(from, &raw const vector, 1, 0) })? {
+            0 => return Err(io::Error::from_raw_os_error(libc::ENODATA)),
+            some => out += some,
+        }
+    }
+    Ok(count)
+}
+
+/// Writes up to `most` bytes at `offset`, which goes on.
+///
+/// # Safety
+/// As [`read`].
+unsafe fn write(
+    (reading, writing): &(OwnedFd, OwnedFd),
+    file: &OwnedFd,
+    offset: &mut libc::off64_t,
+    memory: *mut u8,
+    most: usize,
+) -> io::Result<usize> {
+    let (file, none) = (file.as_raw_fd(), std::ptr::null_mut());
+    let (from, to) = (reading.as_raw_fd(), writing.as_raw_fd());
+    let vector = libc::iovec { iov_base: memory.cast(), iov_len: most };
+    // SAFETY: the pipe refers to the memory until the loop below has emptied it.
+    let count = moved(|| unsafe { libc::vmsplice(to, &raw const vector, 1, 0) })?;
+    let mut left = count;
+    while left > 0 {
+        // SAFETY: the offset lives until it returns; no memory of ours is touched.
+        match moved(|| unsafe { libc::splice(from, none, file, offset, left, 0) })? {
+            0 => return Err(io::Error::from_raw_os_error(libc::EIO)),
+            some => left -= some,
+        }
+    }
+    Ok(count)
+}

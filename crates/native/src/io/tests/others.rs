@@ -1,0 +1,46 @@
+//! Engines that move no data.
+
+use std::os::unix::fs::MetadataExt;
+
+use super::*;
+
+#[test]
+fn null_completes_all_and_touches_nothing() {
+    let file = Scratch::new(4);
+    let mut io = open::<Null>(vec![file.open()], 8, true);
+    let [read, write, trim] = [Operation::Read, Operation::Write, Operation::Trim]
+        .map(|operation| block(operation, 0, 1 << 40));
+    let sync = Descriptor { operation: Operation::Sync, ..Descriptor::default() };
+    let fill = |_: &Descriptor, buffer: &mut [u8]| buffer.fill(7);
+    let all = [read, write, trim, sync, write];
+    let results = carry_out(&mut io, &all, 1, fill, |_, _| {});
+    assert_eq!(results, [BLOCK as i64, BLOCK as i64, BLOCK as i64, 0, BLOCK as i64]);
+    assert!(std::fs::read(&file.path).unwrap().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+#[should_panic(expected = "must do nothing else")]
+fn null_that_only_reads_does_not_even_pretend_to_write() {
+    let file = Scratch::new(1);
+    let mut io = open::<Null>(vec![file.open()], 1, false);
+    io.io.queue(once(block(Operation::Write, 0, 0)));
+}
+
+#[test]
+fn falloc_allocates_and_only_its_writes_make_a_file_longer() {
+    let file = Scratch::new(4);
+    file.set_size(0);
+    let mut io = open::<Falloc>(vec![file.open_cached()], 1, true);
+    let blocks = || std::fs::metadata(&file.path).unwrap().blocks();
+    assert_eq!(just_do(&mut io, &[block(Operation::Read, 0, 2)]), [BLOCK as i64]);
+    assert_eq!((file.size(), blocks()), (0, BLOCK / 512), "a read keeps the size");
+    assert_eq!(just_do(&mut io, &[block(Operation::Write, 0, 2)]), [BLOCK as i64]);
+    assert_eq!((file.size(), blocks()), (3 * BLOCK, BLOCK / 512));
+    assert_eq!(just_do(&mut io, &[block(Operation::Trim, 0, 2)]), [BLOCK as i64]);
+    assert_eq!((file.size(), blocks()), (3 * BLOCK, 0));
+    // What may not be written is not allocated either.
+    let reading = Setup { writable: false, ..setup(vec![file.open_to_read()], 1, false) };
+    let mut io = Falloc::open(reading).unwrap();
+    let refused = just_do(&mut io, &[block(Operation::Read, 0, 0)]);
+    assert_eq!((refused, blocks()), (vec![-i64::from(libc::EBADF)], 0));
+}

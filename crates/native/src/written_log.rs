@@ -1,0 +1,74 @@
+//! The log of a job's I/Os: fio's text, version 3.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use iodyno_job::{Job, Operation};
+
+use crate::clock::Clock;
+use crate::flights::Batch;
+
+/// Writes a line for each I/O, as it is submitted.
+#[derive(Debug)]
+pub(crate) struct WrittenLog {
+    to: BufWriter<File>,
+    names: Vec<String>,
+    epoch: u64,
+    failure: Option<io::Error>,
+}
+
+impl WrittenLog {
+    /// The log that `job` asks for, if it does, with its head.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be written.
+    pub(crate) fn create(job: &Job) -> Result<Option<Self>, String> {
+        let Some(name) = &job.replay.write_iolog else { return Ok(None) };
+        let file = iodyno_files::create(name.as_ref(), iodyno_files::NamedBy::User)
+            .map_err(|error| error.to_string())?;
+        let names = job.files.paths.clone();
+        let mut log = Self { to: BufWriter::new(file), names, epoch: 0, failure: None };
+        log.begin().map_err(|error| format!("write_iolog={name}: {error}"))?;
+        Ok(Some(log))
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        writeln!(self.to, "fio version 3 iolog")?;
+        for action in ["add", "open"] {
+            self.names.iter().try_for_each(|name| writeln!(self.to, "0 {name} {action}"))?;
+        }
+        Ok(())
+    }
+
+    /// I/Os begin now.
+    pub(crate) const fn start(&mut self, now: u64) {
+        self.epoch = now;
+    }
+
+    /// What is about to be submitted.
+    pub(crate) fn submit(&mut self, clock: Clock, batch: &Batch<'_>) {
+        let us = clock.ns(clock.now().saturating_sub(self.epoch)) / 1000;
+        for one in batch.iter() {
+            let name = self.names.get(usize::from(one.file)).map_or("", String::as_str);
+            let action = match one.operation {
+                Operation::Read => "read",
+                Operation::Write => "write",
+                Operation::Trim => "trim",
+                Operation::Sync => "sync",
+                Operation::DataSync => "datasync",
+            };
+            let line = writeln!(self.to, "{us} {name} {action} {} {}", one.offset, one.length);
+            if let Err(error) = line {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Writes what is left. What could not be written, as a sentence.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        let us = Clock::get().ns(Clock::get().now().saturating_sub(self.epoch)) / 1000;
+        let closed = self.names.iter().try_for_each(|name| writeln!(self.to, "{us} {name} close"));
+        let error = self.failure.take().or(closed.and_then(|()| self.to.flush()).err())?;
+        Some(format!("write_iolog is not complete: {error}"))
+    }
+}
