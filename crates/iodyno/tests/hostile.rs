@@ -12,7 +12,7 @@ const HOSTILE: &str = "=\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\u{
 
 /// Makes every free text of a document hostile; what is an enumeration, a time or an id stays.
 fn poison(value: &mut Value, key: &str) {
-    const FIXED: [&str; 16] = [
+    const FIXED: [&str; 17] = [
         "schema",
         "id",
         "state",
@@ -20,6 +20,7 @@ fn poison(value: &mut Value, key: &str) {
         "ended",
         "taken",
         "kind",
+        "scope",
         "direction",
         "end",
         "interval",

@@ -136,7 +136,8 @@ fn a_device_is_named_as_check_takes_it() {
     let sweep = ["sweep", "--target", disk.name(), "--set", "rw=randread", "--max-time", "100ms"];
     let output = world.run(&sweep);
     status(&output, 0);
-    assert!(text(&output.stdout).contains(disk.name()), "{}", text(&output.stdout));
+    let progress = format!("sweep {}: ", disk.name());
+    assert!(text(&output.stderr).contains(&progress), "{}", text(&output.stderr));
     // What would be written is left out by this name, too.
     let before = disk.bytes();
     let output = world.run(&["sweep", "--target", disk.name(), "--set", "rw=randwrite"]);

@@ -112,6 +112,17 @@ fn what_is_there_is_only_read() {
     assert!(text(&output.stderr).contains("--allow-write"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn what_may_not_go_on_is_told() {
+    let world = World::new();
+    kill_after(&world, 1, "killed");
+    std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
+    let output = run(&world, &["resume", "killed"]);
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("3 that write are left out"), "{}", text(&output.stderr));
+    assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
+}
+
 /// Kills a sweep once it has reported `points` of them.
 fn kill_after(world: &World, points: usize, name: &str) {
     let mut child = command(world, &[&GRID[..], &["--name", name]].concat())
@@ -139,7 +150,8 @@ fn a_killed_sweep_goes_on_where_it_was() {
         kill_after(&world, points, &name);
         let before = measured(&world, &name);
         assert!(before.len() >= points, "{before:?}");
-        let output = run(&world, &["resume", &name]);
+        // It may have begun to write when it was killed: then the file is whatever it is.
+        let output = run(&world, &["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         let left = format!("{} of 6 points are left", 6 - before.len());
         assert!(text(&output.stderr).contains(&left), "{}", text(&output.stderr));
@@ -147,7 +159,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         assert_eq!(all[..before.len()], before, "what was measured stays");
         assert_eq!((all.len(), names(&all).len()), (6, 6));
         // Nothing is left: it is shown again.
-        let output = run(&world, &["resume", &name]);
+        let output = run(&world, &["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         assert_eq!(measured(&world, &name).len(), 6);
     }

@@ -15,7 +15,7 @@ use iodyno_store::Store;
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
-    Start, allowed, generator, measure, outline, prepared, print, whole_rounds,
+    Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
 };
 use crate::context::{Context, Usage, read};
 use crate::terminal;
@@ -173,6 +173,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         terminal::note(&format!(
             "{name}: {left} of {count} points are left{preparation}{predicted}"
         ));
+        if left_out > 0 {
+            terminal::note(&format!("{name}: {}", not_allowed(left_out)));
+        }
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
         let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };

@@ -25,7 +25,7 @@ use crate::grid::Grid;
 use crate::progress::Display;
 use crate::terminal;
 
-pub(crate) use outline::outline;
+pub(crate) use outline::{not_allowed, outline};
 
 /// The points that may be measured, and how many write where they may not:
 /// what is there is only read unless --allow-write is given, and a file that

@@ -79,12 +79,14 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         );
     }
     if left_out > 0 {
-        let _ = writeln!(
-            text,
-            "{left_out} that write are left out: --allow-write says what may be written"
-        );
+        let _ = writeln!(text, "{}", not_allowed(left_out));
     }
     Ok(text + &before)
+}
+
+/// That so many points are not measured.
+pub(crate) fn not_allowed(points: usize) -> String {
+    format!("{points} that write are left out: --allow-write says what may be written")
 }
 
 /// How many rounds, how long each, and what has to be done before.

@@ -1,13 +1,16 @@
 //! Why a name did not become a clearance, and what to do about it.
 
+mod next_step;
+
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use iodyno_model::{Bytes, PurgeMethod, shell_word};
+use iodyno_model::{Bytes, PurgeMethod};
 use rustix::io::Errno;
 use thiserror::Error;
 
+pub use self::next_step::as_root;
 use crate::BlindSpot;
 use crate::contents::Lost;
 
@@ -337,112 +340,6 @@ impl TargetError {
         let Self::HoldsData { lost, .. } = self else { return false };
         lost.iter().all(Lost::is_unknown)
     }
-
-    /// What the user can do about it, as a sentence or a command.
-    pub fn next_step(&self) -> String {
-        match self {
-            Self::NotFound { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
-            Self::NotFound { detached, .. } if !detached.is_empty() => format!(
-                "these NVMe functions are not with the nvme driver: {}; bind them to it to measure \
-                 them",
-                detached.join(", ")
-            ),
-            Self::NotFound { .. } => "iodyno list shows the drives of this machine".into(),
-            Self::GivenTwice { .. } => "name it once".into(),
-            Self::NotStorage { .. } => {
-                "name an NVMe controller, a block device, a file or a directory".into()
-            }
-            Self::Detached { address, driver } => match driver {
-                Some(driver) => format!(
-                    "whoever uses it through {driver} (a virtual machine, SPDK) has to give it \
-                     back: unbind {address} from {driver} and bind it to nvme"
-                ),
-                None => format!("load the nvme driver, or bind {address} to it; see dmesg for why"),
-            },
-            Self::ControllerNotLive { controller, state } if state == "dead" => {
-                format!("see dmesg for {controller}; reset the drive or replace it")
-            }
-            Self::ControllerNotLive { .. } => "wait until its state is live and repeat".into(),
-            Self::NoNamespace { controller } => format!(
-                "create and attach a namespace (nvme create-ns, nvme attach-ns), then rescan: nvme \
-                 ns-rescan /dev/{controller}"
-            ),
-            Self::TooSmall { .. } => "name a device or file that holds data".into(),
-            Self::Refused { .. } => "name a device, or a directory on a disk".into(),
-            Self::NoPermission { .. } => as_root(),
-            Self::NoNode { path, .. } => format!(
-                "make the host's {path} visible where iodyno runs: mount --bind /dev in a chroot, \
-                 --device={path} for a container"
-            ),
-            Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
-            Self::NoSpace { .. } => "free some space, or name another directory".into(),
-            Self::Interrupted { .. } => "repeat when there is time".into(),
-            Self::InUse { .. } => "unmount it, stop what stands on it or has it open, or name \
-                                   another target; what is in use cannot be allowed"
-                .into(),
-            Self::NotAllowed { word: Some(word), lost, .. } => {
-                let word = shell_word(word);
-                let discard =
-                    if lost.is_empty() { String::new() } else { format!(" --discard-data {word}") };
-                format!("if all data on it may be lost: --allow-write {word}{discard}")
-            }
-            Self::NotAllowed { word: None, .. } => {
-                "nothing tells it apart from other devices, no serial number, no world-wide id, no \
-                 UUID: measure a file on it, or only read it"
-                    .into()
-            }
-            Self::TooShort { name, holds_bytes, .. } => format!(
-                "read no more than it holds (size={holds_bytes}), or have random data written \
-                 behind that, which leaves what it holds: --allow-write {}",
-                shell_word(name)
-            ),
-            Self::NotKnown { word, blind, .. } => {
-                let mut remedies: Vec<String> = blind.iter().map(BlindSpot::remedy).collect();
-                remedies.dedup();
-                format!(
-                    "{}; or, if you know that nobody uses it: --assume-unused {}",
-                    remedies.join("; "),
-                    shell_word(word)
-                )
-            }
-            Self::HoldsData { word, .. } => {
-                format!("if it may be lost: --discard-data {}", shell_word(word))
-            }
-            Self::ReadOnly { .. } => "name another target, or only read it".into(),
-            Self::NotToBeMade { .. } => "make it, or let the job: allow_file_create=1".into(),
-            Self::NoDirectory { directory, .. } => format!(
-                "check the path, and whether what should be there is mounted; if the directory is \
-                 to be made: mkdir -p {}",
-                shell_word(directory)
-            ),
-            Self::NoRoom { .. } | Self::Full { .. } => {
-                "free some space, make the file smaller (size, filesize), or name another directory"
-                    .into()
-            }
-            Self::LayoutInterrupted { .. } => "repeat when there is time".into(),
-            Self::CannotPurge { offered, .. } if offered.is_empty() => {
-                "wait until it is over, or see dmesg".into()
-            }
-            Self::CannotPurge { offered, .. } => {
-                let names: Vec<&str> = offered.iter().map(|method| method.name()).collect();
-                format!("take another purge: --purge {}", names.join(", "))
-            }
-            Self::Beside { error, .. } => error.next_step(),
-            Self::Reshaped { .. } => {
-                "iodyno list shows what it is now; name it again to fill it as it is".into()
-            }
-            Self::Io { error, .. } => match Errno::from_io_error(error) {
-                Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
-                    "the device may be gone or failing: see dmesg".into()
-                }
-                Some(Errno::ROFS) => {
-                    "its file system is read-only: name a file in it, or another directory".into()
-                }
-                Some(Errno::DQUOT) => "raise the quota, or name another directory".into(),
-                _ => "see dmesg, and repeat".into(),
-            },
-        }
-    }
 }
 
 /// What would be lost, as the end of a sentence.
@@ -457,28 +354,6 @@ fn losing(lost: &[Lost]) -> String {
 
 fn sentences(blind: &[BlindSpot]) -> String {
     blind.iter().map(BlindSpot::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.
-pub fn as_root() -> String {
-    sudo_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned()))
-}
-
-/// The command line that does the same as root. A bare program name becomes
-/// the path of the program, since sudo has a search path of its own.
-fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
-    let typed = arguments.next().unwrap_or_default();
-    let program = if typed.contains('/') {
-        typed
-    } else {
-        std::env::current_exe().map_or(typed, |path| path.display().to_string())
-    };
-    let mut line = format!("sudo {}", shell_word(&program));
-    for argument in arguments {
-        line.push(' ');
-        line.push_str(&shell_word(&argument));
-    }
-    line
 }
 
 #[cfg(test)]
@@ -507,17 +382,6 @@ mod tests {
         assert_eq!(error.to_string(), said);
         // Whoever prints the chain of causes prints it behind the message.
         assert!(std::error::Error::source(&error).is_none());
-    }
-
-    #[test]
-    fn the_sudo_line_repeats_the_command_line_quoted() {
-        let typed = ["target/release/iodyno", "check", "/mnt/a b", "it's", "nvme0", ""];
-        assert_eq!(
-            sudo_line(typed.into_iter().map(String::from)),
-            r"sudo target/release/iodyno check '/mnt/a b' 'it'\''s' nvme0 ''"
-        );
-        let bare = sudo_line(["iodyno".to_owned()].into_iter());
-        assert!(bare.starts_with("sudo /"), "{bare}");
     }
 
     #[test]
