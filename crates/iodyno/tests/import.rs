@@ -320,12 +320,14 @@ fn compressed_reports_and_logs_are_read() {
 #[test]
 fn an_endless_source_is_given_up() {
     let world = World::new();
-    let yes = Command::new("yes")
+    let mut yes = Command::new("yes")
         .arg("a line of a log of another program that says nothing")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let output = world.command().args(["import", "-"]).stdin(yes.stdout.unwrap()).output().unwrap();
+    let endless = yes.stdout.take().unwrap();
+    let output = world.command().args(["import", "-"]).stdin(endless).output().unwrap();
+    yes.wait().unwrap();
     status(&output, 2);
     assert!(
         text(&output.stderr).contains("nothing of fio's for a GiB"),

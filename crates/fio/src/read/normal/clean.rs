@@ -67,7 +67,8 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
 fn pieces(line: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut rest = line;
     std::iter::from_fn(move || {
-        let longest = &rest[..rest.floor_char_boundary(LONGEST)];
+        let mut ends = (0..=LONGEST.min(rest.len())).rev();
+        let longest = &rest[..ends.find(|end| rest.is_char_boundary(*end)).unwrap_or(0)];
         let end = match longest.len() < rest.len() {
             true => longest.rfind(' ').filter(|at| *at > 0).unwrap_or(longest.len()),
             false => rest.len(),
