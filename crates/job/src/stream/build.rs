@@ -1,7 +1,7 @@
 //! How a stream is built: the job's areas cut to its extents, divided between
 //! the threads that share it, and what is planned.
 
-use iodyno_model::Direction;
+use iodyno_model::{Direction, Each};
 
 use super::area::{Area, Areas, smallest_block};
 use super::blocks::Blocks;
@@ -304,6 +304,13 @@ impl Cut {
         let ([room], Some(bs)) = (rooms, rules.fixed_bs()) else {
             return Err("extents do not fit: they need one target and blocks of one size".into());
         };
+        // What begins within a block would end behind its extent.
+        let of_blocks = |align: Each<u64>| align.iter().all(|(_, align)| align.is_multiple_of(bs));
+        if !rules.step.unsigned_abs().is_multiple_of(bs)
+            || !job.pattern.blockalign.is_none_or(of_blocks)
+        {
+            return Err(format!("extents do not fit: offsets have to be multiples of bs={bs}"));
+        }
         let mut cut = Self {
             area: Area { start: 0, length: 0, file_bytes: 0 },
             places: Vec::with_capacity(job.space.extents.len()),

@@ -149,7 +149,8 @@ impl Stream {
         let strided = self.rules.strides.is_some();
         let end = if strided { area.file_bytes } else { area.end() };
         let length = if order == Order::AsTrimmed {
-            file.ends[2] - file.starts[2]
+            // Where a zone began anew nothing was trimmed: as in fio the file ends there.
+            file.ends[2].checked_sub(file.starts[2])?
         } else {
             let by = match (self.rules.lengths_by_order, order) {
                 (false, _) => way,

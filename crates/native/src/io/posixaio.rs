@@ -121,7 +121,7 @@ impl Posixaio {
                 return Ok(());
             }
             let timeout = most.map(|most| libc::timespec {
-                tv_sec: most.as_secs() as libc::time_t,
+                tv_sec: most.as_secs() as _,
                 tv_nsec: most.subsec_nanos().into(),
             });
             let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
