@@ -24,7 +24,7 @@ def tree(value, path="", found=None):
 # What stands in ours besides: the total latency's percentiles (our latencies are totals, and fio has them with
 # lat_percentiles=1), and what later versions of fio write.
 BESIDES = re.compile(
-    r"/jobs/\d+/(read|write|trim|mixed|sync)/lat_ns/(percentile|bins)(/.*)?|/jobs/\d+/job_start|/disk_util/\d+/(read|write)_sectors"
+    r"/jobs/\d+/(read|write|trim|mixed|sync)/lat_ns/(percentile|bins)(/.*)?|/jobs/\d+/(job_start|latency_target_ns|latency_window_us)|/disk_util/\d+/(read|write)_sectors"
 )
 
 

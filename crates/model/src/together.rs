@@ -1,5 +1,7 @@
 //! Results of what ran at the same time, as one: clones of a job, jobs of a group.
 
+use std::collections::BTreeMap;
+
 use crate::{
     Direction, DirectionResult, Estimate, Histogram, LatencyKind, LatencySummary, Measurement,
     SplitLatency, StatedLatencies,
@@ -21,8 +23,10 @@ pub struct GroupTotal {
 pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     let key = |of: &Measurement| (of.phase, of.group, of.round);
     let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut number_of = BTreeMap::new();
     for (n, of) in measurements.iter().enumerate().filter(|(_, of)| is_of_a_group(of)) {
-        match groups.iter_mut().rfind(|group| key(&measurements[group[0]]) == key(of)) {
+        let number = *number_of.entry(key(of)).or_insert(groups.len());
+        match groups.get_mut(number) {
             Some(group) => group.push(n),
             None => groups.push(vec![n]),
         }
