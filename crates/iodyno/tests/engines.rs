@@ -32,6 +32,7 @@ fn null_needs_nothing_and_touches_nothing() {
     let all = 1 << 20;
     assert_eq!(moved(&world, &with(&["--rw=randread"])), [(256, all), (0, 0), (0, 0)]);
     assert_eq!(moved(&world, &with(&["--rw=write", "--iodepth=8"])), [(0, 0), (256, all), (0, 0)]);
+    assert_eq!(moved(&world, &with(&["--rw=randtrim"])), [(0, 0), (0, 0), (256, all)]);
     // What is never written is never verified: fio counts the reads all the same.
     let verified = with(&["--rw=write", "--verify=md5", "--direct=1"]);
     assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);

@@ -49,6 +49,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
     let files = &job.files;
     wrong(
         pattern.rw.has(Direction::Trim)
+            && !job.engine.ioengine.is_diskless()
             && (!files.directory.is_empty()
                 || (files.filename.is_empty() && files.paths.is_empty())),
         format!("rw={} needs a block device as filename", pattern.rw.name()),
