@@ -306,7 +306,8 @@ impl Cut {
         };
         // What begins within a block would end behind its extent.
         let of_blocks = |align: Each<u64>| align.iter().all(|(_, align)| align.is_multiple_of(bs));
-        if !rules.step.unsigned_abs().is_multiple_of(bs)
+        if rules.strides.is_some()
+            || !rules.step.unsigned_abs().is_multiple_of(bs)
             || !job.pattern.blockalign.is_none_or(of_blocks)
         {
             return Err(format!("extents do not fit: offsets have to be multiples of bs={bs}"));
