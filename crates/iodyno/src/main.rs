@@ -12,10 +12,11 @@ mod stated;
 mod supervisor;
 mod terminal;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::arguments::{Arguments, Command};
 use crate::commands::run::Face;
@@ -30,7 +31,8 @@ fn main() -> ExitCode {
 
 /// Carries out the command line; the exit status.
 fn carry_out() -> u8 {
-    let arguments = Arguments::parse_from(words());
+    let matches = arguments::grouped(Arguments::command()).get_matches_from(words());
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let face = match arguments.command {
         Command::Fio(_) => Face::Fio,
         _ => Face::Iodyno,
@@ -76,12 +78,19 @@ fn carry_out() -> u8 {
 
 /// The words of the command line. Behind `run` and `fio`, iodyno's own come first:
 /// all others are fio's, which clap must not look at.
-fn words() -> Vec<String> {
-    let mut words: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if words.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
-        words.insert(1, "fio".into());
+fn words() -> Vec<OsString> {
+    let mut given: Vec<OsString> = std::env::args_os().collect();
+    if given.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
+        given.insert(1, "fio".into());
     }
+    // fio's options are text; a path that is not is for clap to take or to refuse.
+    let texts: Option<Vec<String>> =
+        given.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    texts.map_or(given, |words| divided(words).into_iter().map(OsString::from).collect())
+}
+
+/// These words, iodyno's own before fio's.
+fn divided(words: Vec<String>) -> Vec<String> {
     // A `run` that is the value of a global option is not the command.
     let is_command = |at: &usize| {
         ["run", "fio"].contains(&words[*at].as_str()) && commands::run::is_command(&words[1..*at])

@@ -10,15 +10,15 @@ use super::Table;
 /// How jobs are carried out.
 #[derive(Debug, Args)]
 pub(crate) struct Carrying {
-    /// Who makes the I/O [default: native, or what the plan says]
+    /// Load generator [default: native, or the plan's]
     #[arg(long, value_enum)]
     pub(crate) generator: Option<RunGenerator>,
-    /// The fio of `--generator fio` [default: the one in PATH]
+    /// fio binary for `--generator fio` [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) allowing: Allowing,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
     #[command(flatten)]
@@ -28,16 +28,16 @@ pub(crate) struct Carrying {
 /// What may be written.
 #[derive(Debug, Args)]
 pub(crate) struct Allowing {
-    /// A device that jobs may write and trim, by SERIAL[:nsid], WWID or by-id name; dm, md and
-    /// loop devices by UUID or NAME:SIZE; an existing file by its path
+    /// Allow writes and trims to this device: SERIAL[:nsid], WWID or by-id name; UUID or NAME:SIZE
+    /// for dm, md and loop devices; the path of an existing file
     #[arg(long, value_name = "WORD")]
     pub(crate) allow_write: Vec<String>,
-    /// A device whose stale data (a partition table, a file system that nobody uses, blocks of an
-    /// unknown kind) may be lost
+    /// Allow the loss of unused data on this device (a partition table, an unmounted file system,
+    /// blocks of unknown content)
     #[arg(long, value_name = "WORD")]
     pub(crate) discard_data: Vec<String>,
-    /// A device or file that nobody uses as far as you know, where iodyno cannot look: not run as
-    /// root, in a container, a drive with controllers of other hosts
+    /// Vouch that nobody uses this device or file, where iodyno cannot check it: without root, in a
+    /// container, for a drive that other hosts share
     #[arg(long, value_name = "WORD")]
     pub(crate) assume_unused: Vec<String>,
 }

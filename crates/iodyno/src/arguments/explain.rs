@@ -15,21 +15,22 @@ Examples:
   iodyno explain --link gen2x4 --model '970 EVO 500GB' --blocks trimmed fio-output.txt
   iodyno explain study.toml
 
-A target is measured, with one thing changed at a time; it is only read unless rw= says otherwise
-and --allow-write names it. A device that shares a link, a card or a controller with the target is
-written for one of the experiments where --allow-write names that. A run, file or folder of results is explained from what was measured.
+iodyno measures a target and changes one thing at a time. It only reads, unless rw= says otherwise
+and --allow-write names the target. A device that shares a link, a card or a controller with the
+target is written in one experiment if --allow-write names it. Stored or imported results are
+explained from what was measured.
 
-Exit status: 0 the limiter is named, 2 bad usage, 3 interrupted or a measurement failed, 4 the
-evidence does not decide, or the measurement is invalid.")]
+Exit status: 0 limiter named, 2 bad usage, 3 interrupted or a measurement failed, 4 undecided, or
+the measurement is invalid.")]
 pub(crate) struct Explain {
-    /// Targets (devices, files, directories) with fio's options of the workload, or runs (id,
-    /// name, `last`), files and folders with results
+    /// Targets (devices, files, directories) with the workload as fio options; or runs (id, name,
+    /// `last`), files and folders with results
     #[arg(value_name = "TARGET|RUN|OPTION=VALUE", default_value = "last")]
     pub(crate) words: Vec<String>,
     /// Run the commands of exec_prerun and exec_postrun, without a shell
     #[arg(long)]
     pub(crate) allow_exec: bool,
-    /// Longest time of all experiments together
+    /// Time limit for all experiments together
     #[arg(long, value_name = "TIME", default_value = "50s", value_parser = time)]
     pub(crate) time: u64,
     /// Name of the run
@@ -39,10 +40,10 @@ pub(crate) struct Explain {
     pub(crate) allowing: Allowing,
     #[command(flatten)]
     pub(crate) environment: Environment,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
-    /// Who makes the I/O
+    /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,
 }

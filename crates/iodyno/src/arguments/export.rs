@@ -10,27 +10,27 @@ Examples:
   iodyno runs export last > run.json
   iodyno runs export before after --format parquet -o results.parquet
 
-docs/export.md has the columns.")]
+docs/export.md lists the columns.")]
 pub(crate) struct Export {
     /// Runs (ids, names, `last`), files or folders
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// What is written
+    /// Output format
     #[arg(long, value_enum, default_value = "json")]
     pub(crate) format: ExportFormat,
-    /// Where to [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// The public document of a run, or an array of them
+    /// The run's JSON document, or an array of them
     Json,
-    /// A row for each direction of each measurement
+    /// One row per direction of each measurement
     Csv,
     /// The same rows
     Parquet,

@@ -12,14 +12,14 @@ Examples:
   iodyno import hosts/ && iodyno runs fleet
   iodyno import --link gen2x4 --model '970 EVO 500GB' --blocks trimmed post.md
 
-Exit status: 0 all was read, 2 a path of which nothing could be read, 3 a measurement in it
-failed, 4 something of it could not be read.")]
+Exit status: 0 everything imported, 2 nothing readable in a path, 3 a measurement in it failed,
+4 some of it unreadable.")]
 pub(crate) struct Import {
-    /// Files and folders with what fio printed or logged, our own --json, stores of other hosts,
-    /// what `iodyno capture` wrote, figures (docs/explain.md; - for standard input)
+    /// Files and folders: fio's output and logs, iodyno's JSON, stores of other hosts, captures,
+    /// figures (docs/explain.md); - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// All in one run of this name [default: a run for each path, named after it]
+    /// Import everything into one run of this name [default: one run per path, named after it]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     #[command(flatten)]

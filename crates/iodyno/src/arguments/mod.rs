@@ -5,6 +5,7 @@ mod compare;
 mod environment;
 mod explain;
 mod export;
+mod groups;
 mod import;
 mod layouts;
 mod plot;
@@ -23,6 +24,7 @@ pub(crate) use compare::Compare;
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, ExportFormat, Format};
+pub(crate) use groups::grouped;
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
@@ -33,9 +35,9 @@ pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, propagate_version = true, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit status: 0 fine, 1 at least one FAIL, 2 bad usage or unusable target, \
+    after_help = "Exit status: 0 passed, 1 at least one FAIL, 2 bad usage or unusable target, \
     3 interrupted or a measurement failed, 4 nothing failed but something asked could not be judged."
 )]
 pub(crate) struct Arguments {
@@ -48,10 +50,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Where runs are kept [default: $XDG_DATA_HOME/iodyno/store.sqlite, for root /var/lib/iodyno/store.sqlite]
-    #[arg(long, global = true, value_name = "PATH", env = "IODYNO_STORE")]
+    /// Store of runs [default: $XDG_DATA_HOME/iodyno/store.sqlite; as root
+    /// /var/lib/iodyno/store.sqlite]
+    #[arg(long, global = true, value_name = "PATH", env = "IODYNO_STORE", hide_env_values = true)]
     pub(crate) store: Option<PathBuf>,
-    /// Print one JSON document, described in docs/schema
+    /// Print one JSON document (schemas: docs/schema)
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// No progress and no notes on standard error
@@ -60,7 +63,7 @@ pub(crate) struct Global {
     /// Colour the text
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
-    /// Read a captured machine (see `iodyno capture`) instead of this one
+    /// Read a machine captured by `iodyno capture` instead of this one
     #[arg(long, global = true, value_name = "CAPTURE")]
     pub(crate) sysroot: Option<PathBuf>,
 }
@@ -74,51 +77,51 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Verify drives, links, health and speed; only reads
+    /// Verify drives, links, health and speed (read-only)
     Check(Check),
-    /// Run fio's job files, or jobs as fio's command line says them
+    /// Run fio job files, or jobs given as on fio's command line
     Run(Run),
-    /// Be fio for whoever calls it: its output, its exit status, nothing else
+    /// Behave exactly as fio: its options, output and exit status
     #[command(
         disable_help_flag = true,
         disable_version_flag = true,
         override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ..., by a link of this name",
-        after_help = "Everything is as fio has it, --help too; docs/fio.md says what differs."
+        after_help = "All options are fio's, --help included; docs/fio.md lists the differences."
     )]
     Fio(Run),
-    /// Empty drives and fill them, so that their state is known
+    /// Purge and precondition drives, so that their state is known
     Prepare(Prepare),
-    /// Measure a grid of points, each until it is known
+    /// Run every combination of options until each result is precise enough
     Sweep(Sweep),
-    /// Go on with a sweep that was stopped or killed
+    /// Continue a sweep that was stopped or killed
     Resume(Resume),
-    /// Build LVM, md RAID and file systems on drives, measure each, and take them down
+    /// Build LVM, md RAID and file systems, measure each, and take them down
     Layouts(Layouts),
     /// Show the host and its drives
     List(List),
     /// List stored runs, export or remove some
     Runs(Runs),
-    /// Print a run again, judged anew
+    /// Print a stored run, judged by today's rules
     Show(Show),
-    /// Read what fio printed, or what iodyno wrote elsewhere
+    /// Import fio's output, or iodyno's from another machine
     Import(Import),
-    /// Say what limits a workload: by experiments on a target, or from what was measured
+    /// Find what limits a workload, by experiment or from results
     Explain(Explain),
     /// Compare runs, files or folders, workload by workload
     Compare(Compare),
-    /// Write one page with everything: a file to open, attach or print
+    /// Write one HTML page with verdicts, evidence and figures
     Report(Report),
-    /// Draw a figure of runs, files or folders
+    /// Draw a figure from runs, files or folders
     Plot(Plot),
-    /// List the rules that `check` applies, or explain one
+    /// List the rules behind the verdicts, or explain one
     Rules(Rules),
-    /// Write what this machine says of itself into a folder or file, for a bug report
+    /// Capture this machine's description for a bug report
     Capture(Capture),
-    /// Remove what a killed run left behind
+    /// Remove leftovers of a killed run
     CleanUp(CleanUp),
-    /// Print a script that completes the command line in a shell
+    /// Print a shell's completion script
     Completions(Completions),
-    /// Write the manual pages, for packages
+    /// Write the manual pages
     #[command(hide = true)]
     Man(ManPages),
 }
@@ -154,42 +157,42 @@ pub(crate) struct Check {
     /// Drives, namespaces, block devices, files or directories (nvme0, /dev/nvme0n1, /mnt/data)
     /// [default: every NVMe drive; where there is none, the current directory]
     pub(crate) targets: Vec<String>,
-    /// Links, health and inventory only, in under a second
+    /// Check links, health and inventory only, in under a second
     #[arg(long)]
     pub(crate) no_load: bool,
-    /// Measure drives that serve others, too
+    /// Also measure drives that are busy
     #[arg(long)]
     pub(crate) busy: bool,
-    /// Longest time for all measurements, divided over the drives
+    /// Time limit for all measurements, shared by the drives
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     pub(crate) budget: u64,
-    /// Longest time of each measurement [default: 10s]
+    /// Time limit of each measurement [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<u64>,
-    /// Measure each for exactly this time, however exact it is
+    /// Measure each for exactly this time, whatever the precision
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
     pub(crate) time: Option<u64>,
-    /// What could not be judged does not change the exit status
+    /// Exit 0 instead of 4 for unjudged results
     #[arg(long)]
     pub(crate) accept_unjudged: bool,
     /// Compare with an earlier run: its id, its name, or `last`
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
-    /// What has to be there: a TOML file with `drives = 8` or `serials = ["..."]`
+    /// Expected inventory: a TOML file with `drives = 8` or `serials = ["..."]`
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Option<PathBuf>,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Print what other tools read instead of text
+    /// Print another tool's format instead of text
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
-    /// Who makes the I/O
+    /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,
 }
@@ -197,7 +200,7 @@ pub(crate) struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Generator {
     Native,
-    /// No I/O at all: drives of known truth, for tests and demonstrations
+    /// Simulated drives without any I/O, for tests and demonstrations
     Simulated,
 }
 
@@ -206,12 +209,12 @@ pub(crate) enum Generator {
     override_usage = "iodyno run [OPTIONS] FILE...\n       \
     iodyno run [OPTIONS] --name=NAME --OPTION=VALUE...",
     after_help = "\
-Everything else is fio's, as its command line takes it: --name=NAME opens a job, and every option
-of a job file is an option here; docs/options.md lists them. What belongs to no job:
-  --section=NAME            only this job of the files
-  --output=FILE             what is printed goes there
-  --output-format=LIST      as fio prints it: normal, json, json+, terse (--minimal)
-  --parse-only, --showcmd   only look at the jobs; print them as a command line
+All other options are fio's: --name=NAME opens a job, and every option of a job file is an option
+here (docs/options.md). Options that belong to no job:
+  --section=NAME            run only this job of the files
+  --output=FILE             write the results there
+  --output-format=LIST      fio's formats: normal, json, json+, terse (--minimal)
+  --parse-only, --showcmd   only parse the jobs; print them as a command line
   --readonly                refuse jobs that write or trim
   --eta=WHEN                live progress: auto, always, never
 
@@ -222,12 +225,12 @@ Examples:
   iodyno run --name=w --filename=/dev/nvme0n1 --rw=write --bs=128k --allow-write SERIAL
   iodyno run --generator fio random-read.fio
 
-Devices are only read unless --allow-write names them; what is in use is never written. Files
-that a job makes need no leave, those that were there before do. Where iodyno cannot see whether
-a device is in use (not run as root, in a container), --assume-unused answers for that."
+iodyno writes to a device only if --allow-write names it, and never to one in use. A job may write
+files that it creates; existing files need --allow-write. Where iodyno cannot see whether a device
+is in use (without root, in a container), --assume-unused vouches for that."
 )]
 pub(crate) struct Run {
-    /// fio's job files (- for standard input), and options of jobs
+    /// fio job files (- for standard input) and job options
     #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) job: Vec<String>,
     /// Run the commands of exec_prerun and exec_postrun, without a shell
@@ -242,21 +245,21 @@ pub(crate) struct Run {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Table {
-    /// All columns, however wide
+    /// Print all columns, however wide
     #[arg(long)]
     pub(crate) wide: bool,
-    /// These columns, separated by commas
+    /// Print these columns, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What each drive was put through, by what is stored here
+    /// Print what each drive was put through, from this store
     #[arg(long, conflicts_with = "tree")]
     pub(crate) history: bool,
-    /// How it hangs together: root complexes, links, switches, drives, and on
-    /// them partitions, arrays, volumes and file systems
+    /// Print the topology: root complexes, links, switches, drives, and the partitions, arrays,
+    /// volumes and file systems on them
     #[arg(long, conflicts_with_all = ["wide", "columns"])]
     pub(crate) tree: bool,
     #[command(flatten)]
@@ -282,9 +285,9 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
-    /// Write the results of runs for other programs
+    /// Export results as JSON, CSV or Parquet
     Export(Export),
-    /// Show the drives of many hosts by class, those that are unlike their class first
+    /// Compare the drives of many hosts by class, outliers first
     Fleet(Fleet),
     /// Remove runs
     Rm {
@@ -305,7 +308,7 @@ pub(crate) struct Fleet {
     /// Runs (ids, names, `last`), files or folders [default: every run in the store]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// Reasons in full, however wide
+    /// Print reasons in full, however wide
     #[arg(long)]
     pub(crate) wide: bool,
 }
@@ -318,10 +321,10 @@ pub(crate) struct Show {
     /// Compare with an earlier run
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
-    /// Print what other tools read instead of text
+    /// Print another tool's format instead of text
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     /// Also print latency classes, queue depths, sampled rates and disk statistics
@@ -333,32 +336,32 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// Folder to be made, or one file where the name ends in .json
+    /// Folder to create, or one file if the name ends in .json
     pub(crate) directory: PathBuf,
-    /// Replace serial numbers
+    /// Mask serial numbers
     #[arg(long)]
     pub(crate) mask_serials: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanUp {
-    /// Only what this run left behind
+    /// Only leftovers of this run
     pub(crate) run: Option<String>,
-    /// The run has ended: you know, where iodyno cannot (an earlier version began it)
+    /// Vouch that the run has ended, where iodyno cannot tell (started by an earlier version)
     #[arg(long, requires = "run")]
     pub(crate) ended: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell; docs/installing.md says where its script goes
+    /// Shell; docs/installing.md says where the script goes
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManPages {
-    /// Folder for one page a command [default: iodyno's own page, on standard output]
+    /// Folder for one page per command [default: iodyno(1) on standard output]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

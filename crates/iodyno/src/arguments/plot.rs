@@ -16,36 +16,36 @@ Examples:
   iodyno plot before after --figure latency -o latency.svg
   iodyno plot results/ --figure grid --metric p99 --where rw=randread,bs=4k -o grid.svg
 
-docs/figures.md shows every kind.")]
+docs/figures.md shows every kind of figure.")]
 pub(crate) struct Plot {
     /// Runs (ids, names, `last`), files or folders
     #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// What it shows [default: what suits the measurements]
+    /// Kind of figure [default: what suits the measurements]
     #[arg(long, value_name = "KIND", value_parser = kind())]
     pub(crate) figure: Option<Kind>,
-    /// Of which figure: iops, bw, lat (mean), max, or a percentile such as p99.9
+    /// Metric: iops, bw, lat (mean), max, or a percentile such as p99.9
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<Metric>,
-    /// Only these measurements: rw=randread,bs=4k,name!=fill
+    /// Select measurements: rw=randread,bs=4k,name!=fill
     #[arg(long = "where", value_name = "OPTION=VALUE", value_delimiter = ',', value_parser = filter)]
     pub(crate) filters: Vec<Filter>,
-    /// The option whose values make the series: bs
+    /// Option whose values make the series: bs
     #[arg(long, value_name = "OPTION", value_parser = option)]
     pub(crate) series: Option<String>,
-    /// The title, in place of one of ours
+    /// Title of the figure
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// Where the axis of time ends: 40s
+    /// End of the time axis: 40s
     #[arg(long, value_name = "TIME", value_parser = super::time)]
     pub(crate) xmax: Option<u64>,
-    /// Width and height in pixels [default: 1200 wide, as high as it takes]
+    /// Width and height in pixels [default: 1200 wide, as high as needed]
     #[arg(long, value_name = "WxH", value_parser = size)]
     pub(crate) size: Option<(u32, u32)>,
-    /// For a dark surface
+    /// Draw for a dark background
     #[arg(long)]
     pub(crate) dark: bool,
-    /// The picture: .svg or .png
+    /// Picture to write: .svg or .png
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

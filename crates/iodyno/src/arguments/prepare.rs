@@ -15,31 +15,30 @@ Examples:
   iodyno prepare nvme0n1 --purge format --fill 2x --condition random --allow-write SERIAL
   iodyno prepare nvme0 nvme1 --purge discard --fill 1x --allow-write SERIAL --allow-write SERIAL
 
-All data of the drives are lost. Only drives that nobody uses are touched, and only those that
---allow-write names; what is on them (a file system, a partition table) has to be given up by
---discard-data as well. A fill that was stopped goes on with iodyno resume; what drives were put
-through is told by iodyno list --history.")]
+All data on the drives is lost. iodyno touches only unused drives that --allow-write names; data on
+them (a file system, a partition table) also needs --discard-data. Continue a stopped fill with
+iodyno resume; iodyno list --history shows what drives were put through.")]
 pub(crate) struct Prepare {
     /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)
     #[arg(required = true)]
     pub(crate) targets: Vec<String>,
-    /// How they are emptied
+    /// How to empty the drives
     #[arg(long, value_enum, value_name = "METHOD", default_value = "none")]
     pub(crate) purge: Purge,
-    /// Then write so many times their capacity, in sequence, with random data (2x)
+    /// Then write this many times the capacity, sequentially, with random data (2x)
     #[arg(long, value_name = "TIMES", value_parser = times)]
     pub(crate) fill: Option<f64>,
-    /// Then run this workload in rounds until the drives are steady: options of jobs, or `random`
-    /// for rw=randwrite bs=4k
+    /// Then run this workload in rounds until steady state: job options, or `random` for
+    /// rw=randwrite bs=4k
     #[arg(long, value_name = "WORKLOAD")]
     pub(crate) condition: Option<String>,
-    /// How long a round of it takes
+    /// Time of one round
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub(crate) round: String,
-    /// Begin again, though the same was stopped and could go on with iodyno resume
+    /// Start over, even if a stopped preparation could continue (iodyno resume)
     #[arg(long)]
     pub(crate) anew: bool,
-    /// Say what would be destroyed and written, and how long that takes, and do nothing
+    /// Print what would be destroyed and written and how long it takes; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Name of the run
@@ -47,7 +46,7 @@ pub(crate) struct Prepare {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) allowing: Allowing,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
     #[command(flatten)]
@@ -56,9 +55,9 @@ pub(crate) struct Prepare {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Purge {
-    /// Not at all
+    /// Do not purge
     None,
-    /// Every block is trimmed
+    /// Discard (trim) every block
     Discard,
     /// Format NVM, without a secure erase
     Format,

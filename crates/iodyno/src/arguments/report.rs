@@ -11,18 +11,18 @@ Examples:
   iodyno report before after -o tuning.html
   iodyno report results/ fio.json -o ticket.html
 
-docs/report.md says what stands on it.")]
+docs/report.md describes the page.")]
 pub(crate) struct Report {
     /// Runs (ids, names, `last`), files or folders
     #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// The page to write
+    /// Page to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
     /// Overwrite a file that is not a report
     #[arg(long)]
     pub(crate) force: bool,
-    /// More data sheets: a TOML file, also several times
+    /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
 }

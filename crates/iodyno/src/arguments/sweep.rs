@@ -17,70 +17,69 @@ Examples:
   iodyno sweep depth-grid --target /dev/nvme0n1 --adaptive --p99-bound 500us
   iodyno sweep benchmark.ini                    bench-fio's own files
 
-Points that write are left out unless --allow-write names the target, or the target is a file
-that does not exist yet.")]
+Points that write are skipped unless --allow-write names the target, or the target is a file that
+does not exist yet.")]
 pub(crate) struct Sweep {
-    /// A preset, a plan (.toml) or an INI file of bench-fio's; none: --set and --grid say it all
+    /// A preset, a plan (.toml) or bench-fio's INI file; without one, --set and --grid define the
+    /// points
     pub(crate) plan: Option<String>,
-    /// Where: a device or a file, or a directory for plans that make files of their own; also
-    /// several times
+    /// Target: a device or file, or a directory for plans that make their own files; repeatable
     #[arg(long, value_name = "PATH")]
     pub(crate) target: Vec<String>,
-    /// An option of all points, in place of the plan's
+    /// Set an option of all points; overrides the plan
     #[arg(long, value_name = "OPTION=VALUE")]
     pub(crate) set: Vec<String>,
-    /// An option and its values: every combination is a point
+    /// Vary an option; every combination is a point
     #[arg(long, value_name = "OPTION=V,V...")]
     pub(crate) grid: Vec<String>,
-    /// In which order points are measured
+    /// Order of the points
     #[arg(long, value_enum)]
     pub(crate) order: Option<SweepOrder>,
-    /// All targets at the same time, not one after the other
+    /// Measure all targets at the same time instead of one by one
     #[arg(long)]
     pub(crate) together: bool,
-    /// How the drives are emptied before, in place of what the plan says: all their data are lost
+    /// How to empty the drives first; overrides the plan. All their data is lost
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) purge: Option<Purge>,
-    /// Volatile write caches of the NVMe drives that are targets, in place of what the plan says;
-    /// they are switched back at the end
+    /// Volatile write cache of the NVMe targets; overrides the plan, restored at the end
     #[arg(long, value_enum, value_name = "STATE")]
     pub(crate) write_cache: Option<WriteCache>,
-    /// State for the SNIA report: operator, auditor, form_factor or media
+    /// Statement for the SNIA report: operator, auditor, form_factor or media
     #[arg(long, value_name = "WHAT=TEXT")]
     pub(crate) state: Vec<String>,
-    /// How often all points are measured, one time after the other
+    /// Number of passes over all points
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
-    /// Measure all points again and again, for about so long
+    /// Repeat all points for about this long
     #[arg(long = "for", value_name = "TIME", value_parser = super::time, conflicts_with = "repeat")]
     pub(crate) duration: Option<u64>,
-    /// A point ends once its rate is known within so many percent [default: the plan's, else 2]
+    /// End a point once its rate is known within this many percent [default: the plan's, else 2]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,
-    /// ... and once its 99 % percentile is known within so many percent; 0: whatever is known of
-    /// it [default: 10 where one I/O is outstanding]
+    /// ... and once its p99 is known within this many percent; 0 ignores it [default: 10 at queue
+    /// depth 1]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) p99: Option<f64>,
-    /// A point ends after this time at the latest [default: the plan's, else 60s]
+    /// Time limit of a point [default: the plan's, else 60s]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
-    /// A point that writes ends once its rate is steady over five rounds of this time, too
-    /// [default: the plan's, else 1m]
+    /// End a writing point only once its rate is steady over five rounds of this time [default: the
+    /// plan's, else 1m]
     #[arg(long, value_name = "TIME")]
     pub(crate) round: Option<String>,
-    /// All times and sizes of the plan become so many times as much: 0.01 to try it out
+    /// Multiply all times and sizes of the plan: 0.01 to try it out
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
-    /// Points that write need not be steady: what is asked is the drive as it is just now
+    /// Measure writes without waiting for steady state: the drive as it is now
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Leave points out that measured neighbours bound: they are predicted, with an interval
+    /// Skip points that measured neighbours bound; they are predicted, with an interval
     #[arg(long)]
     pub(crate) adaptive: bool,
-    /// Say which point gives most while its 99 % percentile keeps to this time
+    /// Report the fastest point whose p99 stays below this time
     #[arg(long, value_name = "TIME")]
     pub(crate) p99_bound: Option<String>,
-    /// Show points, order and time, and measure nothing
+    /// Print points, order and time; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// List the presets
@@ -95,7 +94,7 @@ pub(crate) struct Sweep {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// The run: its id, its name, or `last` [default: the newest that was stopped or killed]
+    /// The run: id, name, or `last` [default: the newest that was stopped or killed]
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
@@ -103,9 +102,9 @@ pub(crate) struct Resume {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WriteCache {
-    /// Switch it on, as SNIA's client tests want it
+    /// Switch it on, as SNIA's client tests require
     On,
-    /// Switch it off, as its enterprise tests want it
+    /// Switch it off, as SNIA's enterprise tests require
     Off,
     /// Leave it as it is
     Keep,
@@ -113,9 +112,9 @@ pub(crate) enum WriteCache {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SweepOrder {
-    /// The corners of the grid, then what lies between
+    /// Corners of the grid first, then the points between
     Corners,
-    /// As the grid is written
+    /// As written in the grid
     Written,
     /// Shuffled, against drift
     Random,

@@ -1,0 +1,63 @@
+//! Groups the commands in iodyno's own help, which clap lists in one column.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// Every visible command, by what people come for.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Judge a machine", &["check", "explain", "list", "rules"]),
+    ("Measure", &["run", "fio", "sweep", "resume", "layouts", "prepare"]),
+    ("Use results", &["show", "compare", "report", "plot", "runs", "import"]),
+    ("Other", &["capture", "clean-up", "completions", "help"]),
+];
+
+/// `command` with grouped commands in its help.
+pub(crate) fn grouped(command: Command) -> Command {
+    let mut built = command.clone();
+    built.build();
+    let mut groups = String::new();
+    for (heading, names) in GROUPS {
+        let _ = writeln!(groups, "{heading}:");
+        for found in names.iter().filter_map(|name| built.find_subcommand(name)) {
+            let about = found.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(groups, "  {:<11}  {about}", found.get_name());
+        }
+        groups.push('\n');
+    }
+    let mut flat = command.clone();
+    for name in built.get_subcommands().map(Command::get_name).filter(|name| *name != "help") {
+        flat = flat.mut_subcommand(name, |sub| sub.hide(true));
+    }
+    let help = flat.disable_help_subcommand(true).render_help().to_string();
+    match help.split_once("\n\nOptions:") {
+        Some((usage, options)) => {
+            command.override_help(format!("{usage} <COMMAND>\n\n{groups}Options:{options}"))
+        }
+        None => command,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn each_visible_command_is_in_one_group() {
+        let mut command = crate::arguments::Arguments::command();
+        command.build();
+        let mut visible: Vec<&str> = command
+            .get_subcommands()
+            .filter(|sub| !sub.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        let mut listed: Vec<&str> =
+            super::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        visible.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, visible);
+        let help = super::grouped(crate::arguments::Arguments::command()).render_help().to_string();
+        assert!(listed.iter().all(|name| help.contains(&format!("\n  {name} "))), "{help}");
+        assert!(help.contains("\nMeasure:\n") && help.contains("--store"), "{help}");
+    }
+}
