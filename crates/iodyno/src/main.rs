@@ -31,8 +31,9 @@ fn main() -> ExitCode {
 
 /// Carries out the command line; the exit status.
 fn carry_out() -> u8 {
-    let matches = arguments::grouped(Arguments::command()).get_matches_from(words());
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = arguments::grouped(Arguments::command()).try_get_matches_from(words());
+    let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = parsed.unwrap_or_else(|error| arguments::brief(error).exit());
     let face = match arguments.command {
         Command::Fio(_) => Face::Fio,
         _ => Face::Iodyno,

@@ -21,6 +21,7 @@ pub use job::{
     Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, StatType, SteadyKind,
     SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
 };
+pub use nearest::nearest_of;
 pub use operation::Operation;
 pub use options::{
     GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, is_for_fio_alone,

@@ -38,6 +38,9 @@ pub struct Store {
 /// root, else the XDG data directory (XDG Base Directory Specification 0.8).
 pub fn default_path() -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(path) = variable("IODYNO_STORE") {
+        return path;
+    }
     let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);

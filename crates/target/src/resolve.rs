@@ -184,6 +184,9 @@ fn head_of(name: &str) -> Option<String> {
 }
 
 fn not_found(host: &Host, name: &str) -> TargetError {
+    if let Ok(to) = std::fs::read_link(name) {
+        return TargetError::DanglingLink { name: name.into(), to };
+    }
     let detached = host
         .nvme_functions
         .iter()

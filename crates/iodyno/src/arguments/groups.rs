@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Command;
+use clap::error::ContextKind;
 
 /// Every visible command, by what people come for.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -36,6 +37,14 @@ pub(crate) fn grouped(command: Command) -> Command {
         }
         None => command,
     }
+}
+
+/// `error` without the list of all values or commands, where one is suggested.
+pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
+    if error.get(ContextKind::SuggestedValue).is_some() {
+        error.remove(ContextKind::ValidValue);
+    }
+    error
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(crate) use compare::Compare;
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, ExportFormat, Format};
-pub(crate) use groups::grouped;
+pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
@@ -50,9 +50,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Store of runs [default: $XDG_DATA_HOME/iodyno/store.sqlite; as root
+    /// Store of runs [default: $IODYNO_STORE, else $XDG_DATA_HOME/iodyno/store.sqlite; as root
     /// /var/lib/iodyno/store.sqlite]
-    #[arg(long, global = true, value_name = "PATH", env = "IODYNO_STORE", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
     /// Print one JSON document (schemas: docs/schema)
     #[arg(long, global = true)]

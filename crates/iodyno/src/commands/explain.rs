@@ -56,7 +56,7 @@ fn is_target(context: &Context, name: &str) -> bool {
         }
         Ok(_) => true,
         // `nvme0`; a mistyped name is the resolver's to tell.
-        Err(_) => !name.contains('/'),
+        Err(_) => !name.contains('/') || name.starts_with("/dev/"),
     }
 }
 

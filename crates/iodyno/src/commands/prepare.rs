@@ -50,10 +50,12 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         )
     });
     if arguments.dry_run {
-        let mut lines = outlook(&setup, &preparing, &targets)?;
+        let mut lines = refusals(&setup, &targets);
+        let status = if lines.is_empty() { 0 } else { 2 };
+        lines.extend(outlook(&setup, &preparing, &targets)?);
         lines.extend(goes_on);
         terminal::print(&format!("{}\n", lines.join("\n")))?;
-        return Ok(0);
+        return Ok(status);
     }
     if let Some(what) = goes_on {
         return Err(Usage(what).into());
@@ -97,7 +99,19 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     Ok(status)
 }
 
-/// What would be done, and what stands against it.
+/// Why nothing would be done: uses of the targets.
+pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
+    let of = |target: &Target| {
+        let name = target.name().to_owned();
+        uses(&setup.host, &name).into_iter().map(move |(on, by)| {
+            let on = if on == name { String::new() } else { format!("{on}, ") };
+            format!("{name} is in use and would be left alone: {on}{}", by.label())
+        })
+    };
+    targets.iter().flat_map(of).collect()
+}
+
+/// What would be done and lost.
 pub(crate) fn outlook(
     setup: &Setup,
     preparing: &Preparing,
@@ -106,9 +120,6 @@ pub(crate) fn outlook(
     let mut lines = preparing.outline(targets, &setup.host, &setup.claims, &setup.store)?;
     for target in targets {
         let name = target.name();
-        for (on, by) in uses(&setup.host, name) {
-            lines.push(format!("{name} is in use and would be left alone: {on}: {}", by.label()));
-        }
         let lost = target.would_lose(&setup.host);
         lines.extend(
             lost.iter().map(|line| format!("{name} holds data that would be lost: {line}")),

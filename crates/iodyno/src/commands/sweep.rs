@@ -72,7 +72,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     }
     if arguments.dry_run {
         if let Some(preparing) = &preparing {
-            for sentence in super::prepare::outlook(&setup, preparing, &targets)? {
+            let refusals = super::prepare::refusals(&setup, &targets);
+            let outlook = super::prepare::outlook(&setup, preparing, &targets)?;
+            for sentence in refusals.into_iter().chain(outlook) {
                 let _ = writeln!(outline, "{sentence}");
             }
         }
@@ -216,12 +218,13 @@ fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
 /// The newest run that a sweep or a preparation left before its end; else the
 /// newest, of which is told why it cannot go on.
 fn newest_stopped(store: &Store) -> Result<Run> {
-    let is_stopped =
-        |run: &Run| run.state != RunState::Done && Study::parse(&run.plan, &run.plan_name).is_ok();
-    match store.runs()?.into_iter().find(is_stopped) {
-        Some(run) => Ok(run),
-        None => Ok(store.find("last")?),
-    }
+    let is_study = |run: &Run| Study::parse(&run.plan, &run.plan_name).is_ok();
+    let runs = store.runs()?;
+    let stopped = runs.iter().find(|run| run.state != RunState::Done && is_study(run));
+    // Done as it is, the newest may lack points that need leave to write.
+    let found = stopped.or_else(|| runs.iter().find(|run| is_study(run)));
+    let none = "nothing to resume: no sweep or preparation is in this store (iodyno runs lists it)";
+    Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
 }
 
 /// A target that was typed as a path from the directory where the run began, and
@@ -358,9 +361,12 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let known: Vec<_> = Study::presets().map(|(name, _)| name).collect();
-        let known = known.join(", ");
-        let what = format!("{name} is neither a file nor a preset; the presets are {known}");
+        let mut known = Study::presets().map(|(name, _)| name);
+        let next = match iodyno_job::nearest_of(name, known.by_ref()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => "iodyno sweep --list shows the presets".into(),
+        };
+        let what = format!("{name} is neither a file nor a preset; {next}");
         return Err(Usage(what).into());
     }
     let text = read(path)?;

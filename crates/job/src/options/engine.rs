@@ -1,7 +1,7 @@
 //! How a job talks to the kernel.
 
 use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
-use super::value::Refusal;
+use super::value::{Refusal, one_of};
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::{CommandType, IoEngine, StatType, Sync};
 
@@ -113,8 +113,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             if OTHERS.contains(&word) || word.contains('/') {
                 return Err(Refusal::ByFio("it is an I/O engine of fio's own".into()));
             }
-            let names = IoEngine::ALL.map(|(name, _)| name).join(", ");
-            Err(format!("one of {names} was expected").into())
+            Err(one_of(word, IoEngine::ALL.iter().map(|(name, _)| *name)))
         },
         print: |job| job.engine.ioengine.name().into(),
     },

@@ -2,6 +2,7 @@
 
 use iodyno_model::{DIRECTIONS, Direction, Each};
 
+use crate::nearest::nearest_of;
 use crate::value::{Units, parse_size_in};
 
 /// Why a value is not taken.
@@ -26,6 +27,14 @@ impl From<&str> for Refusal {
 }
 
 pub(super) type Taken<T = ()> = Result<T, Refusal>;
+
+/// Why `word` is none of `names`.
+pub(super) fn one_of(word: &str, names: impl Iterator<Item = &'static str> + Clone) -> Refusal {
+    let meant = nearest_of(word, names.clone())
+        .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    Refusal::Expected(format!("one of {names} was expected{meant}"))
+}
 
 /// A value as it was written; empty: the option stood alone.
 #[derive(Debug, Clone, Copy)]
@@ -64,10 +73,9 @@ impl<'a> Value<'a> {
     pub(super) fn word<T: Copy>(self, words: &[(&'static str, T)]) -> Taken<T> {
         let word = self.text.split(':').next().unwrap_or_default().trim();
         let found = words.iter().find(|(name, _)| *name == word);
-        let names = || words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         found
             .map(|(_, value)| *value)
-            .ok_or_else(|| format!("one of {} was expected", names()).into())
+            .ok_or_else(|| one_of(word, words.iter().map(|(name, _)| *name)))
     }
 
     /// fio's rules for values of directions: the value of reads, of writes, of

@@ -29,6 +29,14 @@ pub enum TargetError {
         /// driver where they have one.
         detached: Vec<String>,
     },
+    /// A symbolic link to nothing.
+    #[error("{name} is a symbolic link to {}, which does not exist", to.display())]
+    DanglingLink {
+        /// The link, as it was given.
+        name: String,
+        /// Where it points.
+        to: std::path::PathBuf,
+    },
     /// The same thing was named twice.
     #[error("{}", match .first == .second {
         true => format!("{name} is named twice"),

@@ -17,6 +17,7 @@ impl TargetError {
                 detached.join(", ")
             ),
             Self::NotFound { .. } => "iodyno list shows the drives of this machine".into(),
+            Self::DanglingLink { .. } => "mount or make what it points to, or name another".into(),
             Self::GivenTwice { .. } => "name it once".into(),
             Self::NotStorage { .. } => {
                 "name an NVMe controller, a block device, a file or a directory".into()

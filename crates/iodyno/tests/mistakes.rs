@@ -1,0 +1,84 @@
+//! Thirty mistakes that people make at the prompt: each is answered in at most three lines, with
+//! what to type next.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::{World, status, text};
+
+/// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
+const MISTAKES: &[(&str, &[&str])] = &[
+    ("chekc", &["'check'"]),
+    ("check --no-laod", &["--no-load"]),
+    ("check nvme77", &["no such device", "iodyno list"]),
+    ("check dangling", &["symbolic link to /nowhere/at/all, which does not exist"]),
+    ("check --time 5x", &["5x", "10s"]),
+    ("check --budget 0", &["at least 100ms"]),
+    ("check --expect nope.toml", &["nope.toml"]),
+    ("check --baseline nope .", &["nope"]),
+    ("check --columns serail --no-load .", &["did you mean \"serial\""]),
+    ("explain /dev/nope", &["/dev/nope", "no such device", "iodyno list"]),
+    ("explain @ iodeth=4", &["did you mean `iodepth`"]),
+    ("explain nvme0n1 iodepth=deep", &["iodepth"]),
+    ("rules link-degrade", &["'link-degraded'"]),
+    ("run nope.fio", &["nope.fio"]),
+    ("run --name=a --rw=randraed --filename=@", &["did you mean `randread`"]),
+    ("run --name=a --ioengine=iouring --filename=@", &["did you mean `io_uring`"]),
+    ("run --name=a --iodeth=4 --filename=@", &["did you mean `--iodepth`"]),
+    ("run --name=a --rw=write --filename=@", &["--allow-write"]),
+    ("run --name=a --bs=4q --filename=@", &["4q", "4k"]),
+    ("run --name=a --size=-1 --filename=@", &["size"]),
+    ("run", &["job"]),
+    ("sweep blocksze --target @", &["did you mean blocksize?"]),
+    ("sweep what-is-this --target @", &["iodyno sweep --list"]),
+    ("sweep blocksize --target nope/at/all", &["nope/at/all"]),
+    ("sweep --target @ --grid bs=4q", &["4q"]),
+    ("sweep --target @ --grid bs", &["OPTION=VALUE"]),
+    ("resume", &["nothing to resume"]),
+    ("resume nope", &["nope", "iodyno runs"]),
+    ("show nope", &["nope", "iodyno runs"]),
+    ("compare a", &["2 values required"]),
+    ("compare a b", &["iodyno runs"]),
+    ("plot --figure grdi last", &["'grid'"]),
+    ("plot last -o picture.bmp", &[".svg", ".png"]),
+    ("import /nowhere", &["/nowhere"]),
+    ("prepare @", &["--purge", "--fill"]),
+    ("layouts --on-files 64m --layout md7", &["did you mean `md"]),
+];
+
+#[test]
+fn each_is_answered_in_three_lines() {
+    let world = World::new();
+    let here = world.directory("here");
+    let data = here.join("data");
+    std::fs::write(&data, vec![1; 1 << 20]).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", here.join("dangling")).unwrap();
+    // There is a store, with one run.
+    let first = ["--name=first", "--rw=read", "--filename=data"];
+    status(&world.command().current_dir(&here).arg("run").args(first).output().unwrap(), 0);
+    let mut wrong = Vec::new();
+    for (typed, named) in MISTAKES {
+        let words = typed.replace('@', data.to_str().unwrap());
+        let output = world.command().current_dir(&here).args(words.split(' ')).output().unwrap();
+        let said = text(&output.stderr);
+        // Behind a blank line clap adds its usage, which every command has.
+        let answer = said.split("\n\nUsage:").next().unwrap_or_default();
+        let answer = answer.split("\n\nFor more information").next().unwrap_or_default();
+        let lines = answer.lines().filter(|line| !line.trim().is_empty()).count();
+        let lacks: Vec<_> = named.iter().filter(|word| !said.contains(**word)).collect();
+        if output.status.code() != Some(2) || lines > 3 || !lacks.is_empty() {
+            wrong.push(format!("{typed} ({}): lacks {lacks:?}\n{said}", output.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_empty_variable_names_no_store() {
+    let world = World::new();
+    let home = world.directory("home");
+    let output = world.command().env("IODYNO_STORE", "").env("HOME", &home).arg("runs").output();
+    let output = output.unwrap();
+    assert!(!text(&output.stderr).contains("required"), "{}", text(&output.stderr));
+}
