@@ -25,6 +25,7 @@ mod histogram;
 mod host;
 mod interrupt;
 mod iommu;
+mod json;
 mod latency;
 mod layer;
 mod link;

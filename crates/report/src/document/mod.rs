@@ -4,7 +4,6 @@
 
 pub mod account;
 pub mod comparison;
-mod conditions;
 pub mod control_group;
 pub mod drive;
 pub mod estimate;
@@ -34,7 +33,7 @@ pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
-    RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,
+    RunsDocument, list_document, rules_document, run_document, runs_document,
 };
 use serde_json::Value;
 pub use tree::{TreeDocument, tree_document};

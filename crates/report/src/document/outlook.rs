@@ -1,10 +1,9 @@
 //! What the measurements of a sweep say beyond themselves. Nothing of it was measured.
 
 use iodyno_model as model;
+use iodyno_model::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::estimate::{Estimate, finite};
 
 /// What follows from the measurements of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +74,7 @@ impl From<&model::Outlook> for Outlook {
         let prediction = |one: &model::Prediction| Prediction {
             name: one.name.clone(),
             target: one.target.clone(),
-            iops: Estimate::new(&one.iops),
+            iops: one.iops.finite(),
         };
         Self {
             predictions: of.predictions.iter().map(prediction).collect(),
@@ -105,6 +104,6 @@ impl From<&model::Knee> for Knee {
 
 impl From<&model::Peak> for Peak {
     fn from(of: &model::Peak) -> Self {
-        Self { at: of.at.clone(), outstanding: of.outstanding, iops: finite(of.iops) }
+        Self { at: of.at.clone(), outstanding: of.outstanding, iops: Some(of.iops) }
     }
 }

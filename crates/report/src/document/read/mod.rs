@@ -7,15 +7,14 @@
 mod drive_log;
 mod host;
 mod measurement;
-mod reported;
 mod stack;
 
 use iodyno_model as model;
-use iodyno_model::{Origin, Run, RunRecord, RunState};
+use iodyno_model::{Origin, Run, RunRecord};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::run::{OriginKind, RunDocument, Scope, State};
+use super::run::{OriginKind, RunDocument};
 
 /// The schema that is read.
 pub const RUN_SCHEMA: &str = "iodyno.run/1";
@@ -74,12 +73,7 @@ fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
             id: document.id.clone(),
             name: document.name.clone(),
             command: document.command.clone(),
-            state: match document.state {
-                State::Running => RunState::Running,
-                State::Done => RunState::Done,
-                State::Interrupted => RunState::Interrupted,
-                State::Failed => RunState::Failed,
-            },
+            state: document.state,
             started_ns: time_ns(&document.started)?,
             ended_ns: document.ended.as_deref().map(time_ns).transpose()?,
             writer: document.writer.clone(),
@@ -92,21 +86,9 @@ fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
                     Origin::Imported(document.origin.from.clone().unwrap_or_default())
                 }
             },
-            scope: match document.scope {
-                Scope::Machine => model::Scope::Machine,
-                Scope::Targets => model::Scope::Targets,
-            },
+            scope: document.scope,
             targets: document.targets.clone(),
-            skipped: document
-                .skipped
-                .iter()
-                .map(|skipped| model::Skipped {
-                    target: skipped.target.clone(),
-                    step: skipped.step.clone(),
-                    why: skipped.why.clone(),
-                    next: skipped.next.clone(),
-                })
-                .collect(),
+            skipped: document.skipped.clone(),
         },
         snapshots,
         measurements: measurements.collect::<Result<_, _>>()?,
