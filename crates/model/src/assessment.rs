@@ -95,7 +95,7 @@ pub struct Reason {
     /// What it makes of the measurement by itself: qualified or invalid.
     pub validity: Validity,
     /// Why, in a sentence.
-    #[serde(rename = "what")]
+    #[serde(rename = "what", alias = "why")]
     pub why: String,
 }
 

@@ -1,11 +1,10 @@
 //! Runs held against each other.
 
 use iodyno_judge::comparison::{self as judged, Outcome};
-use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity};
+use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity, rfc3339};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::estimate::rfc3339;
 use super::measurement::workload;
 use super::run::Origin;
 

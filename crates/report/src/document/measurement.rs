@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use iodyno_model as model;
 use iodyno_model::{
     Conditions, CpuUse, Direction, EndReason, Estimate, JudgedMeasurement, LatencyKind, Reason,
-    SampledRates, Validity,
+    SampledRates, Validity, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::estimate::rfc3339;
 use super::reported::Disk;
 use super::verdict::{Ceiling, Claim, MetricVerdict};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};

@@ -2,12 +2,14 @@
 
 use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
-use iodyno_model::{Assessment, Finding, RunRecord, RunState, Scope, Severity, Skipped, Verdict};
+use iodyno_model::{
+    Assessment, Finding, RunRecord, RunState, Scope, Severity, Skipped, Verdict, rfc3339,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
-use super::estimate::rfc3339;
+use super::facts;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
@@ -40,10 +42,16 @@ pub struct RunDocument {
     /// Where it came from.
     pub origin: Origin,
     /// The machine at the start; null where nothing of it is known.
+    #[serde(with = "facts")]
+    #[schemars(with = "Option<Host>")]
     pub host: Option<Host>,
     /// NVMe drives.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Drive>")]
     pub drives: Vec<Drive>,
     /// PCIe links from root ports to drives and cards.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Link>")]
     pub links: Vec<Link>,
     /// The plan that was carried out.
     pub plan: Plan,
@@ -116,10 +124,16 @@ pub struct ListDocument {
     /// `iodyno.list/1`.
     pub schema: String,
     /// The machine.
+    #[serde(with = "facts")]
+    #[schemars(with = "Host")]
     pub host: Host,
     /// NVMe drives.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Drive>")]
     pub drives: Vec<Drive>,
     /// PCIe links from root ports to drives and cards.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Link>")]
     pub links: Vec<Link>,
 }
 

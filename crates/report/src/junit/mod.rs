@@ -13,10 +13,9 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason, RuleOutcome,
-    RuleReport, RunRecord, Severity, Verdict, Workload,
+    RuleReport, RunRecord, Severity, Verdict, Workload, rfc3339,
 };
 
-use crate::document::estimate::rfc3339;
 use crate::judged::{Judged, Subject};
 use crate::text::{measured, severity_label};
 use xml::{Case, Status, Suite};
