@@ -25,7 +25,7 @@ pub struct Drive {
     /// PCI address.
     pub address: Fact<String>,
     /// The links from the root port down to the drive, by the PCI address of
-    /// their device end (`Host::link`). Empty: integrated, or not on PCIe.
+    /// their device end. Empty: integrated, or not on PCIe.
     pub links: Vec<String>,
     /// NUMA node.
     pub numa_node: Fact<u32>,

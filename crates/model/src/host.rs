@@ -179,7 +179,7 @@ pub struct StorageCard {
     pub driver: Fact<String>,
     /// Firmware, where the driver shows it.
     pub firmware: Fact<String>,
-    /// The links from the root port to the card, as in `Drive::links`.
+    /// The links from the root port to the card, by the PCI address of their device end.
     pub links: Vec<String>,
     /// Block devices behind it.
     pub blocks: Vec<String>,
@@ -202,7 +202,7 @@ pub struct PciFunction {
     pub driver: Fact<String>,
     /// The NVMe controller that came of it, `nvme0`.
     pub controller: Option<String>,
-    /// The links from the root port to it, as in `Drive::links`.
+    /// The links from the root port to it, by the PCI address of their device end.
     #[serde(default)]
     pub links: Vec<String>,
 }

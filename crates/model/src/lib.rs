@@ -85,7 +85,7 @@ pub use measurement::{
 };
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
-pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
+pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use sampled::{RateSamples, SampledRates};

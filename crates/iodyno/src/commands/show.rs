@@ -8,7 +8,7 @@ use iodyno_judge::{
 };
 use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
-use iodyno_report::document::{Outlook, TargetRounds, run_document};
+use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::junit::junit;
 use iodyno_report::ocp::ocp;
 use iodyno_report::openmetrics::openmetrics;
@@ -163,7 +163,7 @@ fn assessed(
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
-            document.outlook = outlook.as_ref().map(Outlook::from);
+            document.outlook = outlook.clone();
             document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
             json_text(&document)?
         }

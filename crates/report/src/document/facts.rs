@@ -78,6 +78,10 @@ fn restore(value: &mut Value) {
 /// Schemas of the model with facts as documents have them: they may be missing, and their object has
 /// `unknown`.
 pub(super) fn describe(schema: &mut Schema) {
+    // Descriptions are the model's own, in which null has Rust's name.
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace("`None`", "null").replace("[`", "`").replace("`]", "`");
+    }
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
     };

@@ -12,7 +12,6 @@ pub mod host;
 mod layouts;
 pub mod link;
 pub mod measurement;
-mod outlook;
 pub mod read;
 pub mod reported;
 mod rounds;
@@ -24,7 +23,6 @@ pub use comparison::{CompareDocument, compare_document};
 pub use explain::{ExplainDocument, explain_document};
 pub use history::{HistoryDocument, PastCondition, PastState, history_document};
 pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
-pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,

@@ -3,7 +3,7 @@
 use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
 use iodyno_model::{
-    Assessment, Finding, RunRecord, RunState, Scope, Severity, Skipped, Verdict, rfc3339,
+    Assessment, Finding, Outlook, RunRecord, RunState, Scope, Severity, Skipped, Verdict, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ use super::facts;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
-use super::outlook::Outlook;
 use super::reported::GroupTotal;
 use super::rounds::TargetRounds;
 use super::verdict::{RuleReport, Subject};
