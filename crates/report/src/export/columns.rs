@@ -5,7 +5,7 @@ use iodyno_model::{
     Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict, rfc3339,
 };
 
-use super::Row;
+use super::rows::Row;
 use crate::percentiles;
 
 /// How a column's value is had; `None` is what is not known.
