@@ -52,7 +52,7 @@ fn two_drives_share_a_switchs_uplink_and_one_is_degraded() {
     let port = &tree.children[0].children[0];
     let load = port.link.as_ref().unwrap();
     assert_eq!((port.kind, load.drives), (NodeKind::Port, 2));
-    assert!((load.oversubscription().unwrap() - 2.0).abs() < 0.01);
+    assert!((load.oversubscription.unwrap() - 2.0).abs() < 0.01);
 }
 
 #[test]

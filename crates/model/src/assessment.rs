@@ -1,12 +1,15 @@
 //! What a stored run is judged to mean. Pure: it can be made anew, also of an
 //! older version's or another machine's run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClaimFigure, Estimate, Finding, RuleReport};
 
 /// Whether a measurement says what it seems to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Validity {
     /// It does.
@@ -18,7 +21,9 @@ pub enum Validity {
 }
 
 /// Whether something is as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
     /// As it should be.
@@ -32,7 +37,7 @@ pub enum Verdict {
 }
 
 /// What is judged of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Bytes per second; more is better.
@@ -45,7 +50,7 @@ pub enum Metric {
 
 /// Too few I/Os were outstanding to hold a figure against its claim, or the same
 /// workload was faster at another depth, which is judged in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BelowSaturation {
     /// I/Os outstanding on the average; `None`: not known.
     pub outstanding: Option<f64>,
@@ -83,13 +88,14 @@ pub struct MetricJudgement {
 }
 
 /// Why a measurement does not quite say what it seems to say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// Id of the rule that says so.
     pub rule: String,
     /// What it makes of the measurement by itself: qualified or invalid.
     pub validity: Validity,
     /// Why, in a sentence.
+    #[serde(rename = "what", alias = "why")]
     pub why: String,
 }
 

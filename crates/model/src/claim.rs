@@ -1,9 +1,10 @@
 //! What a data sheet states of a drive, with its conditions.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the figures of a data sheet entry are figures of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimScope {
     /// Of this very capacity.
@@ -85,7 +86,7 @@ pub struct Claim {
 }
 
 /// One figure of a claim, as it was held against a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimFigure {
     /// The figure in the metric's base unit (bytes per second, per second, ns).
     pub value: f64,

@@ -1,11 +1,35 @@
 //! What a measurement was taken under.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
+use crate::json::{Named, estimate, named, number};
+
+named! {
+    /// One depth of the search for the depth that suffices.
+    DepthTried {
+        /// Outstanding I/Os.
+        depth: u32,
+        /// I/Os per second that came of it.
+        #[serde(deserialize_with = "number")]
+        #[schemars(with = "Option<f64>")]
+        iops: f64,
+    }
+}
+
+named! {
+    /// A range of offsets.
+    Range {
+        /// First byte.
+        offset_bytes: u64,
+        /// Length, bytes.
+        length_bytes: u64,
+    }
+}
 
 /// What a measurement was taken under, as far as it was in effect or known.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// Why this I/O engine: `io_uring`, or what made it fall back.
     pub engine_reason: Option<String>,
@@ -22,13 +46,17 @@ pub struct Conditions {
     /// Outstanding I/Os on the average, by Little's law: rate x mean latency.
     pub depth_reached: Option<f64>,
     /// Depths tried by the search for the depth that suffices, with their IOPS.
+    #[serde(with = "Named::<DepthTried>")]
+    #[schemars(with = "Vec<DepthTried>")]
     pub depths_tried: Vec<(u32, f64)>,
     /// Offsets stayed inside these (offset, length) ranges, bytes; empty: the whole target.
+    #[serde(with = "Named::<Range>")]
+    #[schemars(with = "Vec<Range>")]
     pub ranges: Vec<(u64, u64)>,
     /// Which share of the blocks was ever written, for each target.
     pub written: Vec<WrittenShare>,
     /// In which order they were written, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub fill: Option<FillOrder>,
     /// The block device under a target that is a file or a directory, where it is known.
     pub device: Option<String>,
@@ -52,7 +80,7 @@ pub struct Conditions {
     #[serde(default)]
     pub settings: Vec<Setting>,
     /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_precision_asked: Option<f64>,
     /// What its rate had to be steady over, where that was asked for, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +92,7 @@ pub struct Conditions {
 
 /// A steady state that was asked of a measurement's own rate over the last of its rounds (SNIA
 /// PTS 2.0.2, 2.1.24), and what they came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// Rounds of the window.
     pub rounds: u32,
@@ -78,18 +106,20 @@ pub struct SteadyState {
 }
 
 /// Our own I/O that went on beside what was measured, and is not part of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Its target.
     pub target: String,
     /// What it did, as fio's `rw`.
     pub rw: String,
     /// Bytes per second that it moved while the measurement counted.
+    #[serde(deserialize_with = "number")]
+    #[schemars(with = "Option<f64>")]
     pub bytes_per_s: f64,
 }
 
 /// A setting of the machine while it was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// Its file in sysfs.
     pub path: String,
@@ -100,7 +130,7 @@ pub struct Setting {
 }
 
 /// Whether blocks were ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WrittenState {
     /// All measured blocks hold data.
@@ -115,7 +145,7 @@ pub enum WrittenState {
 
 /// In which order blocks were written. A drive reads what was written at
 /// random as many small pieces, however large the read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillOrder {
     /// In sequence.
@@ -125,13 +155,15 @@ pub enum FillOrder {
 }
 
 /// Which share of a target's blocks was ever written, from samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenShare {
     /// Target.
     pub target: String,
     /// Blocks that were looked at.
     pub samples: u32,
     /// Share that holds data, 0..1, with its interval.
+    #[serde(with = "estimate")]
+    #[schemars(with = "Option<Estimate>")]
     pub share: Estimate,
     /// What follows from it.
     pub state: WrittenState,

@@ -1,11 +1,23 @@
 //! Control groups (cgroup v2), whose limits look like a slow drive or CPU.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
+use crate::json::{Named, named};
+
+named! {
+    /// A latency target of a control group.
+    IoLatency {
+        /// Block device.
+        device: String,
+        /// Target, us.
+        target_us: u64,
+    }
+}
 
 /// A control group that this process is in: its own, or one above it (Linux, admin-guide/cgroup-v2).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ControlGroup {
     /// Its path below the root that this process sees: `/system.slice/a.service`.
     pub path: String,
@@ -13,6 +25,8 @@ pub struct ControlGroup {
     pub io_max: Vec<IoMax>,
     /// Block devices on which it has a latency target, us (io.latency): groups beside one that
     /// misses its target are held back.
+    #[serde(with = "Named::<IoLatency>")]
+    #[schemars(with = "Vec<IoLatency>")]
     pub io_latency: Vec<(String, u64)>,
     /// Block devices that are shared out by cost (io.cost.qos, of the root).
     pub io_cost: Vec<String>,
@@ -27,7 +41,7 @@ pub struct ControlGroup {
 }
 
 /// What a control group lets through to one block device; `None`: no limit.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct IoMax {
     /// Block device, or its number where it has no name here.
     pub device: String,
@@ -42,7 +56,7 @@ pub struct IoMax {
 }
 
 /// How often a group was out of CPU time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuThrottling {
     /// Periods in which it ran.
     pub periods: u64,

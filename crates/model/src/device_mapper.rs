@@ -1,5 +1,6 @@
 //! Device-mapper devices and their tables.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
@@ -17,7 +18,7 @@ pub struct MappedDevice {
 }
 
 /// A line of a table: what a part of the device is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MappedSegment {
     /// Where it begins on the device, bytes.
     pub start_bytes: u64,
@@ -33,7 +34,7 @@ pub struct MappedSegment {
 }
 
 /// A place on a block device below.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MappedPlace {
     /// Block device.
     pub device: String,

@@ -1,31 +1,37 @@
 //! What block devices did over a time, by their counters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::DiskStats;
 
 /// What a block device did while the jobs ran: the difference of its
 /// counters (kernel documentation, admin-guide/iostats).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskUse {
     /// Block device, by kernel name.
     pub name: String,
     /// Reads completed.
+    #[serde(rename = "reads", alias = "read_ios")]
     pub read_ios: u64,
     /// Writes completed.
+    #[serde(rename = "writes", alias = "write_ios")]
     pub write_ios: u64,
     /// Sectors of 512 bytes read.
     pub read_sectors: u64,
     /// Sectors of 512 bytes written.
+    #[serde(rename = "written_sectors", alias = "write_sectors")]
     pub write_sectors: u64,
     /// Reads that were merged with others.
     pub read_merges: u64,
     /// Writes that were merged with others.
     pub write_merges: u64,
     /// Time that reads took together, ms.
+    #[serde(rename = "read_ms", alias = "read_ticks_ms")]
     pub read_ticks_ms: u64,
     /// Time that writes took together, ms.
+    #[serde(rename = "write_ms", alias = "write_ticks_ms")]
     pub write_ticks_ms: u64,
     /// Time that all I/Os took together, ms.
     pub in_queue_ms: u64,
@@ -34,6 +40,7 @@ pub struct DiskUse {
     /// Time between both readings of the counters, ns.
     pub elapsed_ns: u64,
     /// The devices that it stands on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<DiskUse>,
 }
 

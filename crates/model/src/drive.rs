@@ -1,11 +1,12 @@
 //! An NVMe drive: its controller, its namespaces, and what they say of themselves.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Fact, Iommu, LatencyMonitor, NamespacePath, OcpHealth};
 
 /// A drive: one NVMe controller and the namespaces behind it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Drive {
     /// Controller, `nvme0`.
     pub name: String,
@@ -24,13 +25,14 @@ pub struct Drive {
     /// PCI address.
     pub address: Fact<String>,
     /// The links from the root port down to the drive, by the PCI address of
-    /// their device end (`Host::link`). Empty: integrated, or not on PCIe.
+    /// their device end. Empty: integrated, or not on PCIe.
     pub links: Vec<String>,
     /// NUMA node.
     pub numa_node: Fact<u32>,
     /// CPUs near the drive.
     pub local_cpus: Fact<Vec<u32>>,
     /// Total capacity of the NVM subsystem.
+    #[serde(rename = "capacity_bytes", alias = "capacity")]
     pub capacity: Fact<Bytes>,
     /// A virtual disk that reports as NVMe: which cloud's or hypervisor's.
     pub virtual_disk: Option<String>,
@@ -41,6 +43,8 @@ pub struct Drive {
     /// The SMART / Health log; root only.
     pub health: Fact<HealthLog>,
     /// Its namespaces that are block devices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub namespaces: Vec<Namespace>,
     /// PCI address of the VMD controller (Intel Volume Management Device) whose
     /// domain it is in.
@@ -72,7 +76,7 @@ pub struct Drive {
 pub const ABSOLUTE_ZERO_C: f64 = -273.15;
 
 /// Composite temperature and its levels, °C.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Temperature {
     /// Composite temperature, °C.
     pub composite_c: f64,
@@ -83,7 +87,7 @@ pub struct Temperature {
 }
 
 /// A namespace.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Namespace {
     /// Block device, `nvme0n1`.
     pub name: String,
@@ -92,6 +96,7 @@ pub struct Namespace {
     /// World-wide id as the kernel builds it.
     pub wwid: Fact<String>,
     /// Size as the block layer gives it.
+    #[serde(rename = "size_bytes", alias = "size")]
     pub size: Fact<Bytes>,
     /// Logical block in use, bytes (queue/logical_block_size; readable by everybody).
     pub logical_block_bytes: Fact<u32>,
@@ -104,7 +109,7 @@ pub struct Namespace {
 }
 
 /// Identify Controller (NVM Express Base Specification 2.0, figure 275), the fields that are used.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct IdentifyController {
     /// Version, `1.4.0`.
     pub version: String,
@@ -121,6 +126,8 @@ pub struct IdentifyController {
     /// Optional: Dataset Management (trim).
     pub supports_trim: bool,
     /// Unallocated capacity, bytes.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub unallocated_bytes: u128,
     /// Multi-path capabilities: the subsystem may have several ports.
     pub multi_port: bool,
@@ -130,7 +137,7 @@ pub struct IdentifyController {
 }
 
 /// A power state (Base Specification 2.0, figure 276).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PowerState {
     /// Most power that it takes, mW; `None` where the drive does not say.
     pub max_power_mw: Option<u64>,
@@ -143,7 +150,7 @@ pub struct PowerState {
 }
 
 /// One LBA format that a namespace offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LbaFormat {
     /// Data bytes of a logical block.
     pub data_bytes: u32,
@@ -154,7 +161,7 @@ pub struct LbaFormat {
 }
 
 /// Identify Namespace (NVM Command Set Specification 1.0, figure 97), the fields that are used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdentifyNamespace {
     /// Namespace size, logical blocks.
     pub size_blocks: u64,
@@ -173,7 +180,8 @@ pub struct IdentifyNamespace {
 }
 
 /// SMART / Health Information (log page 02h; Base Specification 2.0, figure 207).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct HealthLog {
     /// Critical warning bits: 0 spare, 1 temperature, 2 reliability, 3 read only, 4 backup, 5 PMR.
     pub critical_warning: u8,
@@ -186,22 +194,40 @@ pub struct HealthLog {
     /// Endurance used, %; may exceed 100.
     pub used_percent: u8,
     /// Bytes that the host read (data units x 512000).
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub host_read_bytes: u128,
     /// Bytes that the host wrote (data units x 512000).
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub host_written_bytes: u128,
     /// Read commands.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub host_read_commands: u128,
     /// Write commands.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub host_write_commands: u128,
     /// Power-on hours.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub power_on_hours: u128,
     /// Power cycles.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub power_cycles: u128,
     /// Unsafe shutdowns.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub unsafe_shutdowns: u128,
     /// Media and data integrity errors.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub media_errors: u128,
     /// Error log entries.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub error_log_entries: u128,
     /// Minutes above the warning temperature.
     pub warning_temperature_min: u32,

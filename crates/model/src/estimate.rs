@@ -1,5 +1,6 @@
 //! A value with its spread.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How sure a value is.
@@ -28,6 +29,7 @@ pub enum Spread {
 
 /// A value with its spread, in SI base units (per second, bytes per second, ns).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Flat", from = "Flat")]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -35,7 +37,90 @@ pub struct Estimate {
     pub spread: Spread,
 }
 
+/// How JSON has it: readers find the bounds without knowing the kinds of spread.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Flat {
+    /// The value.
+    value: f64,
+    /// Lower end of the interval; null where the spread is unknown.
+    low: Option<f64>,
+    /// Upper end of the interval; null where the spread is unknown.
+    high: Option<f64>,
+    /// What the interval is; null where the spread is unknown.
+    interval: Option<Interval>,
+    /// Coverage of a confidence interval, 0..1.
+    level: Option<f64>,
+    /// As it was stored before.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
+    spread: Option<Spread>,
+}
+
+/// What kind of interval it is.
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Interval {
+    /// A confidence interval.
+    Confidence,
+    /// The value was printed rounded and stood within these bounds.
+    Rounding,
+}
+
+impl From<Estimate> for Flat {
+    /// An interval that is none is left out.
+    fn from(of: Estimate) -> Self {
+        let (interval, level) = match of.spread {
+            Spread::Confidence { level, .. } => (Some(Interval::Confidence), Some(level)),
+            Spread::Rounding { .. } => (Some(Interval::Rounding), None),
+            Spread::Unknown => (None, None),
+        };
+        let finite = |(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
+        let bounds = of.bounds().filter(finite);
+        Self {
+            value: of.value,
+            low: bounds.map(|(low, _)| low),
+            high: bounds.map(|(_, high)| high),
+            interval: interval.filter(|_| bounds.is_some()),
+            level: level.filter(|_| bounds.is_some()),
+            spread: None,
+        }
+    }
+}
+
+impl From<Flat> for Estimate {
+    fn from(of: Flat) -> Self {
+        let spread = match (of.interval, of.low, of.high, of.level) {
+            (Some(Interval::Rounding), Some(low), Some(high), _) => Spread::Rounding { low, high },
+            (Some(Interval::Confidence), Some(low), Some(high), Some(level)) => {
+                Spread::Confidence { low, high, level }
+            }
+            _ => of.spread.unwrap_or(Spread::Unknown),
+        };
+        Self { value: of.value, spread }
+    }
+}
+
+impl JsonSchema for Estimate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Estimate".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schema = Flat::json_schema(generator);
+        schema.insert(
+            "description".into(),
+            "A value with its spread, in SI base units (per second, bytes per second, ns).".into(),
+        );
+        schema
+    }
+}
+
 impl Estimate {
+    /// The estimate, unless its value is infinite or no number.
+    pub fn finite(self) -> Option<Self> {
+        self.value.is_finite().then_some(self)
+    }
+
     /// A value of unknown spread.
     pub const fn bare(value: f64) -> Self {
         Self { value, spread: Spread::Unknown }

@@ -1,10 +1,15 @@
 //! A fact about the host, which may be unknown, and says where it came from.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A fact that was read, was stated by the user, or is unknown for a reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
+///
+/// In JSON it is the plain value, or null where it is absent; `{"stated": value}` and
+/// `{"unknown": why}` are the others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {
     /// Read from the machine, live or captured.
     Read(T),
@@ -19,6 +24,90 @@ pub enum Fact<T> {
     NotAsked,
     /// Reading it failed or gave something that makes no sense; says what.
     Unreadable(String),
+}
+
+/// A fact in JSON, where it is not the plain value.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Tagged<T> {
+    Stated(T),
+    Unknown(Unknown),
+    // As facts were stored before.
+    Read(T),
+    NeedsRoot,
+    Absent,
+    NotAsked,
+    Unreadable(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Unknown {
+    NeedsRoot,
+    NotAsked,
+    Unreadable(String),
+}
+
+impl<T: Serialize> Serialize for Fact<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let unknown = match self {
+            Self::Read(value) => return value.serialize(to),
+            Self::Stated(value) => return Tagged::Stated(value).serialize(to),
+            Self::Absent => return to.serialize_none(),
+            Self::NeedsRoot => Unknown::NeedsRoot,
+            Self::NotAsked => Unknown::NotAsked,
+            Self::Unreadable(what) => Unknown::Unreadable(what.clone()),
+        };
+        Tagged::<T>::Unknown(unknown).serialize(to)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Json<T> {
+            Tagged(Tagged<T>),
+            Plain(T),
+        }
+        // An option may be missing altogether.
+        let json = Option::<Json<T>>::deserialize(from)?;
+        Ok(match json.unwrap_or(Json::Tagged(Tagged::Absent)) {
+            Json::Plain(value) | Json::Tagged(Tagged::Read(value)) => Self::Read(value),
+            Json::Tagged(Tagged::Stated(value)) => Self::Stated(value),
+            Json::Tagged(Tagged::Absent) => Self::Absent,
+            Json::Tagged(Tagged::NeedsRoot | Tagged::Unknown(Unknown::NeedsRoot)) => {
+                Self::NeedsRoot
+            }
+            Json::Tagged(Tagged::NotAsked | Tagged::Unknown(Unknown::NotAsked)) => Self::NotAsked,
+            Json::Tagged(Tagged::Unreadable(what) | Tagged::Unknown(Unknown::Unreadable(what))) => {
+                Self::Unreadable(what)
+            }
+        })
+    }
+}
+
+/// As documents have it: the value or null, and the member [`Fact::IN_SCHEMA`], which says that the
+/// object's `unknown` may have a reason.
+impl<T: JsonSchema> JsonSchema for Fact<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Option::<T>::json_schema(generator);
+        schema.insert(Fact::<()>::IN_SCHEMA.into(), true.into());
+        schema
+    }
+}
+
+impl Fact<()> {
+    /// Marks facts in a schema.
+    pub const IN_SCHEMA: &'static str = "fact";
 }
 
 const NEEDS_ROOT: &str = "needs root";
@@ -63,6 +152,11 @@ impl<T> Fact<T> {
             Self::NotAsked => Some(NOT_ASKED.into()),
             Self::Unreadable(what) => Some(format!("{UNREADABLE}{what}")),
         }
+    }
+
+    /// There is no such thing.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
     }
 
     /// The same fact with its value transformed.

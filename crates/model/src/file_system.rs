@@ -1,11 +1,12 @@
 //! File systems on block devices.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
 /// A mounted file system, as its superblock or its mount options describe it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// Type, `ext4`.
     pub kind: String,

@@ -1,9 +1,12 @@
 //! What rules say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Severity {
     /// Worth knowing.
@@ -15,7 +18,7 @@ pub enum Severity {
 }
 
 /// A figure that a finding stands on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// What it is: `link in use`.
     pub what: String,
@@ -24,7 +27,7 @@ pub struct Evidence {
 }
 
 /// What a rule found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,

@@ -2,55 +2,75 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BlockDevice, Bytes, ControlGroup, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
 
 /// The machine at one moment. A run keeps one snapshot before and one after
 /// each measurement; their difference is evidence.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+///
+/// What the schema skips has a place of its own in documents, or means nothing there: counters
+/// of one moment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// When it was read, ns since 1970 UTC.
+    #[serde(rename = "taken", alias = "taken_ns", with = "crate::json::time")]
+    #[schemars(with = "String")]
     pub taken_ns: i64,
     /// Host name.
     pub hostname: Fact<String>,
     /// Maker, product and BIOS.
+    #[serde(flatten)]
     pub system: System,
     /// CPUs and NUMA nodes.
+    #[serde(flatten)]
     pub cpus: Cpus,
     /// Memory.
+    #[serde(rename = "memory_bytes", alias = "memory")]
     pub memory: Fact<Bytes>,
     /// Kernel.
+    #[serde(flatten)]
     pub kernel: Kernel,
     /// Page size, bytes.
     pub page_bytes: Fact<u32>,
     /// Limits that a load generator meets.
+    #[serde(flatten)]
     pub limits: Limits,
     /// Drivers of storage that are loaded.
     pub drivers: Vec<Driver>,
     /// RAID and host bus adapters.
     pub cards: Vec<StorageCard>,
     /// NVMe drives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub drives: Vec<Drive>,
     /// Every PCIe link from a root port to a drive or a storage card, once each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub links: Vec<Link>,
     /// PCI functions of class NVMe, with or without a controller.
     pub nvme_functions: Vec<PciFunction>,
     /// PCIe slots that the platform names.
     pub slots: Vec<Slot>,
     /// Block devices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub blocks: Vec<BlockDevice>,
     /// I/O counters of block devices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub disk_stats: Vec<DiskStats>,
     /// There is no /sys here (a container or chroot that mounts none): which devices the machine has
     /// is not known.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_sysfs: bool,
     /// NVMe subsystems.
     #[serde(default)]
     pub subsystems: Vec<Subsystem>,
     /// Interrupts of drives, cards and disks, by number.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub interrupts: Vec<Interrupt>,
     /// The control group of this process and those above it, the innermost first; absent:
     /// there are none of version 2.
@@ -59,11 +79,13 @@ pub struct Host {
 }
 
 /// Maker, product and BIOS (DMI).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct System {
     /// Maker.
+    #[serde(rename = "system_vendor")]
     pub vendor: Fact<String>,
     /// Product.
+    #[serde(rename = "system_product")]
     pub product: Fact<String>,
     /// BIOS version.
     pub bios_version: Fact<String>,
@@ -72,24 +94,30 @@ pub struct System {
 }
 
 /// CPUs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
     /// Model name.
+    #[serde(rename = "cpu_model")]
     pub model: Fact<String>,
     /// Sockets.
+    #[serde(rename = "cpu_sockets")]
     pub sockets: Fact<u32>,
     /// Cores.
+    #[serde(rename = "cpu_cores")]
     pub cores: Fact<u32>,
     /// CPUs that are online (hardware threads), by number.
+    #[serde(rename = "cpus_online")]
     pub online: Fact<Vec<u32>>,
     /// Frequency governor of CPU 0.
+    #[serde(rename = "cpu_governor")]
     pub governor: Fact<String>,
     /// NUMA nodes.
+    #[serde(rename = "numa_nodes")]
     pub nodes: Vec<NumaNode>,
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNode {
     /// Number.
     pub id: u32,
@@ -98,11 +126,13 @@ pub struct NumaNode {
 }
 
 /// The kernel.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// Release, `6.1.0-56-amd64`.
+    #[serde(rename = "kernel")]
     pub release: Fact<String>,
     /// Command line.
+    #[serde(rename = "kernel_command_line")]
     pub command_line: Fact<String>,
     /// Operating system's pretty name.
     pub distribution: Fact<String>,
@@ -113,7 +143,7 @@ pub struct Kernel {
 }
 
 /// Limits that a load generator meets.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Locked memory of a process (RLIMIT_MEMLOCK, soft), bytes; absent = unlimited.
     pub memlock_bytes: Fact<u64>,
@@ -124,7 +154,7 @@ pub struct Limits {
 }
 
 /// A driver of storage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
     /// Module name.
     pub name: String,
@@ -135,7 +165,7 @@ pub struct Driver {
 }
 
 /// A RAID card or host bus adapter.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StorageCard {
     /// PCI address.
     pub address: String,
@@ -149,7 +179,7 @@ pub struct StorageCard {
     pub driver: Fact<String>,
     /// Firmware, where the driver shows it.
     pub firmware: Fact<String>,
-    /// The links from the root port to the card, as in `Drive::links`.
+    /// The links from the root port to the card, by the PCI address of their device end.
     pub links: Vec<String>,
     /// Block devices behind it.
     pub blocks: Vec<String>,
@@ -162,7 +192,7 @@ pub struct StorageCard {
 }
 
 /// A PCI function of class NVMe (0108xx).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PciFunction {
     /// PCI address.
     pub address: String,
@@ -172,13 +202,13 @@ pub struct PciFunction {
     pub driver: Fact<String>,
     /// The NVMe controller that came of it, `nvme0`.
     pub controller: Option<String>,
-    /// The links from the root port to it, as in `Drive::links`.
+    /// The links from the root port to it, by the PCI address of their device end.
     #[serde(default)]
     pub links: Vec<String>,
 }
 
 /// A slot whose port can say whether something is plugged in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slot {
     /// The platform's name of it.
     pub name: String,

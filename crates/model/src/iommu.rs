@@ -1,11 +1,12 @@
 //! How a PCI function's memory accesses are translated.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
 /// The IOMMU group of a PCI function and the kind of its domain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Iommu {
     /// Number of the group.
     pub group: u32,

@@ -1,5 +1,6 @@
 //! What is known of latencies where their bins are not.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
@@ -109,12 +110,14 @@ impl StatedLatencies {
 
 /// A share of I/Os whose latency lay in a range, as fio's `lat (usec)` lines
 /// say of all directions of a job together.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyRange {
     /// Lower end, ns.
     pub low_ns: u64,
     /// Upper end, ns; `None`: none.
     pub high_ns: Option<u64>,
-    /// Share, 0..1.
+    /// Share of the I/Os, 0..1.
+    #[serde(with = "crate::json::estimate")]
+    #[schemars(with = "Option<Estimate>")]
     pub share: Estimate,
 }

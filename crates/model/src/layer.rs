@@ -1,5 +1,6 @@
 //! Block devices, what they stand on, and what uses them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Fact, FileSystem, MappedDevice, MdArray};
@@ -51,7 +52,7 @@ pub struct BackingFile {
 }
 
 /// Settings of a block device's queue.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// The I/O scheduler in use.
     pub scheduler: Fact<String>,

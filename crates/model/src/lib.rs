@@ -2,8 +2,9 @@
 //!
 //! Everything here is a value: no I/O, no clock, no policy. A measurement has
 //! the same type whoever made it, and everything after it neither knows nor
-//! cares. Serde on these types is the store's format and is never printed:
-//! what others read is `iodyno-report`'s public document.
+//! cares. Serde and schemas on these types are what the store keeps and what
+//! `iodyno-report`'s documents show: a name changed here is one changed for
+//! readers of both.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -25,6 +26,7 @@ mod histogram;
 mod host;
 mod interrupt;
 mod iommu;
+mod json;
 mod latency;
 mod layer;
 mod link;
@@ -83,7 +85,7 @@ pub use measurement::{
 };
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
-pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
+pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use sampled::{RateSamples, SampledRates};
@@ -95,6 +97,6 @@ pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_width, parse_duration_ns,
+    format_width, parse_duration_ns, parse_rfc3339, rfc3339,
 };
 pub use workload::{Direction, Workload};

@@ -1,11 +1,12 @@
 //! A PCIe link: two ends, and what it was trained to.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
 /// What one end of a link can do.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LinkEnd {
     /// PCI address, `0000:03:00.0`.
     pub address: String,
@@ -33,7 +34,7 @@ pub struct LinkEnd {
 }
 
 /// How bad an error of PCIe is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PcieSeverity {
     /// Mended by the link itself, which costs time.
@@ -45,7 +46,7 @@ pub enum PcieSeverity {
 }
 
 /// Errors of one kind that AER counted at one end since boot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PcieError {
     /// How bad.
     pub severity: PcieSeverity,
@@ -56,7 +57,7 @@ pub struct PcieError {
 }
 
 /// Which states a link may rest in (Active State Power Management).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Aspm {
     /// L0s, which takes less than a microsecond to leave.
     pub l0s: bool,
@@ -77,7 +78,7 @@ impl Aspm {
 }
 
 /// What a link was trained to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkState {
     /// Generation in use.
     pub generation: u8,
@@ -86,13 +87,14 @@ pub struct LinkState {
 }
 
 /// A link between a port (towards the CPU) and a device (towards the drive).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The end towards the CPU: root port or switch downstream port.
     pub port: LinkEnd,
     /// The end towards the drive: switch upstream port, drive, or card.
     pub device: LinkEnd,
     /// What it was trained to.
+    #[serde(rename = "in_use", alias = "current")]
     pub current: Fact<LinkState>,
     /// Physical slot of the port, where the platform names it.
     pub slot: Option<String>,

@@ -1,13 +1,15 @@
 //! md arrays, as the kernel runs them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
 /// An md array (kernel documentation, admin-guide/md, "MD devices in sysfs").
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MdArray {
     /// `raid0`, `raid1`, `raid5`, …
+    #[serde(default)]
     pub level: String,
     /// Chunk size, bytes; `None` where the level has none.
     pub chunk_bytes: Option<u64>,
@@ -44,7 +46,7 @@ pub struct MdArray {
 }
 
 /// A member of an md array.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MdMember {
     /// Block device.
     pub device: String,

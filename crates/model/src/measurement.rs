@@ -1,8 +1,10 @@
 //! One workload on its targets within one phase, with its results and the
 //! conditions that it was taken under.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::json::number;
 use crate::{
     Conditions, Direction, DiskUse, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries,
     RateSeries, SampledRates, StatedLatencies, Workload,
@@ -204,7 +206,7 @@ pub struct Account {
 }
 
 /// I/Os that failed in one way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// Errno.
     pub errno: i32,
@@ -217,14 +219,20 @@ pub struct ErrorCount {
 }
 
 /// CPU time that a measurement took.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// User time of all submitting threads over the run time, 1 = one CPU.
+    #[serde(deserialize_with = "number")]
+    #[schemars(with = "Option<f64>")]
     pub user: f64,
     /// System time of all submitting threads over the run time, 1 = one CPU.
+    #[serde(deserialize_with = "number")]
+    #[schemars(with = "Option<f64>")]
     pub system: f64,
     /// The busiest submitting thread's share of a CPU, 0..1; where a report has no more than the
     /// mean of its threads, that, which it is at least.
+    #[serde(deserialize_with = "number")]
+    #[schemars(with = "Option<f64>")]
     pub busiest_thread: f64,
 }
 

@@ -1,14 +1,19 @@
 //! What drives of data centers count beyond the standard's log (OCP Datacenter
 //! NVMe SSD Specification 2.0, section 4.8).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// SMART / Health Information Extended (log page C0h), the fields that are used.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OcpHealth {
     /// Bytes written to the media, by hosts and by the drive itself.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub media_written_bytes: u128,
     /// Bytes read from the media.
+    #[serde(with = "crate::json::count")]
+    #[schemars(with = "Option<u64>")]
     pub media_read_bytes: u128,
     /// Reads that error correction could not save.
     pub uncorrectable_reads: u64,
@@ -31,7 +36,7 @@ pub struct OcpHealth {
 }
 
 /// Latency Monitor (log page C3h): how many commands took longer than each threshold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyMonitor {
     /// Whether it is on (Feature Status bit 0).
     pub enabled: bool,

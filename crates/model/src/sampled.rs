@@ -1,11 +1,12 @@
 //! Rates that fio sampled, as its reports state them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
 /// Samples of the rates of one direction; fio takes one every 500 ms (bwavgtime, iopsavgtime).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SampledRates {
     /// Bytes per second.
@@ -15,7 +16,7 @@ pub struct SampledRates {
 }
 
 /// Samples of a rate, per second.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RateSamples {
     /// Smallest.

@@ -1,11 +1,12 @@
 //! NVMe subsystems, and the paths that lead to their namespaces.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
 /// An NVMe subsystem: the controllers that lead to the same namespaces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subsystem {
     /// Name, `nvme-subsys0`.
     pub name: String,
@@ -18,7 +19,7 @@ pub struct Subsystem {
 }
 
 /// One path to a namespace, through one controller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamespacePath {
     /// Hidden block device, `nvme0c1n1`.
     pub name: String,

@@ -3,11 +3,23 @@
 //! Decimal units count as data sheets do (1 MB = 10^6 bytes), binary units as
 //! the kernel does (1 MiB = 2^20 bytes); a text always says which.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A size in bytes.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
@@ -121,6 +133,19 @@ pub fn format_duration_ns(ns: f64) -> String {
         _ => (1e9, "s"),
     };
     format!("{} {unit}", significant(ns / scale, 3))
+}
+
+/// A time as RFC 3339 in UTC, from ns since 1970.
+pub fn rfc3339(ns: i64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(ns))
+        .expect("64 bits of nanoseconds reach from 1677 to 2262, a Timestamp from -9999 to 9999")
+        .to_string()
+}
+
+/// ns since 1970 UTC, from RFC 3339; `None`: it is none, or beyond 1677 to 2262.
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    i64::try_from(time.as_nanosecond()).ok()
 }
 
 /// A time as fio's options have it (`500ms`, `2m`), ns; a number alone counts in units of

@@ -1,9 +1,12 @@
 //! What is known of which I/O was made.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Direction of an I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// Read.

@@ -16,6 +16,8 @@ pub struct Compared<'a> {
     pub rulings: &'a [Ruling],
     /// What the command ends with.
     pub status: ExitStatus,
+    /// When they were compared, ns since 1970 UTC.
+    pub at_ns: i64,
 }
 
 /// A figure of one side.

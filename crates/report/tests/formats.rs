@@ -9,10 +9,7 @@ use std::process::{Command, Stdio};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Limit, Side, compare, rulings};
 use iodyno_model::{Assessment, EndReason, Estimate, Fact, RunRecord, RunState, Validity, Verdict};
-use iodyno_report::export::{column_names, write_csv, write_parquet};
-use iodyno_report::junit::{compared_junit, junit};
-use iodyno_report::ocp::{compared_ocp, ocp};
-use iodyno_report::openmetrics::{compared_openmetrics, openmetrics};
+use iodyno_report::export::{Command as Offers, FORMATS, Results};
 use iodyno_report::{Compared, Judged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -53,6 +50,16 @@ fn runs() -> Vec<(RunRecord, Assessment)> {
     vec![server, common::virtual_machine(), nameless, hostile, broken]
 }
 
+fn export(name: &str, results: Results<'_>) -> Vec<u8> {
+    let (format, _) = FORMATS.iter().find(|(format, _)| format.name() == name).expect(name);
+    format.export(results).expect("it has a form for them")
+}
+
+/// One run as text.
+fn text(name: &str, of: Judged<'_>) -> String {
+    String::from_utf8(export(name, Results::Runs(&[of]))).expect("UTF-8")
+}
+
 fn judged((record, assessment): &(RunRecord, Assessment)) -> Judged<'_> {
     Judged { record, assessment }
 }
@@ -78,14 +85,14 @@ fn assert_junit(xml: &[u8]) {
 #[test]
 fn junit_holds_to_the_schema() {
     for run in runs() {
-        assert_junit(&junit(judged(&run)).expect("memory"));
+        assert_junit(text("junit", judged(&run)).as_bytes());
     }
 }
 
 #[test]
 fn junit_fails_what_fails_and_skips_what_was_not_judged() {
     let runs = runs();
-    let xml = String::from_utf8(junit(judged(&runs[0])).expect("memory")).expect("UTF-8");
+    let xml = text("junit", judged(&runs[0]));
     let suite = |name: &str| {
         let from = xml.find(&format!("<testsuite name=\"{name}\"")).expect(name);
         &xml[from..from + xml[from..].find("</testsuite>").expect("an end")]
@@ -106,7 +113,7 @@ fn junit_fails_what_fails_and_skips_what_was_not_judged() {
     let machine = suite("machine");
     assert!(machine.contains("seq-read nvme0n1 nvme1n1 nvme2n1"), "{machine}");
     assert!(!machine.contains("unlike-baseline"), "not applicable is no case: {machine}");
-    let broken = String::from_utf8(junit(judged(&runs[4])).expect("memory")).expect("UTF-8");
+    let broken = text("junit", judged(&runs[4]));
     assert!(broken.contains("<error message=\"EIO at 4096\"/>"), "{broken}");
 }
 
@@ -121,7 +128,7 @@ fn junit_names_every_case_once() {
         measurement.workload.iodepth = Some(1);
         measurement.workload.numjobs = Some(1);
     }
-    let xml = String::from_utf8(junit(judged(&run)).expect("memory")).expect("UTF-8");
+    let xml = text("junit", judged(&run));
     let mut names: Vec<&str> =
         xml.lines().filter(|line| line.contains("<testcase ")).map(str::trim).collect();
     names = names.iter().map(|line| line.split(" time=").next().expect("a part")).collect();
@@ -186,7 +193,7 @@ fn assert_ocp(text: &str) {
 #[test]
 fn ocp_holds_to_the_schema() {
     for run in runs() {
-        assert_ocp(&ocp(judged(&run)).expect("memory"));
+        assert_ocp(&text("ocp", judged(&run)));
     }
 }
 
@@ -207,15 +214,17 @@ fn a_comparison_holds_to_the_same_forms() {
         ["iops < -5%", "lat > 5%"].map(|limit| limit.parse().expect("a limit")).into();
     let rulings = rulings(&comparison, &limits, Some(0.01));
     let status = comparison.exit_status(&rulings);
-    let of = Compared { comparison: &comparison, rulings: &rulings, status };
-    let xml = compared_junit(of).expect("memory");
-    assert_junit(&xml);
-    let xml = String::from_utf8(xml).expect("UTF-8");
+    let at_ns = 1_700_000_000_000_000_000;
+    let of = Compared { comparison: &comparison, rulings: &rulings, status, at_ns };
+    let text =
+        |name: &str| String::from_utf8(export(name, Results::Comparison(of))).expect("UTF-8");
+    let xml = text("junit");
+    assert_junit(xml.as_bytes());
     assert!(xml.contains("message=\"iops &lt; -5% holds\""), "{xml}");
     assert!(xml.contains("lat &gt; +5% does not hold"), "{xml}");
     assert!(xml.contains("-20.0 %, run-to-run spread unknown"), "{xml}");
-    assert_ocp(&compared_ocp(of, 1_700_000_000_000_000_000).expect("memory"));
-    let metrics = compared_openmetrics(of);
+    assert_ocp(&text("ocp"));
+    let metrics = text("openmetrics");
     let lines = metrics.lines().map(|line| Ok(line.to_owned()));
     let scrape = prometheus_parse::Scrape::parse(lines).expect("the text format");
     let broken = scrape.samples.iter().filter(|sample| {
@@ -227,7 +236,7 @@ fn a_comparison_holds_to_the_same_forms() {
 #[test]
 fn ocp_tells_the_run_in_order() {
     let lines = |run: &(RunRecord, Assessment)| -> Vec<Value> {
-        let text = ocp(judged(run)).expect("memory");
+        let text = text("ocp", judged(run));
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     };
     let runs = runs();
@@ -264,7 +273,7 @@ fn ocp_tells_the_run_in_order() {
 #[test]
 fn openmetrics_is_read_by_a_parser_of_prometheus() {
     for run in runs() {
-        let text = openmetrics(judged(&run));
+        let text = text("openmetrics", judged(&run));
         assert!(text.ends_with("# EOF\n"));
         let lines = text.lines().map(|line| Ok(line.to_owned()));
         let scrape = prometheus_parse::Scrape::parse(lines).expect("the text format");
@@ -284,7 +293,7 @@ fn openmetrics_is_read_by_a_parser_of_prometheus() {
 #[test]
 fn openmetrics_leaves_out_the_figures_of_what_is_invalid() {
     let run = runs().remove(0);
-    let text = openmetrics(judged(&run));
+    let text = text("openmetrics", judged(&run));
     let of = |name: &str, target: &str| {
         let begin = format!("{name}{{");
         let target = format!("target=\"{target}\"");
@@ -303,8 +312,7 @@ fn openmetrics_leaves_out_the_figures_of_what_is_invalid() {
 
 fn csv_of(runs: &[(RunRecord, Assessment)]) -> Vec<HashMap<String, String>> {
     let judged: Vec<Judged<'_>> = runs.iter().map(judged).collect();
-    let mut bytes = Vec::new();
-    write_csv(&judged, &mut bytes).expect("memory");
+    let bytes = export("csv", Results::Runs(&judged));
     csv::Reader::from_reader(bytes.as_slice()).deserialize().map(|row| row.expect("CSV")).collect()
 }
 
@@ -362,15 +370,17 @@ fn csv_has_a_row_for_each_direction() {
 fn parquet_holds_what_csv_holds() {
     let all = runs();
     let judged: Vec<Judged<'_>> = all.iter().map(judged).collect();
-    let mut bytes = Vec::new();
-    write_parquet(&judged, &mut bytes).expect("memory");
+    let bytes = export("parquet", Results::Runs(&judged));
+    let table = export("csv", Results::Runs(&judged));
+    let mut table = csv::Reader::from_reader(table.as_slice());
+    let columns = table.headers().expect("CSV").clone();
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("Parquet");
     let csv = csv_of(&all);
     let mut count = 0;
     for (row, expected) in reader.get_row_iter(None).expect("rows").zip(&csv) {
         let row = row.expect("a row");
         let names: Vec<&str> = row.get_column_iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, column_names().collect::<Vec<_>>());
+        assert_eq!(names, columns.iter().collect::<Vec<_>>());
         for (name, field) in row.get_column_iter() {
             let text = match field {
                 Field::Null => String::new(),
@@ -389,11 +399,34 @@ fn parquet_holds_what_csv_holds() {
 
 #[test]
 fn nothing_to_export_is_a_table_without_rows() {
-    let mut bytes = Vec::new();
-    write_csv(&[], &mut bytes).expect("memory");
+    let bytes = export("csv", Results::Runs(&[]));
     assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
-    let mut bytes = Vec::new();
-    write_parquet(&[], &mut bytes).expect("memory");
+    let bytes = export("parquet", Results::Runs(&[]));
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("Parquet");
     assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+}
+
+#[test]
+fn every_format_has_a_form_for_what_offers_it_and_a_place_on_the_page() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/export.md");
+    let page = std::fs::read_to_string(page).expect("docs/export.md").to_lowercase();
+    let all = runs();
+    let runs: Vec<Judged<'_>> = all.iter().map(judged).collect();
+    let sides = [0, 1].map(|n| Side { label: n.to_string(), records: vec![&all[0].0] });
+    let comparison = compare(&sides, &ClaimBook::builtin());
+    let status = comparison.exit_status(&[]);
+    let compared = Compared { comparison: &comparison, rulings: &[], status, at_ns: 0 };
+    for (format, commands) in FORMATS {
+        assert!(!commands.is_empty() && page.contains(format.name()), "{format:?}");
+        for command in *commands {
+            let results = match command {
+                Offers::Show => Results::Runs(&runs[..1]),
+                Offers::Export => Results::Runs(&runs),
+                Offers::Compare => Results::Comparison(compared),
+            };
+            let exported = format.export(results).expect("it has a form");
+            assert!(!exported.is_empty(), "{format:?} of {command:?}");
+            assert!(format.is_binary() || String::from_utf8(exported).is_ok(), "{format:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 #[allow(clippy::disallowed_methods, reason = "it reads the store that is open")]
 mod aside;
 mod drive_states;
+mod earlier;
 mod error;
 mod journal;
 mod lock;

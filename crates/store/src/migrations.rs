@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001-runs.sql"),
     include_str!("../migrations/0002-unknown.sql"),
     include_str!("../migrations/0003-drive-states.sql"),
+    include_str!("../migrations/0004-hosts.sql"),
 ];
 
 /// The newest version that is known.

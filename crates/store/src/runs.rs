@@ -5,12 +5,13 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::earlier;
 use crate::error::StoreError;
 use crate::lock::Liveness;
 use crate::open::Store;
 
-/// The form of the bodies that this version writes.
-pub(crate) const FORMAT: i64 = 1;
+/// The form of the bodies that this version writes: the model as documents have it, but facts.
+pub(crate) const FORMAT: i64 = 2;
 
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {
@@ -304,7 +305,7 @@ impl Store {
     /// There is none of this id, or the store cannot be read.
     pub fn load(&self, run_id: &str) -> Result<RunRecord, StoreError> {
         let run = self.find(run_id)?;
-        let snapshots = self.bodies("snapshot", "a snapshot", &run.id)?;
+        let snapshots = self.snapshots(&run.id)?;
         let measurements = self.measurements(&run.id)?;
         Ok(RunRecord { run, snapshots, measurements })
     }
@@ -316,7 +317,8 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn measurements(&self, run_id: &str) -> Result<Vec<Measurement>, StoreError> {
-        self.bodies("measurement", "a measurement", run_id)
+        let bodies = self.bodies("measurement", run_id)?;
+        bodies.iter().map(|(_, body)| self.parse("a measurement", body)).collect()
     }
 
     /// Removes a run with all that was recorded of it.
@@ -388,18 +390,25 @@ impl Store {
         Ok(runs)
     }
 
-    fn bodies<T: DeserializeOwned>(
-        &self,
-        table: &'static str,
-        what: &'static str,
-        run_id: &str,
-    ) -> Result<Vec<T>, StoreError> {
-        let sql = format!("SELECT body FROM {table} WHERE run_id = ?1 ORDER BY ordinal");
+    fn snapshots(&self, run_id: &str) -> Result<Vec<Host>, StoreError> {
+        const WHAT: &str = "a snapshot";
+        let read = |(format, body): (i64, String)| {
+            if format >= FORMAT {
+                return self.parse(WHAT, &body);
+            }
+            let mut host = self.parse(WHAT, &body)?;
+            earlier::snapshot(&mut host);
+            serde_json::from_value(host.into()).map_err(|error| self.damaged(WHAT, error))
+        };
+        self.bodies("snapshot", run_id)?.into_iter().map(read).collect()
+    }
+
+    /// Formats and bodies, in their order.
+    fn bodies(&self, table: &'static str, run_id: &str) -> Result<Vec<(i64, String)>, StoreError> {
+        let sql = format!("SELECT format, body FROM {table} WHERE run_id = ?1 ORDER BY ordinal");
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
-        let rows = statement
-            .query_map([run_id], |row| row.get::<_, String>(0))
-            .map_err(|e| self.explain(e))?;
-        rows.map(|row| self.parse(what, &row.map_err(|e| self.explain(e))?)).collect()
+        let rows = statement.query_map([run_id], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.and_then(Iterator::collect).map_err(|e| self.explain(e))
     }
 
     pub(crate) fn execute(

@@ -2,7 +2,9 @@
 
 use iodyno_job::parse_seconds;
 use iodyno_judge::tail_of;
-use iodyno_model::{EndReason, Estimate, Knee, Measurement, Outlook, Peak, Prediction, Under};
+use iodyno_model::{
+    EndReason, Estimate, Knee, Measurement, Outlook, Peak, PeakUnder, Prediction, Under,
+};
 
 use super::surface::{KneeOf, Known, Surface, is_outstanding};
 use super::{Point, Study};
@@ -134,7 +136,10 @@ fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf
         let (outstanding, iops) = (surface.outstanding(n), known[n]?.iops.value);
         Some(Peak { at: words(n, false), outstanding, iops })
     };
-    let best = of.best_under.and_then(|n| Some((peak(n)?, known[n]?.p99?.value as u64)));
+    let best = of.best_under.and_then(|n| {
+        let p99_ns = known[n]?.p99?.value as u64;
+        Some(PeakUnder { peak: peak(n)?, p99_ns })
+    });
     Some(Knee {
         curve: words(of.most, true),
         target: points[of.most].place(),

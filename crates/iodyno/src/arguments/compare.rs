@@ -2,8 +2,9 @@
 
 use clap::Args;
 use iodyno_judge::comparison::Limit;
+use iodyno_report::export::{Command, Format};
 
-use super::Format;
+use super::formats;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,7 +31,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) noise: Option<f64>,
     /// Print another tool's format instead of text
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_parser = formats(Command::Compare), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     /// Print all sides in one table, however wide
     #[arg(long)]

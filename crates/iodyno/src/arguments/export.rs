@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use iodyno_report::export::{Command, Format, offered_by};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -16,8 +18,8 @@ pub(crate) struct Export {
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Output format
-    #[arg(long, value_enum, default_value = "json")]
-    pub(crate) format: ExportFormat,
+    #[arg(long, value_parser = formats(Command::Export), default_value = "json")]
+    pub(crate) format: Format,
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -26,23 +28,11 @@ pub(crate) struct Export {
     pub(crate) datasheet: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// The run's JSON document, or an array of them
-    Json,
-    /// One row per direction of each measurement
-    Csv,
-    /// The same rows
-    Parquet,
-}
-
-/// What other tools read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// JUnit XML, for continuous integration
-    Junit,
-    /// OCP Test & Validation JSON lines
-    Ocp,
-    /// Gauges for node_exporter's textfile collector
-    Openmetrics,
+/// The formats that a command offers, as they are typed.
+pub(crate) fn formats(command: Command) -> impl TypedValueParser<Value = Format> {
+    let value = |format: Format| PossibleValue::new(format.name()).help(format.help());
+    let values: Vec<PossibleValue> = offered_by(command).map(value).collect();
+    PossibleValuesParser::new(values).try_map(move |name| {
+        offered_by(command).find(|format| format.name() == name).ok_or("it is not offered")
+    })
 }

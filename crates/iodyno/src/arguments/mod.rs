@@ -18,12 +18,13 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iodyno_judge::rules;
+use iodyno_report::export::{Command as Exporting, Format};
 
 pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
-pub(crate) use export::{Export, ExportFormat, Format};
+pub(crate) use export::{Export, formats};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
@@ -188,7 +189,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Print another tool's format instead of text
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) table: Table,
@@ -325,7 +326,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
     /// Print another tool's format instead of text
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     /// Also print latency classes, queue depths, sampled rates and disk statistics
     #[arg(long, conflicts_with_all = ["json", "format"])]

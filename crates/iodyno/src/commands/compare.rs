@@ -7,13 +7,11 @@ use iodyno_judge::RoundsPlan;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_model::{Measurement, RunRecord};
 use iodyno_report::Compared;
+use iodyno_report::export::Results;
 use iodyno_report::fleet::are_of_several_hosts;
-use iodyno_report::junit::compared_junit;
-use iodyno_report::ocp::compared_ocp;
-use iodyno_report::openmetrics::compared_openmetrics;
 use iodyno_report::text::{json_text, workload_title};
 
-use crate::arguments::{Compare, Format, Table};
+use crate::arguments::{Compare, Table};
 use crate::commands::fleet;
 use crate::context::{Context, Usage};
 use crate::{sources, terminal};
@@ -50,14 +48,11 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         comparison: &comparison,
         rulings: &rulings,
         status: comparison.exit_status(&rulings),
+        at_ns: iodyno_campaign::now_ns(),
     };
     let status = compared.status as u8;
     let text = if let Some(format) = arguments.format {
-        match format {
-            Format::Junit => String::from_utf8(compared_junit(compared)?)?,
-            Format::Ocp => compared_ocp(compared, iodyno_campaign::now_ns())?,
-            Format::Openmetrics => compared_openmetrics(compared),
-        }
+        String::from_utf8(format.export(Results::Comparison(compared))?)?
     } else if context.json {
         let document = iodyno_report::compare_document(&comparison, &rulings, status);
         json_text(&document)?

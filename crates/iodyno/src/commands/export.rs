@@ -2,20 +2,18 @@
 
 use anyhow::Result;
 use iodyno_report::Judged;
-use iodyno_report::document::run_document;
-use iodyno_report::export::{write_csv, write_parquet};
-use iodyno_report::text::json_text;
+use iodyno_report::export::{JSON, Results};
 
-use crate::arguments::{Export, ExportFormat};
+use crate::arguments::Export;
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{sources, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let to_terminal = arguments.output.is_none() && terminal::is_terminal();
-    if arguments.format == ExportFormat::Parquet && to_terminal {
-        let text = "Parquet is not for terminals: name a file with -o FILE";
-        return Err(Usage(text.into()).into());
+    if arguments.format.is_binary() && to_terminal {
+        let name = arguments.format.name();
+        return Err(Usage(format!("{name} is not for terminals: name a file with -o FILE")).into());
     }
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let claims = context.claims(&arguments.datasheet)?;
@@ -27,12 +25,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     }
     let judged: Vec<Judged<'_>> =
         runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
-    let mut bytes = Vec::new();
-    match arguments.format {
-        ExportFormat::Json => bytes.extend(documents(&judged)?.into_bytes()),
-        ExportFormat::Csv => write_csv(&judged, &mut bytes)?,
-        ExportFormat::Parquet => write_parquet(&judged, &mut bytes)?,
-    }
+    let bytes = arguments.format.export(Results::Runs(&judged))?;
     match &arguments.output {
         None => terminal::write(&bytes),
         Some(path) => write(path, &bytes),
@@ -41,9 +34,5 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
 
 /// The public document of one run, or an array of those of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
-    let document = |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status() as u8);
-    Ok(match runs {
-        [one] => json_text(&document(one))?,
-        all => json_text(&all.iter().map(document).collect::<Vec<_>>())?,
-    })
+    Ok(String::from_utf8(JSON.export(Results::Runs(runs))?)?)
 }

@@ -8,17 +8,15 @@ use iodyno_judge::{
 };
 use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
-use iodyno_report::document::{Outlook, TargetRounds, run_document};
-use iodyno_report::junit::junit;
-use iodyno_report::ocp::ocp;
-use iodyno_report::openmetrics::openmetrics;
+use iodyno_report::document::{TargetRounds, run_document};
+use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
     Style, blocks_effect_text, details_text, jobs_text, json_text, outlook_text, pts_text,
     results_table, rounds_text, run_heading, run_text, scaling_text,
 };
 use iodyno_store::Store;
 
-use crate::arguments::{Format, Show, Table};
+use crate::arguments::{Show, Table};
 use crate::commands::layouts;
 use crate::context::Context;
 use crate::{sources, terminal};
@@ -163,13 +161,11 @@ fn assessed(
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
-            document.outlook = outlook.as_ref().map(Outlook::from);
+            document.outlook = outlook.clone();
             document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
             json_text(&document)?
         }
-        Shape::Format(Format::Junit) => String::from_utf8(junit(judged)?)?,
-        Shape::Format(Format::Ocp) => ocp(judged)?,
-        Shape::Format(Format::Openmetrics) => openmetrics(judged),
+        Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
         Shape::Results => {
             let next = match record.run.state {
                 RunState::Done => "iodyno show last says all of it",

@@ -1,9 +1,12 @@
 //! What a link carries, and what the drives behind it could ask of it.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::{Host, Link, LinkState, format_mb_per_s};
 
 /// A link and the drives that share it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LinkLoad {
     /// PCI address of its device end, by which it is named.
     pub name: String,
@@ -19,6 +22,8 @@ pub struct LinkLoad {
     /// own links behind this one carries. `None` where that is not known of all,
     /// and where a single drive has it to itself.
     pub wanted_bytes_per_s: Option<f64>,
+    /// How many times what it carries that is; above 1 they cannot all be fast at once.
+    pub oversubscription: Option<f64>,
 }
 
 impl LinkLoad {
@@ -34,22 +39,18 @@ impl LinkLoad {
             let rates: Option<Vec<f64>> = way.iter().map(carried).collect();
             rates.filter(|rates| !rates.is_empty()).map(|r| r.into_iter().fold(f64::MAX, f64::min))
         };
-        let wanted = ways.iter().map(narrowest).sum::<Option<f64>>();
+        let wanted = ways.iter().map(narrowest).sum::<Option<f64>>().filter(|_| ways.len() > 1);
+        let payload = link.payload_bytes_per_s();
+        let times = wanted.zip(payload.filter(|payload| *payload > 0.0));
         Self {
             name: link.name().into(),
             in_use: link.current.value(),
             able: link.able(),
-            payload_bytes_per_s: link.payload_bytes_per_s(),
+            payload_bytes_per_s: payload,
             drives: ways.len(),
-            wanted_bytes_per_s: wanted.filter(|_| ways.len() > 1),
+            wanted_bytes_per_s: wanted,
+            oversubscription: times.map(|(wanted, payload)| wanted / payload),
         }
-    }
-
-    /// How many times what it carries the drives behind it could ask for; above
-    /// 1 they cannot all be fast at once.
-    pub fn oversubscription(&self) -> Option<f64> {
-        let payload = self.payload_bytes_per_s.filter(|payload| *payload > 0.0)?;
-        Some(self.wanted_bytes_per_s? / payload)
     }
 
     /// What is known of it, and what is not as it could be, in words.
@@ -89,7 +90,7 @@ impl LinkLoad {
             let now = link.max_payload_bytes();
             concerns.push(format!("payloads of {now} bytes where both ends take {able}"));
         }
-        match (self.drives, self.oversubscription()) {
+        match (self.drives, self.oversubscription) {
             (0 | 1, _) => {}
             (drives, Some(times)) if times > 1.05 => {
                 concerns.push(format!(

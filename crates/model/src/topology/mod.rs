@@ -7,10 +7,14 @@ mod link_load;
 
 pub use link_load::LinkLoad;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::{BlockDevice, Host};
 
 /// What a node of the tree is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum NodeKind {
     /// The machine.
     Host,
@@ -49,13 +53,14 @@ pub enum NodeKind {
 }
 
 /// A node of the tree.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Node {
     /// What it is.
     pub kind: NodeKind,
     /// Its name: PCI address, controller, block device, kind of file system.
     pub name: String,
     /// Of a port the link that begins there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkLoad>,
     /// What is known of it, a few words each.
     pub facts: Vec<String>,

@@ -1,11 +1,11 @@
 //! What a job did besides moving data.
 
 use iodyno_model as model;
+use iodyno_model::{ErrorCount, LatencyRange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::Latency;
-use super::reported::LatencyClass;
 
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,22 +36,9 @@ pub struct Account {
     pub depth_levels: [u64; 7],
     /// I/Os by latency, as a report states them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub latency_classes: Vec<LatencyClass>,
+    pub latency_classes: Vec<LatencyRange>,
     /// Whether `steadystate` was attained.
     pub steadystate_attained: Option<bool>,
-}
-
-/// I/Os that failed in one way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorCount {
-    /// Errno.
-    pub errno: i32,
-    /// `read`, `write` or `trim`.
-    pub direction: String,
-    /// How many.
-    pub count: u64,
-    /// The first offsets, bytes.
-    pub offsets: Vec<u64>,
 }
 
 impl From<&model::Account> for Account {
@@ -59,7 +46,7 @@ impl From<&model::Account> for Account {
         Self {
             elapsed_ns: account.elapsed_ns,
             error: account.error,
-            errors: account.errors.iter().map(ErrorCount::from).collect(),
+            errors: account.errors.clone(),
             verified: account.verified,
             mismatches: account.mismatches,
             context_switches: account.switches,
@@ -68,19 +55,8 @@ impl From<&model::Account> for Account {
             sync: Latency::new(&account.sync, None),
             latency_target_depth: account.latency_target_depth,
             depth_levels: account.depth_levels,
-            latency_classes: account.latency_ranges.iter().map(LatencyClass::from).collect(),
+            latency_classes: account.latency_ranges.clone(),
             steadystate_attained: account.steadystate_attained,
-        }
-    }
-}
-
-impl From<&model::ErrorCount> for ErrorCount {
-    fn from(error: &model::ErrorCount) -> Self {
-        Self {
-            errno: error.errno,
-            direction: error.direction.name().into(),
-            count: error.count,
-            offsets: error.offsets.clone(),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Runs held against each other.
 
 use iodyno_judge::comparison::{self as judged, Outcome};
-use iodyno_model::{Direction as ModelDirection, LatencyKind};
+use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity, rfc3339};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::estimate::{Estimate, finite, rfc3339};
 use super::measurement::workload;
 use super::run::Origin;
-use super::verdict::{Reason, Validity};
 
 /// Runs side by side: `iodyno.compare/1`. SI base units (bytes per second, per
 /// second, ns); what is unknown is null, never 0. Lists of sides are all in the
@@ -73,20 +71,6 @@ pub struct Point {
     pub depth_searched: bool,
     /// Where it was made, where a side has several places: serial numbers, names and paths.
     pub place: Option<Vec<String>>,
-}
-
-/// Direction of I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Read.
-    Read,
-    /// Write.
-    Write,
-    /// Trim.
-    Trim,
-    /// All together (fio's unified reporting).
-    Mixed,
 }
 
 /// A workload, and what each side has of it.
@@ -292,12 +276,7 @@ impl From<&judged::Point> for Point {
     fn from(point: &judged::Point) -> Self {
         Self {
             name: point.name.clone(),
-            direction: match point.direction {
-                ModelDirection::Read => Direction::Read,
-                ModelDirection::Write => Direction::Write,
-                ModelDirection::Trim => Direction::Trim,
-                ModelDirection::Mixed => Direction::Mixed,
-            },
+            direction: point.direction,
             workload: workload(&point.workload),
             depth_searched: point.searched,
             place: point.place.clone(),
@@ -321,8 +300,8 @@ impl From<&judged::Cell> for Cell {
             repetitions: cell.repetitions,
             left_out: cell.left_out,
             copies: cell.copies,
-            validity: cell.validity.into(),
-            reasons: cell.reasons.iter().map(Reason::from).collect(),
+            validity: cell.validity,
+            reasons: cell.reasons.clone(),
             failure: cell.failure.clone(),
             order: match cell.order {
                 judged::Order::NotAsked => None,
@@ -336,11 +315,10 @@ impl From<&judged::Cell> for Cell {
 
 impl From<&judged::Figure> for Figure {
     fn from(figure: &judged::Figure) -> Self {
-        let value = |value: &Option<iodyno_model::Estimate>| Estimate::new(value.as_ref()?);
         Self {
             metric: figure.quantity.name(),
             latency: figure.kind.map(LatencyKind::name).map(Into::into),
-            values: figure.values.iter().map(value).collect(),
+            values: figure.values.iter().map(|value| value.and_then(Estimate::finite)).collect(),
             differences: figure
                 .differences
                 .iter()
@@ -354,8 +332,8 @@ impl From<&judged::Figure> for Figure {
 impl From<&judged::Difference> for Difference {
     fn from(of: &judged::Difference) -> Self {
         Self {
-            ratio: Estimate::new(&of.ratio),
-            percent: finite(of.percent()),
+            ratio: of.ratio.finite(),
+            percent: Some(of.percent()),
             real: match of.reality {
                 judged::Reality::Real => Reality::Yes,
                 judged::Reality::NotInTurns => Reality::NotInTurns,
@@ -363,8 +341,8 @@ impl From<&judged::Difference> for Difference {
                 judged::Reality::WithinRounding => Reality::WithinRounding,
                 judged::Reality::SpreadUnknown => Reality::SpreadUnknown,
             },
-            p_value: of.p_value.and_then(finite),
-            p_adjusted: of.adjusted.and_then(finite),
+            p_value: of.p_value,
+            p_adjusted: of.adjusted,
         }
     }
 }

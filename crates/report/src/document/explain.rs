@@ -1,11 +1,9 @@
 //! The public document of what limits measurements.
 
 use iodyno_judge::limiter::{Answer, Explanation, Standing};
-use iodyno_model::Metric;
+use iodyno_model::{Estimate, Metric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::estimate::{Estimate, finite};
 
 /// What limits measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -203,7 +201,7 @@ fn one(of: &Explanation<'_>) -> Explained {
             Metric::Bandwidth => Unit::BytesPerS,
             _ => Unit::IosPerS,
         },
-        rate: Estimate::new(&case.rate),
+        rate: case.rate.finite(),
         repetitions: case.repetitions.len(),
         validity: of.validity.label().into(),
         reasons: of
@@ -218,7 +216,7 @@ fn one(of: &Explanation<'_>) -> Explained {
         experiments: experiments.iter().map(|experiment| experiment.name().into()).collect(),
         behind: behind.map(|next| Behind {
             what: next.what.clone(),
-            gain: finite(next.gain),
+            gain: Some(next.gain),
             measured: next.measured,
         }),
         sentence: of.sentence.clone(),
@@ -229,9 +227,9 @@ fn one(of: &Explanation<'_>) -> Explained {
             .iter()
             .map(|ceiling| Ceiling {
                 bound: ceiling.bound.name().into(),
-                value: finite(ceiling.value),
-                low: finite(ceiling.low),
-                high: finite(ceiling.high),
+                value: Some(ceiling.value),
+                low: Some(ceiling.low),
+                high: Some(ceiling.high),
                 what: ceiling.what.clone(),
                 formula: ceiling.formula.clone(),
             })
@@ -243,9 +241,9 @@ fn one(of: &Explanation<'_>) -> Explained {
                 change: contrast.title(),
                 run: contrast.other.record.run.id.clone(),
                 measurement: contrast.other.of_run().name.clone(),
-                rate: Estimate::new(&contrast.other.rate),
+                rate: contrast.other.rate.finite(),
                 repetitions: contrast.other.repetitions.len(),
-                ratio: Estimate::new(&contrast.ratio),
+                ratio: contrast.ratio.finite(),
             })
             .collect(),
         suspects: of

@@ -1,10 +1,10 @@
 //! What drives were put through.
 
 use iodyno_model as model;
+use iodyno_model::rfc3339;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::rfc3339;
 use crate::history::{Past, history};
 
 /// What `list --history --json` prints.

@@ -1,11 +1,9 @@
 //! Layouts held against one drive and against all at once.
 
 use iodyno_judge::layouts as judged;
+use iodyno_model::Metric;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::estimate::finite;
-use super::verdict::Metric;
 
 /// What was built and measured: `iodyno.layouts/1`. SI base units; what is
 /// unknown is null, never 0.
@@ -60,18 +58,18 @@ pub fn layouts_document(workloads: &[judged::LayoutWorkload]) -> LayoutsDocument
     let result = |of: &judged::LayoutResult| LayoutResult {
         layout: of.layout.clone(),
         run: of.run_id.clone(),
-        rate: of.rate.and_then(finite),
-        of_one: of.of_one.and_then(finite),
-        expected: of.expected.and_then(finite),
-        of_all: of.of_all.and_then(finite),
-        latency_ns: of.latency_ns.and_then(finite),
-        added_ns: of.added_ns.and_then(finite),
-        cpu_ns: of.cpu_ns.and_then(finite),
-        write_amplification: of.write_amplification.and_then(finite),
+        rate: of.rate,
+        of_one: of.of_one,
+        expected: of.expected,
+        of_all: of.of_all,
+        latency_ns: of.latency_ns,
+        added_ns: of.added_ns,
+        cpu_ns: of.cpu_ns,
+        write_amplification: of.write_amplification,
     };
     let workload = |of: &judged::LayoutWorkload| LayoutWorkload {
         name: of.name.clone(),
-        metric: of.metric.into(),
+        metric: of.metric,
         results: of.results.iter().map(result).collect(),
     };
     LayoutsDocument {

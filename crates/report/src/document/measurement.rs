@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use iodyno_model as model;
-use iodyno_model::{Direction, EndReason, JudgedMeasurement, LatencyKind};
+use iodyno_model::{
+    Conditions, CpuUse, Direction, EndReason, Estimate, JudgedMeasurement, LatencyKind, Reason,
+    SampledRates, Validity, rfc3339,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::conditions::{Conditions, CpuUse};
-use super::estimate::{Estimate, finite, rfc3339};
-use super::reported::{Disk, SampledRates};
-use super::verdict::{Ceiling, Claim, MetricVerdict, Reason, Validity};
+use super::reported::Disk;
+use super::verdict::{Ceiling, Claim, MetricVerdict};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
 
 /// One workload on its targets within one phase.
@@ -220,16 +221,15 @@ impl Measurement {
             source: measurement.source.clone(),
             end: End::from(&measurement.end),
             failure: measurement.failure().map(str::to_string),
-            validity: judged.map(|judged| Validity::from(judged.validity)),
-            reasons: judged
-                .map_or(Vec::new(), |judged| judged.reasons.iter().map(Reason::from).collect()),
+            validity: judged.map(|judged| judged.validity),
+            reasons: judged.map_or(Vec::new(), |judged| judged.reasons.clone()),
             read: result(Direction::Read),
             write: result(Direction::Write),
             trim: result(Direction::Trim),
             mixed: result(Direction::Mixed),
             parts: measurement.parts.iter().map(Part::from).collect(),
-            conditions: Conditions::from(&measurement.conditions),
-            cpu: measurement.cpu.as_ref().map(CpuUse::from),
+            conditions: measurement.conditions.clone(),
+            cpu: measurement.cpu,
             account: measurement.account.as_ref().map(Account::from),
             disks: measurement.disks.iter().map(Disk::from).collect(),
             claim: metrics.iter().find_map(Claim::of),
@@ -298,9 +298,9 @@ impl From<&model::DirectionResult> for DirectionResult {
             whole_bytes: result.whole_bytes,
             errors: result.errors,
             short_ios: result.short_ios,
-            iops: result.iops.as_ref().and_then(Estimate::new),
-            bandwidth: result.bandwidth.as_ref().and_then(Estimate::new),
-            sampled: result.sampled.as_deref().map(SampledRates::from),
+            iops: result.iops.and_then(Estimate::finite),
+            bandwidth: result.bandwidth.and_then(Estimate::finite),
+            sampled: result.sampled.as_deref().copied(),
             latency: Latencies {
                 submission: latency(LatencyKind::Submission),
                 completion: latency(LatencyKind::Completion),
@@ -325,13 +325,13 @@ impl Latency {
         let Some(stated) = stated.filter(|stated| !stated.is_empty()) else {
             return Self::new(&model::Histogram::default(), mean.as_ref());
         };
-        let whole = |of: Option<model::Estimate>| of.map(|ns| ns.value.round() as u64);
+        let whole = |of: Option<Estimate>| of.map(|ns| ns.value.round() as u64);
         let mut latency = Self {
             min_ns: whole(stated.min_ns),
-            mean_ns: mean.and_then(|mean| finite(mean.value)),
-            mean: mean.as_ref().and_then(Estimate::new),
+            mean_ns: mean.map(|mean| mean.value),
+            mean: mean.and_then(Estimate::finite),
             max_ns: whole(stated.max_ns),
-            stdev_ns: stated.stdev_ns.and_then(|stdev| finite(stdev.value)),
+            stdev_ns: stated.stdev_ns.map(|stdev| stdev.value),
             percentiles: BTreeMap::new(),
             percentile_intervals: Vec::new(),
         };
@@ -343,7 +343,7 @@ impl Latency {
                     low_ns: low.round() as u64,
                     high_ns: high.round() as u64,
                     level: match value.spread {
-                        model::Spread::Confidence { level, .. } => finite(level),
+                        model::Spread::Confidence { level, .. } => Some(level),
                         _ => None,
                     },
                 }
@@ -352,31 +352,25 @@ impl Latency {
         Some(latency)
     }
 
-    pub(super) fn new(
-        histogram: &model::Histogram,
-        mean: Option<&model::Estimate>,
-    ) -> Option<Self> {
+    pub(super) fn new(histogram: &model::Histogram, mean: Option<&Estimate>) -> Option<Self> {
         Self::of_bins(histogram, mean, &percentiles(histogram, &model::PERCENTILES))
     }
 
     fn of_bins(
         histogram: &model::Histogram,
-        mean: Option<&model::Estimate>,
+        mean: Option<&Estimate>,
         shown: &[Percentile],
     ) -> Option<Self> {
-        let mean = mean.and_then(Estimate::new);
+        let mean = mean.copied().and_then(Estimate::finite);
         if histogram.count() == 0 && mean.is_none() {
             return None;
         }
         Some(Self {
             min_ns: histogram.min_ns(),
-            mean_ns: histogram
-                .mean_ns()
-                .and_then(finite)
-                .or_else(|| mean.as_ref().map(|mean| mean.value)),
+            mean_ns: histogram.mean_ns().or_else(|| mean.as_ref().map(|mean| mean.value)),
             mean,
             max_ns: histogram.max_ns(),
-            stdev_ns: histogram.stdev_ns().and_then(finite),
+            stdev_ns: histogram.stdev_ns(),
             percentiles: shown.iter().map(|p| (p.percent.to_string(), p.value_ns)).collect(),
             percentile_intervals: shown
                 .iter()

@@ -1,28 +1,21 @@
-//! The public JSON documents. They have their own types: serde on the model is
-//! the store's format and is never printed. Their JSON schemas stand in
-//! docs/schema and are compared in a test.
+//! The public JSON documents: the model as it is, and beside it what follows from it. A type of
+//! their own have only what stands in another place or shape there, each with its reason. Their JSON
+//! schemas stand in docs/schema and are compared in a test.
 
 pub mod account;
 pub mod comparison;
-mod conditions;
-pub mod control_group;
 pub mod drive;
-pub mod estimate;
 mod explain;
+mod facts;
 mod history;
 pub mod host;
-pub mod iommu;
 mod layouts;
 pub mod link;
 pub mod measurement;
-pub mod ocp_log;
-mod outlook;
 pub mod read;
 pub mod reported;
 mod rounds;
 mod run;
-pub mod stack;
-pub mod subsystem;
 mod tree;
 pub mod verdict;
 
@@ -30,26 +23,32 @@ pub use comparison::{CompareDocument, compare_document};
 pub use explain::{ExplainDocument, explain_document};
 pub use history::{HistoryDocument, PastCondition, PastState, history_document};
 pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
-pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,
-    RunsDocument, Skipped, State, list_document, rules_document, run_document, runs_document,
+    RunsDocument, list_document, rules_document, run_document, runs_document,
 };
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.1.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
+    fn schema<T: JsonSchema>() -> Value {
+        let facts = schemars::transform::RecursiveTransform(facts::describe);
+        let settings = SchemaSettings::default().with_transform(facts);
+        settings.into_generator().into_root_schema_for::<T>().to_value()
+    }
     vec![
-        ("iodyno.run.1.json", schemars::schema_for!(RunDocument).to_value()),
-        ("iodyno.list.1.json", schemars::schema_for!(ListDocument).to_value()),
-        ("iodyno.history.1.json", schemars::schema_for!(HistoryDocument).to_value()),
-        ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),
-        ("iodyno.compare.1.json", schemars::schema_for!(CompareDocument).to_value()),
-        ("iodyno.explain.1.json", schemars::schema_for!(ExplainDocument).to_value()),
-        ("iodyno.layouts.1.json", schemars::schema_for!(LayoutsDocument).to_value()),
-        ("iodyno.rules.1.json", schemars::schema_for!(RulesDocument).to_value()),
-        ("iodyno.tree.1.json", schemars::schema_for!(TreeDocument).to_value()),
+        ("iodyno.run.1.json", schema::<RunDocument>()),
+        ("iodyno.list.1.json", schema::<ListDocument>()),
+        ("iodyno.history.1.json", schema::<HistoryDocument>()),
+        ("iodyno.runs.1.json", schema::<RunsDocument>()),
+        ("iodyno.compare.1.json", schema::<CompareDocument>()),
+        ("iodyno.explain.1.json", schema::<ExplainDocument>()),
+        ("iodyno.layouts.1.json", schema::<LayoutsDocument>()),
+        ("iodyno.rules.1.json", schema::<RulesDocument>()),
+        ("iodyno.tree.1.json", schema::<TreeDocument>()),
     ]
 }

@@ -1,12 +1,9 @@
 //! Rounds: whether a drive came to its steady state, in numbers.
 
 use iodyno_judge::{Convergence, Track, limits};
-use iodyno_model::{self as model, RunRecord};
+use iodyno_model::{self as model, Metric, RunRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::estimate::finite;
-use super::verdict::Metric;
 
 /// How far the rounds on a target came (SNIA PTS 2.0.2, 2.1.24).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +58,7 @@ impl TargetRounds {
             target: targets.join(" "),
             steady_in: found.steady_in,
             window: found.window(asked).map(|window| (*window.start(), *window.end())),
-            written_times: found.written_times.last().copied().and_then(finite),
+            written_times: found.written_times.last().copied(),
             tracked: found.tracks.iter().map(|track| TrackedFigure::new(asked, track)).collect(),
         };
         Convergence::by_target(asked, record).into_iter().map(of_target).collect()
@@ -80,8 +77,8 @@ impl TrackedFigure {
         });
         Self {
             point: track.tracked.point.clone(),
-            metric: Metric::from(track.tracked.metric),
-            values: track.values.iter().map(|value| value.and_then(finite)).collect(),
+            metric: track.tracked.metric,
+            values: track.values.clone(),
             window,
         }
     }

@@ -2,19 +2,20 @@
 
 use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
-use iodyno_model::{Assessment, RunRecord};
+use iodyno_model::{
+    Assessment, Finding, Outlook, RunRecord, RunState, Scope, Severity, Skipped, Verdict, rfc3339,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
-use super::estimate::rfc3339;
+use super::facts;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
-use super::outlook::Outlook;
 use super::reported::GroupTotal;
 use super::rounds::TargetRounds;
-use super::verdict::{Finding, RuleReport, Severity, Subject, Verdict};
+use super::verdict::{RuleReport, Subject};
 use crate::text::totals::totals_of;
 
 /// A run with all that was measured and judged: `iodyno.run/1`. SI base units
@@ -30,7 +31,7 @@ pub struct RunDocument {
     /// The command as it was typed.
     pub command: String,
     /// How far it got.
-    pub state: State,
+    pub state: RunState,
     /// Start, RFC 3339.
     pub started: String,
     /// End, RFC 3339; null: not ended.
@@ -40,10 +41,16 @@ pub struct RunDocument {
     /// Where it came from.
     pub origin: Origin,
     /// The machine at the start; null where nothing of it is known.
+    #[serde(with = "facts")]
+    #[schemars(with = "Option<Host>")]
     pub host: Option<Host>,
     /// NVMe drives.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Drive>")]
     pub drives: Vec<Drive>,
     /// PCIe links from root ports to drives and cards.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Link>")]
     pub links: Vec<Link>,
     /// The plan that was carried out.
     pub plan: Plan,
@@ -80,31 +87,6 @@ pub struct RunDocument {
     pub exit_status: u8,
 }
 
-/// What a run was asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// The whole machine: no target was named.
-    #[default]
-    Machine,
-    /// The targets that were named, also those that were skipped.
-    Targets,
-}
-
-/// How far a run got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It is going on, or was killed.
-    Running,
-    /// Every step was carried out, or skipped for a reason that is recorded.
-    Done,
-    /// The user stopped it.
-    Interrupted,
-    /// A step failed.
-    Failed,
-}
-
 /// Where a run came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
@@ -135,29 +117,22 @@ pub struct Plan {
     pub toml: String,
 }
 
-/// Something that was asked for and not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Skipped {
-    /// Target.
-    pub target: String,
-    /// The step; null: everything on the target.
-    pub step: Option<String>,
-    /// Why.
-    pub why: String,
-    /// What to type to have it done.
-    pub next: String,
-}
-
 /// The drives of a machine: `iodyno.list/1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListDocument {
     /// `iodyno.list/1`.
     pub schema: String,
     /// The machine.
+    #[serde(with = "facts")]
+    #[schemars(with = "Host")]
     pub host: Host,
     /// NVMe drives.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Drive>")]
     pub drives: Vec<Drive>,
     /// PCIe links from root ports to drives and cards.
+    #[serde(with = "facts")]
+    #[schemars(with = "Vec<Link>")]
     pub links: Vec<Link>,
 }
 
@@ -180,7 +155,7 @@ pub struct RunSummary {
     /// The command as it was typed.
     pub command: String,
     /// How far it got.
-    pub state: State,
+    pub state: RunState,
     /// Start, RFC 3339.
     pub started: String,
     /// End, RFC 3339; null: not ended.
@@ -225,7 +200,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         id: run.id.clone(),
         name: run.name.clone(),
         command: run.command.clone(),
-        state: run.state.into(),
+        state: run.state,
         started: rfc3339(run.started_ns),
         ended: run.ended_ns.map(rfc3339),
         writer: run.writer.clone(),
@@ -234,7 +209,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         drives: host.map_or(Vec::new(), drives),
         links: host.map_or(Vec::new(), links),
         plan: Plan { name: run.plan_name.clone(), toml: run.plan.clone() },
-        scope: run.scope.into(),
+        scope: run.scope,
         targets: run.targets.clone(),
         measurements: record
             .measurements
@@ -248,12 +223,12 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),
         rounds: RoundsPlan::of(run).map(|plan| TargetRounds::of(&plan.rounds, record)),
         outlook: None,
-        findings: assessment.findings.iter().map(Finding::from).collect(),
+        findings: assessment.findings.clone(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),
         ruleset: assessment.ruleset.clone(),
-        skipped: run.skipped.iter().map(Skipped::from).collect(),
+        skipped: run.skipped.clone(),
         subjects: assessment.subjects.iter().map(Subject::from).collect(),
-        verdict: assessment.verdict.into(),
+        verdict: assessment.verdict,
         exit_status,
     }
 }
@@ -278,7 +253,7 @@ pub fn runs_document(runs: &[model::Run]) -> RunsDocument {
                 id: run.id.clone(),
                 name: run.name.clone(),
                 command: run.command.clone(),
-                state: run.state.into(),
+                state: run.state,
                 started: rfc3339(run.started_ns),
                 ended: run.ended_ns.map(rfc3339),
                 writer: run.writer.clone(),
@@ -300,7 +275,7 @@ pub fn rules_document<'a>(
             .into_iter()
             .map(|(id, severity, summary)| Rule {
                 id: id.into(),
-                severity: severity.into(),
+                severity,
                 summary: summary.into(),
             })
             .collect(),
@@ -315,26 +290,6 @@ fn links(host: &model::Host) -> Vec<Link> {
     host.links.iter().map(Link::from).collect()
 }
 
-impl From<model::Scope> for Scope {
-    fn from(scope: model::Scope) -> Self {
-        match scope {
-            model::Scope::Machine => Self::Machine,
-            model::Scope::Targets => Self::Targets,
-        }
-    }
-}
-
-impl From<model::RunState> for State {
-    fn from(state: model::RunState) -> Self {
-        match state {
-            model::RunState::Running => Self::Running,
-            model::RunState::Done => Self::Done,
-            model::RunState::Interrupted => Self::Interrupted,
-            model::RunState::Failed => Self::Failed,
-        }
-    }
-}
-
 impl From<&model::Origin> for Origin {
     fn from(origin: &model::Origin) -> Self {
         let (kind, from) = match origin {
@@ -343,16 +298,5 @@ impl From<&model::Origin> for Origin {
             model::Origin::Imported(from) => (OriginKind::Imported, Some(from.clone())),
         };
         Self { kind, from }
-    }
-}
-
-impl From<&model::Skipped> for Skipped {
-    fn from(skipped: &model::Skipped) -> Self {
-        Self {
-            target: skipped.target.clone(),
-            step: skipped.step.clone(),
-            why: skipped.why.clone(),
-            next: skipped.next.clone(),
-        }
     }
 }

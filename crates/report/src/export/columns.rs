@@ -2,11 +2,10 @@
 
 use iodyno_judge::drive_under;
 use iodyno_model::{
-    Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict,
+    Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict, rfc3339,
 };
 
-use super::Row;
-use crate::document::estimate::rfc3339;
+use super::rows::Row;
 use crate::percentiles;
 
 /// How a column's value is had; `None` is what is not known.

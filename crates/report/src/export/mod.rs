@@ -1,76 +1,134 @@
-//! Results as a table for other programs: a row for each direction of each
-//! measurement, the same columns as CSV and as Parquet.
+//! Results for other programs: a trait, a file for each format, and the table of which command
+//! offers which.
 
 mod columns;
+mod csv;
+mod json;
+mod junit;
+mod ocp;
+mod openmetrics;
 mod parquet;
+mod rows;
 
-use std::io::Write;
+use std::fmt;
 
-use iodyno_model::{DirectionResult, JudgedMeasurement, Measurement};
+use thiserror::Error;
 
+use crate::compared::Compared;
 use crate::judged::Judged;
-use crate::text::clean;
-use columns::{COLUMNS, Get};
 
-pub use parquet::write_parquet;
+/// A format in which other programs take results.
+pub trait Exporter: Sync {
+    /// As it is typed behind `--format`.
+    fn name(&self) -> &'static str;
 
-/// A row: one direction of one measurement.
-struct Row<'a> {
-    of: Judged<'a>,
-    measurement: &'a Measurement,
-    judged: Option<&'a JudgedMeasurement>,
-    /// `None`: the measurement has no result.
-    result: Option<&'a DirectionResult>,
+    /// What it is, for `--help`.
+    fn help(&self) -> &'static str;
+
+    /// Terminals cannot show it.
+    fn is_binary(&self) -> bool {
+        false
+    }
+
+    /// All of a file.
+    ///
+    /// # Errors
+    /// It has no form for these results ([`FORMATS`] says for which it has one).
+    fn export(&self, results: Results<'_>) -> Result;
 }
 
-/// The rows of all runs. A measurement that failed without any result has one, too.
-fn rows<'a>(runs: &[Judged<'a>]) -> Vec<Row<'a>> {
-    let mut rows = Vec::new();
-    for of in runs {
-        for (measurement, judged) in of.measurements() {
-            let row = |result| Row { of: *of, measurement, judged, result };
-            match measurement.total.is_empty() {
-                true => rows.push(row(None)),
-                false => rows.extend(measurement.total.iter().map(|result| row(Some(result)))),
-            }
+/// What is exported.
+#[derive(Debug, Clone, Copy)]
+pub enum Results<'a> {
+    /// Runs, each by itself.
+    Runs(&'a [Judged<'a>]),
+    /// Runs held against each other.
+    Comparison(Compared<'a>),
+}
+
+/// A command that exports what it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// `check`, `show`: one run.
+    Show,
+    /// `runs export`: one run or several.
+    Export,
+    /// `compare`.
+    Compare,
+}
+
+/// Which command offers which format.
+pub const FORMATS: &[(Format, &[Command])] = &[
+    (JSON, &[Command::Export]),
+    (Format(&csv::Csv), &[Command::Export]),
+    (Format(&parquet::Parquet), &[Command::Export]),
+    (Format(&junit::Junit), &[Command::Show, Command::Compare]),
+    (Format(&ocp::Ocp), &[Command::Show, Command::Compare]),
+    (Format(&openmetrics::OpenMetrics), &[Command::Show, Command::Compare]),
+];
+
+/// The public document, which `--json` prints as well.
+pub const JSON: Format = Format(&json::Json);
+
+/// A format of the table.
+#[derive(Clone, Copy)]
+pub struct Format(&'static dyn Exporter);
+
+/// The formats that a command offers, in the table's order.
+pub fn offered_by(command: Command) -> impl Iterator<Item = Format> {
+    FORMATS.iter().filter(move |(_, by)| by.contains(&command)).map(|(format, _)| *format)
+}
+
+/// Why nothing was exported.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    /// The format has no form for it.
+    #[error("the format has none for these results")]
+    NoForm,
+    /// JSON could not be written.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Rows could not be written.
+    #[error(transparent)]
+    Csv(#[from] ::csv::Error),
+    /// Columns could not be written.
+    #[error(transparent)]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    /// XML could not be written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+type Result<T = Vec<u8>> = std::result::Result<T, ExportError>;
+
+impl<'a> Results<'a> {
+    /// Any number of runs.
+    fn runs(self) -> Result<&'a [Judged<'a>]> {
+        match self {
+            Self::Runs(runs) => Ok(runs),
+            Self::Comparison(_) => Err(ExportError::NoForm),
         }
     }
-    rows
 }
 
-/// Names of the columns, in order.
-pub fn column_names() -> impl Iterator<Item = &'static str> {
-    COLUMNS.iter().map(|(name, _)| *name)
-}
+impl std::ops::Deref for Format {
+    type Target = dyn Exporter;
 
-/// Writes the results as CSV (RFC 4180) with a line of headings. What is
-/// unknown is empty; control characters are left out, and nothing is a formula.
-///
-/// # Errors
-/// `out` cannot be written.
-pub fn write_csv(runs: &[Judged<'_>], out: impl Write) -> std::io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(column_names())?;
-    for row in rows(runs) {
-        let cell = |(_, get): &(&str, Get)| match get {
-            Get::Text(get) => get(&row).map(|text| no_formula(clean(&text))),
-            Get::Integer(get) => get(&row).map(|value| value.to_string()),
-            Get::Number(get) => finite(get(&row)).map(|value| value.to_string()),
-        };
-        writer.write_record(COLUMNS.iter().map(|column| cell(column).unwrap_or_default()))?;
-    }
-    writer.flush()
-}
-
-/// A spreadsheet takes for a formula what begins like one; behind an apostrophe it
-/// is text (OWASP, CSV injection). A number stays one.
-fn no_formula(cell: String) -> String {
-    match cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
-        true => format!("'{cell}"),
-        false => cell,
+    fn deref(&self) -> &Self::Target {
+        self.0
     }
 }
 
-fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite())
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Format {}

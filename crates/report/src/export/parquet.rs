@@ -3,48 +3,60 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::types::Type;
 
 use super::columns::{COLUMNS, Get};
-use super::{Row, finite, rows};
-use crate::judged::Judged;
+use super::rows::{Row, finite, rows};
+use super::{Exporter, Result, Results};
 
-/// Writes the results as Parquet: text as UTF-8 strings, counts as INT64,
-/// figures as DOUBLE; what is unknown is null.
-///
-/// # Errors
-/// `out` cannot be written.
-pub fn write_parquet(runs: &[Judged<'_>], out: impl Write + Send) -> Result<(), ParquetError> {
-    let rows = rows(runs);
-    let properties = Arc::new(WriterProperties::builder().build());
-    let mut file = SerializedFileWriter::new(out, Arc::new(schema()?), properties)?;
-    let mut group = file.next_row_group()?;
-    for (_, get) in COLUMNS {
-        match get {
-            Get::Text(get) => {
-                let bytes = |row: &Row<'_>| get(row).map(|text| ByteArray::from(text.into_bytes()));
-                write::<ByteArrayType>(&mut group, rows.iter().map(bytes))?;
-            }
-            Get::Integer(get) => {
-                let number = |row: &Row<'_>| get(row).and_then(|count| i64::try_from(count).ok());
-                write::<Int64Type>(&mut group, rows.iter().map(number))?;
-            }
-            Get::Number(get) => {
-                write::<DoubleType>(&mut group, rows.iter().map(|row| finite(get(row))))?;
+/// Text as UTF-8 strings, counts as INT64, figures as DOUBLE; what is unknown is null.
+pub(super) struct Parquet;
+
+impl Exporter for Parquet {
+    fn name(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn help(&self) -> &'static str {
+        "The same rows"
+    }
+
+    fn is_binary(&self) -> bool {
+        true
+    }
+
+    fn export(&self, results: Results<'_>) -> Result {
+        let rows = rows(results.runs()?);
+        let mut bytes = Vec::new();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema()?), properties)?;
+        let mut group = file.next_row_group()?;
+        for (_, get) in COLUMNS {
+            match get {
+                Get::Text(get) => {
+                    let bytes = |row: &Row<'_>| Some(ByteArray::from(get(row)?.into_bytes()));
+                    write::<ByteArrayType>(&mut group, rows.iter().map(bytes))?;
+                }
+                Get::Integer(get) => {
+                    let number = |row: &Row<'_>| i64::try_from(get(row)?).ok();
+                    write::<Int64Type>(&mut group, rows.iter().map(number))?;
+                }
+                Get::Number(get) => {
+                    write::<DoubleType>(&mut group, rows.iter().map(|row| finite(get(row))))?;
+                }
             }
         }
+        group.close()?;
+        file.close()?;
+        Ok(bytes)
     }
-    group.close()?;
-    file.close()?;
-    Ok(())
 }
 
-fn schema() -> Result<Type, ParquetError> {
+fn schema() -> Result<Type> {
     let field = |(name, get): &(&str, Get)| {
         let (physical, logical) = match get {
             Get::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -56,15 +68,15 @@ fn schema() -> Result<Type, ParquetError> {
             .with_logical_type(logical);
         field.build().map(Arc::new)
     };
-    let fields = COLUMNS.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-    Type::group_type_builder("results").with_fields(fields).build()
+    let fields = COLUMNS.iter().map(field).collect::<std::result::Result<_, _>>()?;
+    Ok(Type::group_type_builder("results").with_fields(fields).build()?)
 }
 
 /// Writes the next column; definition level 0 stands for null.
 fn write<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: impl Iterator<Item = Option<T::T>>,
-) -> Result<(), ParquetError> {
+) -> Result<()> {
     let mut known = Vec::new();
     let mut levels = Vec::new();
     for value in values {

@@ -101,7 +101,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
             let Judged { record, assessment } = run.judged;
             let status = run.judged.exit_status() as u8;
             let mut document = crate::document::run_document(record, assessment, status);
-            document.outlook = run.outlook.map(crate::document::Outlook::from);
+            document.outlook = run.outlook.cloned();
             document
         })
         .collect();

@@ -1,7 +1,9 @@
 //! What the measurements of a sweep say beyond themselves: predictions, marked as
 //! such, and knees in a sentence each.
 
-use iodyno_model::{Knee, Metric, Outlook, Peak, Prediction, format_count, format_duration_ns};
+use iodyno_model::{
+    Knee, Metric, Outlook, Peak, PeakUnder, Prediction, format_count, format_duration_ns,
+};
 
 use super::Style;
 use super::figure::estimated;
@@ -91,7 +93,7 @@ fn said(knee: &Knee) -> String {
     if let Some(under) = &knee.under {
         let bound = format_duration_ns(under.bound_ns as f64);
         text += &match &under.best {
-            Some((peak, p99_ns)) => {
+            Some(PeakUnder { peak, p99_ns }) => {
                 let p99 = format_duration_ns(*p99_ns as f64);
                 format!("; with a 99 % percentile of at most {bound} it is {}: {p99}", at(peak))
             }

@@ -4,18 +4,13 @@
 //! percentiles are stated ones), snapshots but the first, and what judging
 //! gave: a run is judged anew wherever it is read.
 
-mod drive_log;
-mod host;
 mod measurement;
-mod reported;
-mod stack;
 
-use iodyno_model as model;
-use iodyno_model::{Origin, Run, RunRecord, RunState};
+use iodyno_model::{Host, Origin, Run, RunRecord, parse_rfc3339};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::run::{OriginKind, RunDocument, Scope, State};
+use super::run::{OriginKind, RunDocument};
 
 /// The schema that is read.
 pub const RUN_SCHEMA: &str = "iodyno.run/1";
@@ -56,57 +51,33 @@ fn run(value: Value) -> Result<RunRecord, DocumentError> {
         return Err(DocumentError::Schema(schema.into()));
     }
     let document: RunDocument = serde_json::from_value(value).map_err(DocumentError::Member)?;
-    record(&document)
+    record(document)
 }
 
-fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
-    let snapshots: Vec<model::Host> = document
-        .host
-        .as_ref()
-        .map(|of| host::host(of, document))
-        .transpose()?
-        .into_iter()
-        .collect();
+fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
+    let host = document.host.map(|host| host.read(document.drives, document.links));
+    let snapshots: Vec<Host> = host.into_iter().collect();
     let first = (!snapshots.is_empty()).then_some(0);
     let measurements = document.measurements.iter().map(|one| measurement::measurement(one, first));
     Ok(RunRecord {
         run: Run {
-            id: document.id.clone(),
-            name: document.name.clone(),
-            command: document.command.clone(),
-            state: match document.state {
-                State::Running => RunState::Running,
-                State::Done => RunState::Done,
-                State::Interrupted => RunState::Interrupted,
-                State::Failed => RunState::Failed,
-            },
+            id: document.id,
+            name: document.name,
+            command: document.command,
+            state: document.state,
             started_ns: time_ns(&document.started)?,
             ended_ns: document.ended.as_deref().map(time_ns).transpose()?,
-            writer: document.writer.clone(),
-            plan_name: document.plan.name.clone(),
-            plan: document.plan.toml.clone(),
+            writer: document.writer,
+            plan_name: document.plan.name,
+            plan: document.plan.toml,
             origin: match document.origin.kind {
                 OriginKind::Measured => Origin::Measured,
                 OriginKind::Simulated => Origin::Simulated,
-                OriginKind::Imported => {
-                    Origin::Imported(document.origin.from.clone().unwrap_or_default())
-                }
+                OriginKind::Imported => Origin::Imported(document.origin.from.unwrap_or_default()),
             },
-            scope: match document.scope {
-                Scope::Machine => model::Scope::Machine,
-                Scope::Targets => model::Scope::Targets,
-            },
-            targets: document.targets.clone(),
-            skipped: document
-                .skipped
-                .iter()
-                .map(|skipped| model::Skipped {
-                    target: skipped.target.clone(),
-                    step: skipped.step.clone(),
-                    why: skipped.why.clone(),
-                    next: skipped.next.clone(),
-                })
-                .collect(),
+            scope: document.scope,
+            targets: document.targets,
+            skipped: document.skipped,
         },
         snapshots,
         measurements: measurements.collect::<Result<_, _>>()?,
@@ -115,7 +86,5 @@ fn record(document: &RunDocument) -> Result<RunRecord, DocumentError> {
 
 /// ns since 1970 UTC, from RFC 3339.
 fn time_ns(text: &str) -> Result<i64, DocumentError> {
-    let time: Option<jiff::Timestamp> = text.parse().ok();
-    time.and_then(|time| i64::try_from(time.as_nanosecond()).ok())
-        .ok_or_else(|| DocumentError::Time(text.into()))
+    parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()))
 }

@@ -17,6 +17,7 @@ use iodyno_model::{
 };
 use serde_json::{Value, json};
 
+use super::{ExportError, Exporter, Result, Results};
 use crate::judged::Judged;
 use crate::percentiles;
 use artifact::{
@@ -25,13 +26,29 @@ use artifact::{
     StepEnd, StepStart,
 };
 
-pub use compared::compared_ocp;
+/// Lines of JSON, each an artifact.
+pub(super) struct Ocp;
 
-/// The run as lines of JSON, each an artifact.
-///
-/// # Errors
-/// None that is known: it is written to memory.
-pub fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
+impl Exporter for Ocp {
+    fn name(&self) -> &'static str {
+        "ocp"
+    }
+
+    fn help(&self) -> &'static str {
+        "OCP Test & Validation JSON lines"
+    }
+
+    fn export(&self, results: Results<'_>) -> Result {
+        let text = match results {
+            Results::Runs([one]) => ocp(*one)?,
+            Results::Runs(_) => return Err(ExportError::NoForm),
+            Results::Comparison(of) => compared::ocp(of)?,
+        };
+        Ok(text.into_bytes())
+    }
+}
+
+fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
     let mut lines = Lines::default();
     let run = &of.record.run;
     let start_ns = run.started_ns;

@@ -6,7 +6,7 @@ use crate::text::workload_title;
 
 /// Ratios of all figures to the first side's, whether they are real, and
 /// whether limits are broken.
-pub fn compared_openmetrics(of: Compared<'_>) -> String {
+pub(super) fn openmetrics(of: Compared<'_>) -> String {
     let mut ratios = Family::new(
         "iodyno_compare_ratio",
         "",

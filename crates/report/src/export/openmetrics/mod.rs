@@ -13,11 +13,10 @@ use std::fmt::Write as _;
 use iodyno_judge::drive_under;
 use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, Validity, Verdict};
 
+use super::{ExportError, Exporter, Result, Results};
 use crate::judged::Judged;
 use crate::percentiles;
 use crate::text::severity_label;
-
-pub use compared::compared_openmetrics;
 
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
 const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validity::Invalid];
@@ -36,8 +35,30 @@ struct Family {
     samples: Vec<(Labels, f64)>,
 }
 
+/// Gauges.
+pub(super) struct OpenMetrics;
+
+impl Exporter for OpenMetrics {
+    fn name(&self) -> &'static str {
+        "openmetrics"
+    }
+
+    fn help(&self) -> &'static str {
+        "Gauges for node_exporter's textfile collector"
+    }
+
+    fn export(&self, results: Results<'_>) -> Result {
+        let text = match results {
+            Results::Runs([one]) => openmetrics(*one),
+            Results::Runs(_) => return Err(ExportError::NoForm),
+            Results::Comparison(of) => compared::openmetrics(of),
+        };
+        Ok(text.into_bytes())
+    }
+}
+
 /// The run as gauges.
-pub fn openmetrics(of: Judged<'_>) -> String {
+fn openmetrics(of: Judged<'_>) -> String {
     let mut families = about_run(of);
     families.extend(about_subjects(of));
     families.extend(about_measurements(of));

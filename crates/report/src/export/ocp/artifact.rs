@@ -1,9 +1,8 @@
 //! The artifacts, named as in the specification.
 
+use iodyno_model::rfc3339;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::document::estimate::rfc3339;
 
 /// A line.
 #[derive(Debug, Serialize)]

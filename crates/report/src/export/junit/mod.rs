@@ -10,28 +10,43 @@ mod compared;
 mod xml;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use iodyno_model::{
     Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason, RuleOutcome,
-    RuleReport, RunRecord, Severity, Verdict, Workload,
+    RuleReport, RunRecord, Severity, Verdict, Workload, rfc3339,
 };
 
-use crate::document::estimate::rfc3339;
+use super::{ExportError, Exporter, Result, Results};
 use crate::judged::{Judged, Subject};
 use crate::text::{measured, severity_label};
 use xml::{Case, Status, Suite};
 
-pub use compared::compared_junit;
-
 /// Name of the suite of what is about no drive or target alone.
 const MACHINE: &str = "machine";
 
-/// The report, as Jenkins, GitLab and others read it. Characters that XML does
-/// not allow are left out.
-///
-/// # Errors
-/// None that is known: it is written to memory.
-pub fn junit(of: Judged<'_>) -> std::io::Result<Vec<u8>> {
+/// As Jenkins, GitLab and others read it. Characters that XML does not allow are left out.
+pub(super) struct Junit;
+
+impl Exporter for Junit {
+    fn name(&self) -> &'static str {
+        "junit"
+    }
+
+    fn help(&self) -> &'static str {
+        "JUnit XML, for continuous integration"
+    }
+
+    fn export(&self, results: Results<'_>) -> Result {
+        match results {
+            Results::Runs([one]) => Ok(junit(*one)?),
+            Results::Runs(_) => Err(ExportError::NoForm),
+            Results::Comparison(of) => Ok(compared::junit(of)?),
+        }
+    }
+}
+
+fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     let run = &of.record.run;
     let subjects = of.subjects();
     let mut suites: Vec<Suite> = subjects.iter().map(suite).collect();

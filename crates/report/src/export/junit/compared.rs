@@ -12,10 +12,7 @@ use crate::text::workload_title;
 /// The comparison as Jenkins, GitLab and others read it: a case for each figure
 /// that was compared, which passes, and one for each limit, which fails where
 /// it is broken. Where a measurement failed, that is an error.
-///
-/// # Errors
-/// None that is known: it is written to memory.
-pub fn compared_junit(of: Compared<'_>) -> io::Result<Vec<u8>> {
+pub(super) fn junit(of: Compared<'_>) -> io::Result<Vec<u8>> {
     let sides = &of.comparison.sides;
     let named = |label: &String| Suite { name: label.clone(), ..Suite::default() };
     let mut suites: Vec<Suite> = sides.iter().map(|side| named(&side.label)).collect();

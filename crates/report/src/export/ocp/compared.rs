@@ -11,12 +11,9 @@ use super::{Lines, run_result};
 use crate::compared::{Compared, ruled};
 use crate::text::workload_title;
 
-/// The comparison as lines of JSON, each an artifact; it took place at `at_ns`
-/// (ns since 1970 UTC).
-///
-/// # Errors
-/// None that is known: it is written to memory.
-pub fn compared_ocp(of: Compared<'_>, at_ns: i64) -> serde_json::Result<String> {
+/// The comparison as lines of JSON, each an artifact.
+pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
+    let at_ns = of.at_ns;
     let mut lines = Lines::default();
     lines.add(at_ns, Artifact::SchemaVersion { major: 2, minor: 0 })?;
     let start = RunArtifact::TestRunStart(Box::new(run_start(of)));

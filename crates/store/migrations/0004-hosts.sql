@@ -1,0 +1,2 @@
+-- No table is changed. Bodies of format 2 are of hosts and estimates in the shape of the public
+-- documents, which earlier versions cannot read: they are to refuse the store as a newer one.
