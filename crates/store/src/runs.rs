@@ -9,8 +9,8 @@ use crate::error::StoreError;
 use crate::lock::Liveness;
 use crate::open::Store;
 
-/// The form of the bodies that this version writes.
-pub(crate) const FORMAT: i64 = 1;
+/// The form of the bodies that this version writes; in 1 caveats and failures were sentences.
+pub(crate) const FORMAT: i64 = 2;
 
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {

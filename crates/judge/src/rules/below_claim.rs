@@ -39,7 +39,7 @@ impl Rule for BelowClaim {
             if let Some(why) = held.below_saturation {
                 // The best of a series stands for the others.
                 if why.surpassed_by.is_none() {
-                    tally.unknown(of.title(), held.reason.clone());
+                    tally.unknown(of.title(), held.reason.to_string());
                 }
                 continue;
             }

@@ -1,8 +1,8 @@
 //! I/Os that failed.
 
-use iodyno_model::{Direction, Evidence, Measurement, RuleReport, Severity};
+use iodyno_model::{Caveat, Direction, Evidence, Measurement, RuleReport, Severity};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::facts::Facts;
 
 pub(super) struct IoErrors;
@@ -37,9 +37,9 @@ impl Rule for IoErrors {
                 Evidence::new("failed", errors.to_string()),
                 Evidence::new("issued", issued.to_string()),
             ];
-            // The generator's own words on the first of them.
-            let words = of.conditions.shortfalls.iter().filter(|text| text.contains("I/Os failed"));
-            evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
+            let failed = of.conditions.shortfalls.iter();
+            let failed = failed.filter(|one| matches!(one, Caveat::IosFailed { .. }));
+            evidence.extend(failed.map(|one| Evidence::new("said", one.to_string())));
             let account = of.account.iter().flat_map(|account| &account.errors);
             evidence.extend(account.map(|error| {
                 let what = std::io::Error::from_raw_os_error(error.errno);
@@ -53,7 +53,7 @@ impl Rule for IoErrors {
                 };
                 Evidence::new(which, format!("{count} x {what}, first at offset {offsets}"))
             }));
-            let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
+            let (why, next) = if disk_is_full(of) {
                 (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
             } else if let Some(said) = advice::zones(facts, of).filter(|_| !reads_failed(of)) {
                 said

@@ -1,8 +1,8 @@
 //! Measurements that did not come to their end.
 
-use iodyno_model::{EndReason, Evidence, RuleReport, Severity};
+use iodyno_model::{Cause, EndReason, Evidence, RuleReport, Severity};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::facts::Facts;
 
 pub(super) struct MeasurementFailed;
@@ -24,10 +24,10 @@ impl Rule for MeasurementFailed {
         let mut tally = Tally::new(self);
         for of in &facts.record().measurements {
             tally.looked();
-            let Some(how) = of.failure() else { continue };
-            let (why, next) = if how.contains("ENOSPC") {
+            let EndReason::Failed(how) = &of.end else { continue };
+            let (why, next) = if disk_is_full(of) {
                 (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
-            } else if how.contains("does not fit") {
+            } else if how.cause == Cause::Unfit {
                 ("The job was never begun.", "Change what it says does not fit, and repeat".into())
             } else {
                 (
@@ -38,7 +38,7 @@ impl Rule for MeasurementFailed {
                     ),
                 )
             };
-            let evidence = vec![Evidence::new("failure", how)];
+            let evidence = vec![Evidence::new("failure", how.text.clone())];
             let title = format!("{} failed.", of.title());
             let subjects = facts.to_blame(of, |part| part.failure.is_some());
             tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));

@@ -1,6 +1,8 @@
 //! The rules: one file each, one line in [`rules`], one page in docs/rules/.
 
-use iodyno_model::{RuleReport, Severity, Validity};
+use iodyno_model::{
+    Cause, Caveat, EndReason, Failure, Measurement, RuleReport, Severity, Validity,
+};
 
 use crate::facts::Facts;
 
@@ -88,6 +90,21 @@ const DISK_FULL: (&str, &str) = (
     "The disk is full: what the job was to write did not fit.",
     "Free some space or make the job smaller (size, filesize); fill_device=1 fills it on purpose",
 );
+
+/// Whether it failed, or I/Os of it did, for want of room.
+fn disk_is_full(of: &Measurement) -> bool {
+    const ENOSPC: i32 = 28;
+    let is_full = |failure: &Failure| failure.cause == Cause::Errno(ENOSPC);
+    let first = of
+        .conditions
+        .shortfalls
+        .iter()
+        .any(|one| matches!(one, Caveat::IosFailed { first, .. } if is_full(first)));
+    let errors = || of.account.iter().flat_map(|account| &account.errors);
+    first
+        || matches!(&of.end, EndReason::Failed(failure) if is_full(failure))
+        || errors().any(|error| error.errno == ENOSPC)
+}
 
 /// A named check of evidence.
 pub trait Rule: Sync {

@@ -19,8 +19,8 @@ const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not kno
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
-    let remarks = of.conditions.target_remarks.iter().map(String::as_str).chain(blind);
-    let remarks: Vec<&str> = remarks.collect();
+    let remarks = of.conditions.target_remarks.iter().map(ToString::to_string);
+    let remarks: Vec<String> = remarks.chain(blind.map(str::to_owned)).collect();
     Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
 }
 
@@ -28,7 +28,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
-    use iodyno_model::Severity;
+    use iodyno_model::{Caveat, FileSystemEffect, Severity};
 
     #[test]
     fn remarks_qualify() {
@@ -37,7 +37,9 @@ mod tests {
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
         assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.measurement(1, |of| {
-            of.conditions.target_remarks = vec!["on overlay".into()];
+            let effect = FileSystemEffect::Overlay;
+            of.conditions.target_remarks =
+                vec![Caveat::FileSystem { name: "overlay".into(), effect }];
         });
         look(&RULE, &tripped.record()).only(Severity::Info);
         assert!(reserves(&RULE, &tripped.record(), 1).unwrap().why.contains("overlay"));

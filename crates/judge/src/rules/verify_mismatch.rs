@@ -1,6 +1,6 @@
 //! Blocks that do not hold what was written.
 
-use iodyno_model::{Evidence, Measurement, RuleReport, Severity};
+use iodyno_model::{Caveat, Evidence, Measurement, RuleReport, Severity};
 
 use super::{Reservation, Rule, Tally, finding};
 use crate::facts::Facts;
@@ -35,9 +35,9 @@ impl Rule for VerifyMismatch {
                 Evidence::new("mismatches", mismatches.to_string()),
                 Evidence::new("verified", verified.to_string()),
             ];
-            // The generator's own words on the first of them.
-            let words = of.conditions.shortfalls.iter().filter(|text| text.starts_with("verify: "));
-            evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
+            let found = of.conditions.shortfalls.iter();
+            let found = found.filter(|one| matches!(one, Caveat::Mismatch { .. }));
+            evidence.extend(found.map(|one| Evidence::new("said", one.to_string())));
             tally.found(finding(
                 self,
                 Severity::Fail,
@@ -78,7 +78,8 @@ mod tests {
                 .measured()
                 .measurement(1, |m| {
                     m.account = Some(Account { verified: 256, mismatches, ..Account::default() });
-                    m.conditions.shortfalls.push("verify: the block at offset 4096 is old".into());
+                    let (offset, length, what) = (4096, 512, "the block is old".into());
+                    m.conditions.shortfalls.push(Caveat::Mismatch { offset, length, what });
                 })
                 .record()
         };

@@ -1,6 +1,7 @@
 //! What a measurement was taken under.
 
 use iodyno_model as model;
+use iodyno_model::Caveat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,9 +38,13 @@ pub struct Conditions {
     /// The target is a scratch file that was made for the run.
     pub scratch: bool,
     /// What qualifies the target.
-    pub target_remarks: Vec<String>,
-    /// Shortfalls that degraded the load generator.
-    pub shortfalls: Vec<String>,
+    #[serde(with = "model::told")]
+    #[schemars(with = "Vec<model::ToldCaveat>")]
+    pub target_remarks: Vec<Caveat>,
+    /// What qualifies the load.
+    #[serde(with = "model::told")]
+    #[schemars(with = "Vec<model::ToldCaveat>")]
+    pub shortfalls: Vec<Caveat>,
     /// I/Os on the devices that were not ours, per second.
     pub other_iops: Option<f64>,
     /// Bytes on the devices that were not ours, per second.

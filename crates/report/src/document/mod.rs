@@ -39,10 +39,10 @@ pub use run::{
 use serde_json::Value;
 pub use tree::{TreeDocument, tree_document};
 
-/// The JSON schemas by file name: `iodyno.run.1.json`, ….
+/// The JSON schemas by file name: `iodyno.run.2.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
-        ("iodyno.run.1.json", schemars::schema_for!(RunDocument).to_value()),
+        ("iodyno.run.2.json", schemars::schema_for!(RunDocument).to_value()),
         ("iodyno.list.1.json", schemars::schema_for!(ListDocument).to_value()),
         ("iodyno.history.1.json", schemars::schema_for!(HistoryDocument).to_value()),
         ("iodyno.runs.1.json", schemars::schema_for!(RunsDocument).to_value()),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use iodyno_model as model;
-use iodyno_model::{Direction, EndReason, LatencySummary, Spread, StatedLatencies, Workload};
+use iodyno_model::{
+    Direction, EndReason, Failure, LatencySummary, Spread, StatedLatencies, Workload,
+};
 
 use super::{DocumentError, reported, time_ns};
 use crate::document::account::Account;
@@ -48,7 +50,10 @@ fn end(of: &Measurement) -> EndReason {
         End::MaxTime => EndReason::MaxTime,
         End::Done => EndReason::Done,
         End::Interrupted => EndReason::Interrupted,
-        End::Failed => EndReason::Failed(of.failure.clone().unwrap_or_default()),
+        End::Failed => EndReason::Failed(Failure {
+            cause: of.cause.unwrap_or_default(),
+            text: of.failure.clone().unwrap_or_default(),
+        }),
     }
 }
 
