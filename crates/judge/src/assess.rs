@@ -59,7 +59,7 @@ fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement
     for rule in rules() {
         if let Some(Reservation { validity: own, why }) = rule.reservation(facts, measurement) {
             validity = validity.max(own);
-            reasons.push(Reason { rule: rule.id().to_owned(), validity: own, why });
+            reasons.push(Reason { rule: rule.id.to_owned(), validity: own, why });
         }
     }
     reasons.sort_by_key(|reason| Reverse(reason.validity));

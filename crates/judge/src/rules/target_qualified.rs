@@ -2,17 +2,18 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "target-qualified",
     summary: "targets whose figures are not those of a drive: overlay, compression, memory",
     look,
     what: "the target is not quite a drive",
     why: "Something between the target and the drive answers I/O by itself or changes it.",
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
-};
+});
 
 /// Of what is measured without /sys nobody knows whether a drive is below.
 const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
@@ -51,6 +52,6 @@ mod tests {
         let mut record = Bench::new(1).measured().record();
         record.snapshots = blind.snapshots;
         assert_eq!(reserves(&RULE, &record, 1).unwrap().why, NO_SYSFS);
-        assert_eq!(look(&super::super::drive_dead::DriveDead, &record), Outcome::CannotTell);
+        assert_eq!(look(&super::super::drive_dead::RULE, &record), Outcome::CannotTell);
     }
 }
