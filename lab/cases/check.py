@@ -46,7 +46,7 @@ class Check(Case):
     def test_verdict(self):
         status, document = self.all()
         self.assertEqual((status, document["exit_status"], document["verdict"]), (1, 1, "FAIL"))
-        self.assertEqual((document["schema"], document["state"]), ("iodyno.run/1", "done"))
+        self.assertEqual((document["schema"], document["state"]), ("iodyno.run/2", "done"))
 
     def test_healthy_drives_keep_their_claim(self):
         self.needs_registers()

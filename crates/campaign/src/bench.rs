@@ -2,7 +2,7 @@
 
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, ProbeSample};
-use iodyno_model::{Conditions, Drive, Host, WrittenShare, WrittenState};
+use iodyno_model::{Caveat, Conditions, Drive, Host, WrittenShare, WrittenState};
 use iodyno_target::{Access, ReadClearance};
 
 use crate::written::Written;
@@ -32,7 +32,7 @@ pub(crate) struct Ready<'a> {
     /// Largest request that its queue makes, bytes.
     pub(crate) largest_bytes: Option<u64>,
     pub(crate) scratch: bool,
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Caveat>,
     pub(crate) written: Option<Written>,
     /// Samples of all of it, by which its written blocks were told.
     pub(crate) samples: Vec<ProbeSample>,
@@ -51,7 +51,7 @@ impl<'a> Ready<'a> {
         access: Access<'a>,
         device: Option<&str>,
         scratch: bool,
-        remarks: Vec<String>,
+        remarks: Vec<Caveat>,
     ) -> Self {
         let bottom: Vec<String> = device
             .map(|device| host.bottom_of(device))

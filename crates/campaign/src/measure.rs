@@ -2,8 +2,8 @@
 
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
-    Account, Conditions, CpuUse, Direction, DirectionResult, EndReason, Measurement, Part,
-    RateSeries, SplitLatency, Window,
+    Account, Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure,
+    Measurement, Part, RateSeries, SplitLatency, Window,
 };
 use iodyno_stats::mean_interval;
 
@@ -124,18 +124,12 @@ impl Taken<'_> {
             parts.clear();
         }
         let several = self.members.len() > 1;
-        let failures: Vec<String> = self
-            .members
-            .iter()
-            .filter_map(|member| {
-                let why = member.report.failure.as_ref()?;
-                Some(format!("{}: {why}", member.job.target()))
-            })
-            .collect();
-        let end = match failures.is_empty() {
-            true => self.end.clone(),
-            false => EndReason::Failed(first_of(&failures)),
-        };
+        let failures = self.members.iter().filter_map(|member| {
+            let why = member.report.failure.as_ref()?;
+            let errno = member.report.account.error;
+            Some(Failure::of(errno, format!("{}: {why}", member.job.target())))
+        });
+        let end = first_of(failures.collect()).map_or(self.end.clone(), EndReason::Failed);
         let first = self.members.first().map(|member| &member.job.job);
         let mut targets: Vec<String> = Vec::new();
         for member in &self.members {
@@ -219,12 +213,10 @@ impl Taken<'_> {
             .whole
             .iter()
             .fold((0, 0), |(ios, errors), (_, one)| (ios + one.ios, errors + one.errors));
-        shortfalls.extend(
-            // What was read and is not what was written is no I/O that failed.
-            whole.first_error.as_ref().filter(|_| errors > 0).map(|error| {
-                format!("{errors} of {} I/Os failed, the first: {error}", ios + errors)
-            }),
-        );
+        // What was read and is not what was written is no I/O that failed.
+        let first = whole.first_error.clone().filter(|_| errors > 0);
+        let ios = ios + errors;
+        shortfalls.extend(first.map(|first| Caveat::IosFailed { failed: errors, ios, first }));
         Conditions {
             engine_reason: whole.engine_reason.clone(),
             punted: whole.punted,
@@ -339,9 +331,14 @@ fn account_of(members: &[Member<'_>]) -> Account {
 }
 
 /// What went wrong, by job; of many the first ones, which say what the others do.
-fn first_of(failures: &[String]) -> String {
+fn first_of(failures: Vec<Failure>) -> Option<Failure> {
     const SHOWN: usize = 3;
+    let cause = failures.first()?.cause;
     let more = failures.len().saturating_sub(SHOWN);
-    let shown = failures[..failures.len() - more].join("; ");
-    if more > 0 { format!("{shown}; and {more} more") } else { shown }
+    let shown: Vec<&str> = failures.iter().take(SHOWN).map(|one| one.text.as_str()).collect();
+    let shown = shown.join("; ");
+    Some(Failure {
+        cause,
+        text: if more > 0 { format!("{shown}; and {more} more") } else { shown },
+    })
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, LoadError, PhaseReport, Recorder};
-use iodyno_model::{Account, Conditions, DiskStats, Each, EndReason, Measurement, SteadyState};
+use iodyno_model::{
+    Account, Conditions, DiskStats, Each, EndReason, Failure, Measurement, SteadyState,
+};
 
 use crate::bench::Ready;
 use crate::execute::{Campaign, find};
@@ -140,7 +142,7 @@ impl Campaign<'_, '_> {
             }
             Err(error) => {
                 let jobs: Vec<_> = members.iter().map(|one| played.jobs[*one].clone()).collect();
-                let (why, started_ns) = (error.to_string(), played.started_ns);
+                let (why, started_ns) = (Failure::from(error), played.started_ns);
                 not_measured(&job.name, job, self.phase, &jobs, started_ns, conditions, why)
             }
         };

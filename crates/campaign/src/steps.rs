@@ -5,7 +5,9 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, Whole};
-use iodyno_model::{Beside, Conditions, DiskStats, EndReason, Host, Measurement, Part};
+use iodyno_model::{
+    Beside, Caveat, Conditions, DiskStats, EndReason, Failure, Host, Measurement, Part,
+};
 use iodyno_stats::autocorrelation::INDEPENDENT;
 use iodyno_stats::{PtsRounds, Rule, Stopper};
 
@@ -193,11 +195,11 @@ impl Campaign<'_, '_> {
                 measurement
             }
             Err(error) => {
-                let why = error.to_string();
+                let why = Failure::from(&error);
                 let is_its = |job: &ClearedJob<'_>| error.target() == Some(job.target().as_str());
                 let is_known = jobs.iter().any(is_its);
                 for (failure, job) in failures.iter_mut().zip(jobs) {
-                    *failure = (!is_known || is_its(job)).then(|| why.clone());
+                    *failure = (!is_known || is_its(job)).then(|| why.text.clone());
                 }
                 let parts = jobs.iter().zip(&failures).map(|(job, failure)| Part {
                     target: job.target(),
@@ -328,8 +330,8 @@ fn went_on_beside(
     let conditions = &mut measurement.conditions;
     match &report.failure {
         Some(why) => {
-            let rw = rw.name();
-            conditions.shortfalls.push(format!("beside it rw={rw} on {target} failed: {why}"));
+            let (rw, why) = (rw.name().into(), why.clone());
+            conditions.shortfalls.push(Caveat::BesideFailed { rw, target, why });
         }
         None => conditions.beside.push(Beside {
             target,
@@ -384,7 +386,7 @@ pub(crate) fn not_measured(
     jobs: &[ClearedJob<'_>],
     started_ns: i64,
     conditions: Conditions,
-    why: String,
+    why: Failure,
 ) -> Measurement {
     Measurement {
         phase,

@@ -276,7 +276,7 @@ fn reads_that_fail_are_counted_and_told() {
     let record = stage.run(&one_step(), &mut generator, &[target]);
     let measurement = &record.measurements[0];
     assert!(measurement.total[0].errors > Some(0));
-    let told = measurement.conditions.shortfalls.join(" ");
+    let told = format!("{:?}", measurement.conditions.shortfalls);
     assert!(told.contains("EIO"), "{told}");
 }
 

@@ -29,8 +29,8 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
 
     let document = world.run(&["show", "last", "--json"]);
     let document = json(&document.stdout);
-    validate(&document, "iodyno.run.1");
-    assert_eq!(document["schema"], "iodyno.run/1");
+    validate(&document, "iodyno.run.2");
+    assert_eq!(document["schema"], "iodyno.run/2");
     let bandwidth = document["measurements"][0]["read"]["bandwidth"]["value"].as_f64().unwrap();
     // The simulated drive's truth: 3.2 GB/s.
     assert!((bandwidth / 3.2e9 - 1.0).abs() < 0.02, "{bandwidth}");
@@ -57,7 +57,7 @@ fn several_targets_are_measured_alone_and_then_all_at_once() {
     ]);
     status(&checked, 0);
     let document = json(&checked.stdout);
-    validate(&document, "iodyno.run.1");
+    validate(&document, "iodyno.run.2");
     let measurements = document["measurements"].as_array().unwrap();
     assert_eq!(measurements.len(), 9);
     let together: Vec<_> =
@@ -75,7 +75,7 @@ fn a_real_directory_is_checked_and_left_as_it_was() {
     let checked =
         world.run(&["check", directory.to_str().unwrap(), "--busy", "--time", "300ms", "--json"]);
     let document = json(&checked.stdout);
-    validate(&document, "iodyno.run.1");
+    validate(&document, "iodyno.run.2");
     // Whatever the disk is like, it is not judged to fail without a claim.
     assert!(matches!(checked.status.code(), Some(0 | 4)), "{document:#}");
     assert_eq!(document["measurements"].as_array().unwrap().len(), 3, "{document:#}");
@@ -162,7 +162,7 @@ fn a_captured_machine_is_read_like_a_live_one() {
     // Another machine's drives cannot be measured, only looked at.
     status(&world.run(&["check", "--sysroot", capture]), 2);
     let checked = world.run(&["check", "--no-load", "--json", "--sysroot", capture]);
-    validate(&json(&checked.stdout), "iodyno.run.1");
+    validate(&json(&checked.stdout), "iodyno.run.2");
 }
 
 /// The four drives of the laboratory, of which the last is as `state` and `sectors` say.

@@ -103,7 +103,7 @@ fn pipes_are_read() {
         let output = child.wait_with_output().unwrap();
         status(&output, 0);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(document["schema"], "iodyno.run/1");
+        assert_eq!(document["schema"], "iodyno.run/2");
         assert_eq!(document["name"], name);
     }
 }

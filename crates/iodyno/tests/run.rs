@@ -139,7 +139,7 @@ fn own_options_stand_anywhere_among_those_of_jobs() {
     status(&output, 0);
     assert_eq!(text(&output.stderr), "", "quiet");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&document["schema"], &document["name"]), (&"iodyno.run/1".into(), &"mine".into()));
+    assert_eq!((&document["schema"], &document["name"]), (&"iodyno.run/2".into(), &"mine".into()));
     assert!(world.path("other").exists());
 }
 

@@ -60,7 +60,7 @@ fn a_run_on_a_file_system_holds_its_whole_stack_and_two_stacks_compare() {
     }
 
     let document = json(&world.run(&["show", "one", "--json"]).stdout);
-    validate(&document, "iodyno.run.1");
+    validate(&document, "iodyno.run.2");
     let blocks = document["host"]["blocks"].as_array().unwrap();
     let made: Vec<_> = blocks.iter().map(|block| &block["file_system"]).collect();
     let is_ours = |made: &&&serde_json::Value| {

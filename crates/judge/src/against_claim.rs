@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
-    Metric, RunRecord, Verdict,
+    Metric, RunRecord, Verdict, Yardstick,
 };
 
 use crate::claim_reach::{FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
@@ -78,35 +78,31 @@ pub(crate) fn against_claim(
     limiters: &[String],
 ) -> Held {
     let ratio = estimate.value / figure.value;
-    let words = format!("{} of the claim", percent(ratio));
-    let held = |verdict, reason| Held::new(verdict, ratio, reason);
+    let held = |verdict, more: &str| Held::new(verdict, Yardstick::Claim, ratio).with(more);
     let as_good = match metric {
         Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
         _ => estimate.high() >= CLAIM * figure.value,
     };
     if as_good {
-        return held(Verdict::Pass, words);
+        return held(Verdict::Pass, "");
     }
     if figure.scope == ClaimScope::SeriesMax {
-        return held(
-            Verdict::Unjudged,
-            format!("{words}, which is the best of the series and not of this capacity"),
-        );
+        let why = ", which is the best of the series and not of this capacity";
+        return held(Verdict::Unjudged, why);
     }
     if metric == Metric::LatencyMean {
-        return held(Verdict::Warn, words);
+        return held(Verdict::Warn, "");
     }
     let claim = (figure.value, figure.conditions.as_str());
     if let Some(why) = below_saturation(record, of, metric, sheet, claim) {
-        let reason = format!("{words}; {}", below_saturation_text(metric, &why));
-        return Held { below_saturation: Some(why), ..held(Verdict::Unjudged, reason) };
+        let more = format!("; {}", below_saturation_text(metric, &why));
+        return Held { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
     }
     if !limiters.is_empty() {
-        return held(Verdict::Warn, format!("{words}; {}", limiters.join("; ")));
+        return held(Verdict::Warn, &format!("; {}", limiters.join("; ")));
     }
     if of.total.iter().any(|result| result.direction == Direction::Write) {
-        let why = "what was written before decides how fast it writes";
-        return held(Verdict::Warn, format!("{words}; {why}"));
+        return held(Verdict::Warn, "; what was written before decides how fast it writes");
     }
     let in_sequence = of.conditions.scratch || of.conditions.fill == Some(FillOrder::Sequential);
     if metric == Metric::Bandwidth && !in_sequence {
@@ -114,15 +110,12 @@ pub(crate) fn against_claim(
             Some(_) => "the blocks were written at random",
             None => "fill unknown",
         };
-        return held(Verdict::Warn, format!("{words}; {fill}, prepare and repeat"));
+        return held(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
     }
     if sheet.match_confidence == "guess" {
-        return held(
-            Verdict::Warn,
-            format!("{words}, though whether it is this drive's is a guess"),
-        );
+        return held(Verdict::Warn, ", though whether it is this drive's is a guess");
     }
-    held(Verdict::Fail, words)
+    held(Verdict::Fail, "")
 }
 
 /// Why a claim is none for a measurement, in a few words.
@@ -242,7 +235,7 @@ mod tests {
         let slow = held(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);
         assert!(
-            slow.reason.contains("50 % of the claim; what was written before"),
+            slow.reason.to_string().contains("50 % of the claim; what was written before"),
             "{}",
             slow.reason
         );

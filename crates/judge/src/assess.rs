@@ -59,7 +59,7 @@ fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement
     for rule in rules() {
         if let Some(Reservation { validity: own, why }) = rule.reservation(facts, measurement) {
             validity = validity.max(own);
-            reasons.push(Reason { rule: rule.id().to_owned(), validity: own, why });
+            reasons.push(Reason { rule: rule.id.to_owned(), validity: own, why });
         }
     }
     reasons.sort_by_key(|reason| Reverse(reason.validity));
@@ -79,9 +79,9 @@ fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
         .or_else(|| compared.held().next());
     let (verdict, reason) = match (validity, worst) {
         // Why stands in its reservations.
-        (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".to_owned()),
+        (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".into()),
         (_, Some(held)) => (held.verdict, held.reason.clone()),
-        (_, None) => (Verdict::Unjudged, compared.unjudged.clone()),
+        (_, None) => (Verdict::Unjudged, compared.unjudged.as_str().into()),
     };
     MetricJudgement {
         metric: compared.metric,
@@ -211,9 +211,12 @@ mod tests {
         let all = judged(&record);
         assert_eq!((all.verdict, all.findings.len()), (Verdict::Pass, 0), "{:?}", all.findings);
         assert!(all.measurements.iter().all(|judged| judged.validity == Validity::Valid));
-        let reason = &all.measurements[1].metrics[0].reason;
+        let reason = all.measurements[1].metrics[0].reason.to_string();
         assert_eq!(reason, "98 % of the claim");
-        assert_eq!(all.measurements[9].metrics[0].reason, "100 % of the sum of each alone");
+        assert_eq!(
+            all.measurements[9].metrics[0].reason.to_string(),
+            "100 % of the sum of each alone"
+        );
         assert_eq!(exit_status(&record, &all, false), ExitStatus::Fine);
         assert_eq!(all.subjects.len(), 3);
         assert_eq!(all.rules.len(), rules().len());
@@ -317,7 +320,7 @@ mod tests {
         let bench = Bench::new(1).measured().drive(0, |drive| drive.model = known("X".into()));
         let record = bench.record();
         let all = judged(&record);
-        let reason = &all.measurements[0].metrics[0].reason;
+        let reason = all.measurements[0].metrics[0].reason.to_string();
         assert!(reason.starts_with("no claim, peers or baseline; 96 % of what link"), "{reason}");
         assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
         assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
@@ -432,7 +435,7 @@ mod tests {
                     28 => of.under_load = Some(99),
                     29 => scale(of, f64::NAN),
                     30 => scale(of, 0.0),
-                    31 => of.end = iodyno_model::EndReason::Failed(String::new()),
+                    31 => of.end = iodyno_model::EndReason::Failed("".into()),
                     32 => of.end = iodyno_model::EndReason::MaxTime,
                     33 => of.targets = vec!["/somewhere".into()],
                     _ => of.name = "other".into(),

@@ -183,7 +183,7 @@ mod tests {
         let all = assess(&question);
         let status = exit_status(record, &all, false);
         let metrics = all.measurements.into_iter().map(|mut judged| judged.metrics.remove(0));
-        (metrics.map(|metric| (metric.verdict, metric.reason)).collect(), status)
+        (metrics.map(|metric| (metric.verdict, metric.reason.to_string())).collect(), status)
     }
 
     #[test]

@@ -102,7 +102,7 @@ mod tests {
                 Question { record: &record, claims: &claims, baseline: None, expect: None };
             let metric = assess(&question).measurements[0].metrics[0].clone();
             assert_eq!(metric.metric, Metric::Bandwidth);
-            (metric.verdict, metric.reason)
+            (metric.verdict, metric.reason.to_string())
         };
         let (verdict, reason) = judged(422);
         assert_eq!(verdict, Verdict::Warn);

@@ -1,9 +1,10 @@
 //! A measurement held against its claim, its peers, the baseline and, for
 //! several drives at once, the sum of each alone.
 
+pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{
-    BelowSaturation, Bytes, ClaimFigure, Direction, DirectionResult, Drive, Estimate, Host,
-    Measurement, Metric, RunRecord, Verdict, WrittenState, format_duration_ns,
+    Basis, BelowSaturation, Bytes, ClaimFigure, Direction, DirectionResult, Drive, Estimate, Host,
+    Measurement, Metric, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
@@ -34,15 +35,20 @@ pub(crate) struct Held {
     pub(crate) verdict: Verdict,
     /// The figure over the yardstick's.
     pub(crate) ratio: f64,
-    /// `104 % of the claim`, and why the verdict is no worse.
-    pub(crate) reason: String,
+    /// Its share of the yardstick, and why the verdict is no worse.
+    pub(crate) reason: Basis,
     /// Why a claim is none for it.
     pub(crate) below_saturation: Option<BelowSaturation>,
 }
 
 impl Held {
-    pub(crate) const fn new(verdict: Verdict, ratio: f64, reason: String) -> Self {
-        Self { verdict, ratio, reason, below_saturation: None }
+    pub(crate) const fn new(verdict: Verdict, of: Yardstick, ratio: f64) -> Self {
+        Self { verdict, ratio, reason: Basis::share(of, ratio), below_saturation: None }
+    }
+
+    /// The same, with more to be read behind its share.
+    pub(crate) fn with(self, more: impl AsRef<str>) -> Self {
+        Self { reason: self.reason.with(more), ..self }
     }
 }
 
@@ -176,13 +182,10 @@ fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> 
 impl Lasting {
     /// A drive is not replaced for what happened once: it warns at most.
     fn level(&self, held: Held) -> Held {
-        let reason = format!(
-            "{}, from {} on ({} on the whole)",
-            held.reason,
-            format_duration_ns(self.at_ns as f64),
-            percent(held.ratio * self.mean)
-        );
-        Held { verdict: held.verdict.min(Verdict::Warn), reason, ..held }
+        let from = format_duration_ns(self.at_ns as f64);
+        let whole = percent(held.ratio * self.mean);
+        Held { verdict: held.verdict.min(Verdict::Warn), ..held }
+            .with(format!(", from {from} on ({whole} on the whole)"))
     }
 }
 
@@ -210,12 +213,6 @@ pub(crate) fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Esti
         Metric::Iops => result.iops,
         Metric::LatencyMean => result.latency_mean,
     }
-}
-
-/// `97 %`, `8.2 %`.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 /// What makes drives peers besides the step.
@@ -278,7 +275,7 @@ fn against_median(metric: Metric, estimate: Estimate, all: &[Estimate]) -> Optio
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
     let reference = of_all(|estimate| estimate.value)?;
     let bounds = (of_all(Estimate::low)?, of_all(Estimate::high)?);
-    let held = unlike(metric, estimate, reference, bounds, "the peers' median")?;
+    let held = unlike(metric, estimate, reference, bounds, Yardstick::Peers)?;
     Some((reference, held))
 }
 
@@ -311,7 +308,7 @@ fn unlike(
     estimate: Estimate,
     reference: f64,
     bounds: (f64, f64),
-    whose: &str,
+    whose: Yardstick,
 ) -> Option<Held> {
     if !(reference.is_finite() && reference > 0.0) {
         return None;
@@ -329,7 +326,7 @@ fn unlike(
         (true, _) if worse > UNLIKE_WARN => Verdict::Warn,
         _ => Verdict::Pass,
     };
-    Some(Held::new(verdict, ratio, format!("{} of {whose}", percent(ratio))))
+    Some(Held::new(verdict, whose, ratio))
 }
 
 /// A drive that somebody else used meanwhile, or that a control group held back, is no slow
@@ -338,7 +335,7 @@ fn excused(record: &RunRecord, of: &Measurement, held: Held) -> Held {
     let held_back = || held_back(record, of).ok().flatten().map(|held| held.to_string());
     match limiter::other_io(of).flatten().or_else(held_back) {
         Some(why) if held.verdict == Verdict::Fail => {
-            Held { verdict: Verdict::Warn, reason: format!("{}; {why}", held.reason), ..held }
+            Held { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
         }
         _ => held,
     }
@@ -376,7 +373,7 @@ fn against_baseline(
         .filter_map(figure)
         .find(|(their_metric, _)| *their_metric == metric)?;
     let bounds = (theirs.low(), theirs.high());
-    let held = unlike(metric, estimate, theirs.value, bounds, "the baseline")?;
+    let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
     Some((theirs, held))
 }
 
@@ -400,6 +397,5 @@ fn against_alone(record: &RunRecord, of: &Measurement, metric: Metric) -> Option
     let ratio = estimate.value / sum;
     let less = ratio < 1.0 - UNLIKE_WARN && estimate.high() < low;
     let verdict = if less { Verdict::Warn } else { Verdict::Pass };
-    let reason = format!("{} of the sum of each alone", percent(ratio));
-    Some((sum, Held::new(verdict, ratio, reason)))
+    Some((sum, Held::new(verdict, Yardstick::Alone, ratio)))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iodyno_job::{Job, Room};
-use iodyno_model::{Account, CpuUse, Each, SplitLatency};
+use iodyno_model::{Account, Cause, Caveat, CpuUse, Each, Failure, SplitLatency};
 use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
 
@@ -117,8 +117,8 @@ pub struct JobReport {
     pub cpus: Vec<u32>,
     /// Depth of each thread that was possible, which may be less than asked.
     pub iodepth: u32,
-    /// Shortfalls, each a sentence.
-    pub shortfalls: Vec<String>,
+    /// What qualifies it.
+    pub shortfalls: Vec<Caveat>,
     /// How long the process did not run while the phase went on, ns, each time: cut out.
     pub lapses_ns: Vec<u64>,
     /// In all, for each direction.
@@ -131,7 +131,7 @@ pub struct JobReport {
     /// What else it did.
     pub account: Account,
     /// The first error: what and at which offset.
-    pub first_error: Option<String>,
+    pub first_error: Option<Failure>,
     /// Why the job could not go on.
     pub failure: Option<String>,
 }
@@ -182,6 +182,19 @@ pub enum LoadError {
     /// An I/O does not come back; a sentence that begins with its target.
     #[error("{0}")]
     NoAnswer(String),
+}
+
+impl From<&LoadError> for Failure {
+    fn from(error: &LoadError) -> Self {
+        let cause = match error {
+            LoadError::Unfit { .. } => Cause::Unfit,
+            LoadError::System { error, .. } => {
+                error.raw_os_error().map_or(Cause::Unknown, Cause::Errno)
+            }
+            LoadError::NoAnswer(_) => Cause::NoAnswer,
+        };
+        Self { cause, text: error.to_string() }
+    }
 }
 
 impl LoadError {

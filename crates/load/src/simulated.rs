@@ -6,7 +6,7 @@ mod noise;
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{CpuUse, Direction, Each, Histogram};
+use iodyno_model::{CpuUse, Direction, Each, Failure, Histogram};
 use iodyno_target::ReadClearance;
 
 use crate::{
@@ -353,7 +353,7 @@ impl Stream {
         whole.errors += errors;
         if errors > 0 && self.report.first_error.is_none() {
             let at = self.drive.bad_from.unwrap_or(0);
-            self.report.first_error = Some(format!("EIO at offset {at}"));
+            self.report.first_error = Some(Failure::of(5, format!("EIO at offset {at}")));
         }
         let mut directions = Each::default();
         *directions.of_mut(self.direction) = DirectionInterval { ios, bytes, errors, latency };

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClaimFigure, Estimate, Finding, RuleReport};
+use crate::{ClaimFigure, Estimate, Finding, RuleReport, format_percent};
 
 /// Whether a measurement says what it seems to say.
 #[derive(
@@ -83,8 +83,69 @@ pub struct MetricJudgement {
     pub baseline: Option<Estimate>,
     /// The verdict.
     pub verdict: Verdict,
-    /// What the verdict stands on, in a few words: `104 % of the claim`.
-    pub reason: String,
+    /// What the verdict stands on.
+    pub reason: Basis,
+}
+
+/// What a metric is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Yardstick {
+    /// The data sheet's claim.
+    Claim,
+    /// The median of equal drives.
+    Peers,
+    /// The same measurement in the baseline run.
+    Baseline,
+    /// The sum of what each target gives alone.
+    Alone,
+}
+
+/// What a verdict stands on; `Display` makes its sentence: `104 % of the claim`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Basis {
+    /// The yardstick, and the measured figure over its figure.
+    pub share: Option<(Yardstick, f64)>,
+    /// What else counts, to be read on behind that; without a yardstick, why there is none.
+    pub more: String,
+}
+
+impl Basis {
+    /// A share of a yardstick.
+    pub const fn share(of: Yardstick, ratio: f64) -> Self {
+        Self { share: Some((of, ratio)), more: String::new() }
+    }
+
+    /// The same, with more to be read behind it.
+    pub fn with(mut self, more: impl AsRef<str>) -> Self {
+        self.more.push_str(more.as_ref());
+        self
+    }
+
+    /// Its sentence, with the yardstick's figure in brackets.
+    pub fn sentence(&self, figure: Option<&str>) -> String {
+        let Some((of, ratio)) = self.share else { return self.more.clone() };
+        let of = match of {
+            Yardstick::Claim => "the claim",
+            Yardstick::Peers => "the peers' median",
+            Yardstick::Baseline => "the baseline",
+            Yardstick::Alone => "the sum of each alone",
+        };
+        let figure = figure.map(|figure| format!(" ({figure})")).unwrap_or_default();
+        format!("{} of {of}{figure}{}", format_percent(ratio), self.more)
+    }
+}
+
+impl From<&str> for Basis {
+    fn from(more: &str) -> Self {
+        Self { share: None, more: more.into() }
+    }
+}
+
+impl std::fmt::Display for Basis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.sentence(None))
+    }
 }
 
 /// Why a measurement does not quite say what it seems to say.

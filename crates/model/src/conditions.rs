@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
+use crate::{Caveat, Estimate, ToldCaveat, told};
 use crate::json::{Named, estimate, named, number};
 
 named! {
@@ -62,10 +62,14 @@ pub struct Conditions {
     pub device: Option<String>,
     /// The target is a scratch file that was made for the run.
     pub scratch: bool,
-    /// What qualifies the target: `overlay file system`, `compressing file system`, …
-    pub target_remarks: Vec<String>,
-    /// Shortfalls that degraded the load generator, each a sentence.
-    pub shortfalls: Vec<String>,
+    /// What qualifies the target.
+    #[serde(with = "told")]
+    #[schemars(with = "Vec<ToldCaveat>")]
+    pub target_remarks: Vec<Caveat>,
+    /// What qualifies the load.
+    #[serde(with = "told")]
+    #[schemars(with = "Vec<ToldCaveat>")]
+    pub shortfalls: Vec<Caveat>,
     /// I/Os on the devices that were not ours, per second, while it ran.
     pub other_iops: Option<f64>,
     /// Bytes on the devices that were not ours, per second, while it ran.

@@ -10,6 +10,7 @@
 
 mod assessment;
 mod built;
+mod caveat;
 mod claim;
 mod conditions;
 mod control_group;
@@ -48,10 +49,13 @@ mod units;
 mod workload;
 
 pub use assessment::{
-    Assessment, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason, Validity,
-    Verdict,
+    Assessment, Basis, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason,
+    Validity, Verdict, Yardstick,
 };
 pub use built::{Built, Mark};
+pub use caveat::{
+    Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,
+};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
@@ -97,6 +101,6 @@ pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_width, parse_duration_ns, parse_rfc3339, rfc3339,
+    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339,
 };
 pub use workload::{Direction, Workload};

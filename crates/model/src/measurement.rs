@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::number;
 use crate::{
-    Conditions, Direction, DiskUse, Estimate, Histogram, LatencyKind, LatencyRange, LatencySeries,
-    RateSeries, SampledRates, StatedLatencies, Workload,
+    Conditions, Direction, DiskUse, Estimate, Failure, Histogram, LatencyKind, LatencyRange,
+    LatencySeries, RateSeries, SampledRates, StatedLatencies, Workload,
 };
 
 /// A title names so many targets at most.
@@ -250,8 +250,8 @@ pub enum EndReason {
     Done,
     /// The user stopped it.
     Interrupted,
-    /// It failed; says how.
-    Failed(String),
+    /// It failed.
+    Failed(#[serde(deserialize_with = "Failure::stored")] Failure),
 }
 
 impl DirectionResult {
@@ -420,7 +420,7 @@ impl Measurement {
     /// It ended without anything to judge.
     pub fn failure(&self) -> Option<&str> {
         match &self.end {
-            EndReason::Failed(how) => Some(how),
+            EndReason::Failed(how) => Some(&how.text),
             _ => None,
         }
     }

@@ -85,6 +85,12 @@ pub fn format_mib_per_s(bytes_per_s: f64) -> String {
     format!("{} MiB/s", significant(bytes_per_s / f64::from(1 << 20), 3))
 }
 
+/// `97 %`, `8.2 %`.
+pub fn format_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
 /// A count or a rate of things, with k and M: `412k`, `1.65M`, `930`.
 pub fn format_count(value: f64) -> String {
     let magnitude = value.abs();

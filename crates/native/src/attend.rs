@@ -4,7 +4,7 @@ use std::sync::mpsc::SyncSender;
 
 use iodyno_job::Job;
 use iodyno_load::IoRow;
-use iodyno_model::{Direction, Each, SplitLatency};
+use iodyno_model::{Caveat, Direction, Each, SplitLatency};
 
 use crate::clock::Clock;
 use crate::flights::{Batch, Flight};
@@ -31,7 +31,7 @@ pub(crate) struct Attendant {
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
     /// The first of them, each a sentence.
-    pub(crate) told: Vec<String>,
+    pub(crate) told: Vec<Caveat>,
     split: Option<Split>,
     rows: Option<Rows>,
     log: Option<WrittenLog>,
@@ -115,7 +115,7 @@ impl Attendant {
     #[cold]
     pub(crate) fn tell(&mut self, mismatch: &Mismatch) {
         if self.told.len() < MISMATCHES_TOLD {
-            self.told.push(format!("verify: {mismatch}"));
+            self.told.push(mismatch.caveat());
         }
     }
 

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use iodyno_files::NamedBy;
 use iodyno_job::Job;
+use iodyno_model::Caveat;
 
 /// What a shell would act upon outside of quotes.
 const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
@@ -40,7 +41,7 @@ const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a valu
 ///
 /// # Errors
 /// It cannot be run without a shell, is not there, or did not succeed.
-pub(crate) fn before(job: &Job, how: Commands) -> Result<(), String> {
+pub(crate) fn before(job: &Job, how: Commands) -> Result<(), Caveat> {
     let command = job.threads.exec_prerun.as_deref();
     run("exec_prerun", command, how, &format!("{}.prerun.txt", job.name))
 }
@@ -49,14 +50,15 @@ pub(crate) fn before(job: &Job, how: Commands) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`before`].
-pub(crate) fn after(job: &Job, how: Commands) -> Result<(), String> {
+pub(crate) fn after(job: &Job, how: Commands) -> Result<(), Caveat> {
     let command = job.threads.exec_postrun.as_deref();
     run("exec_postrun", command, how, &format!("{}.postrun.txt", job.name))
 }
 
-fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Result<(), String> {
+fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Result<(), Caveat> {
     let Some(command) = command else { return Ok(()) };
-    let said = |what: String| format!("{option}={command}: {what}");
+    let said =
+        |why: String| Caveat::CommandFailed { option: option.into(), command: command.into(), why };
     let words = match how {
         Commands::Shell => ["/bin/sh", "-c", command].map(str::to_owned).into(),
         _ => words(command).map_err(said)?,

@@ -85,10 +85,9 @@ impl LoadGenerator for NativeGenerator {
             .map(|job| prepare(job, bytes, entropy, &mut choices, &mut flows))
             .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
-        if let Err((job, what)) = jobs
-            .iter()
-            .try_for_each(|job| before(&job.job, self.commands).map_err(|what| (job, what)))
-        {
+        if let Err((job, what)) = jobs.iter().try_for_each(|job| {
+            before(&job.job, self.commands).map_err(|what| (job, what.to_string()))
+        }) {
             phase.abort();
             return Err(LoadError::Unfit { target: job.target(), what });
         }

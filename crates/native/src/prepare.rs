@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use iodyno_job::{IoEngine, Job, Room, Space, StatType, Stream, Sync, VerifyMethod};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
-use iodyno_model::Direction;
+use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::bounds::Bounds;
@@ -34,13 +34,6 @@ const ROWS_WAITING: usize = 64;
 const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
 /// Books of what was written may take this share of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
-const NO_DIRECT: &str = "the target takes no O_DIRECT: reads may come from the page cache";
-/// `hipri` where the kernel may take it, and nothing comes of it.
-const NO_POLL_QUEUES: &str = "hipri has no effect: the device has no poll queues; boot with \
-                              nvme.poll_queues=N, or reload the nvme module with poll_queues=N";
-/// Measured with Linux 6.1: as many interrupts as I/Os.
-const NOT_POLLED_FOR: &str = "hipri has no effect: since version 6 Linux ignores it for \
-                              ioengine=pvsync2; take io_uring";
 /// Behind the kernel's own time come abort and reset of the controller.
 const GRACE_NS: u64 = 30_000_000_000;
 
@@ -91,7 +84,7 @@ pub(crate) fn prepare(
     let choice = choose_engine(job, first, direct, &streams[0], choices)?;
     let mut shortfalls = Vec::new();
     if wants_direct && !direct {
-        shortfalls.push(NO_DIRECT.to_owned());
+        shortfalls.push(Caveat::NoDirect);
     }
     shortfalls.extend(without_effect(job, files, choice.engine));
     let depth = if choice.engine.is_synchronous() { 1 } else { job.depth.iodepth };
@@ -146,20 +139,18 @@ pub(crate) fn prepare(
     Ok(Prepared { target, assignments, rows, timed, running })
 }
 
-/// What the job asks for in vain with this engine, each a sentence.
-fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<String> {
+/// What the job asks for in vain with this engine.
+fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<Caveat> {
     let mut told = Vec::new();
     if engine.is_synchronous() && job.depth.iodepth > 1 {
-        let (depth, name) = (job.depth.iodepth, engine.name());
-        told.push(format!(
-            "iodepth={depth} has no effect: ioengine={name} makes one I/O at a time"
-        ));
+        let (asked, engine) = (job.depth.iodepth, engine.name().into());
+        told.push(Caveat::DepthIgnored { engine, asked });
     }
     if job.engine.hipri && engine == Engine::Pvsync2 && linux_major() >= 6 {
-        told.push(NOT_POLLED_FOR.to_owned());
+        told.push(Caveat::NotPolled { why: NotPolled::Kernel });
     }
     if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
-        told.push(NO_POLL_QUEUES.to_owned());
+        told.push(Caveat::NotPolled { why: NotPolled::NoPollQueues });
     }
     told
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iodyno_job::{ExitWhat, Job};
 use iodyno_load::{JobInterval, JobReport, LoadError};
-use iodyno_model::Histogram;
+use iodyno_model::{Caveat, Failure, Histogram};
 
 use crate::clock::Clock;
 use crate::least_rate::LeastRate;
@@ -153,7 +153,7 @@ impl Running {
         }
     }
 
-    fn fall_short(&mut self, shortfalls: Vec<String>) {
+    fn fall_short(&mut self, shortfalls: Vec<Caveat>) {
         for shortfall in shortfalls {
             if !self.report.shortfalls.contains(&shortfall) {
                 self.report.shortfalls.push(shortfall);
@@ -343,7 +343,8 @@ impl Running {
         account.cpu = cpu_use(&self.usages, elapsed_ns);
         account.errors = self.shared.errors();
         self.report.whole = counts.whole;
-        self.report.first_error = self.shared.first_error().map(|failure| failure.to_string());
+        let first = self.shared.first_error();
+        self.report.first_error = first.map(|first| Failure::of(first.errno(), first.to_string()));
         if self.busy > 0 {
             // Their buffers and descriptors are theirs: the kernel may still write to them.
             let text = format!(

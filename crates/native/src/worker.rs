@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Direction, Each, SplitLatency};
+use iodyno_model::{Caveat, Direction, Each, SplitLatency};
 
 use crate::attend::Attendant;
 use crate::bounds::Bounds;
@@ -80,7 +80,7 @@ pub(crate) enum Event {
         /// As in [`Opened`].
         registered_buffers: Option<bool>,
         /// As in [`Opened`].
-        shortfalls: Vec<String>,
+        shortfalls: Vec<Caveat>,
         /// What it has in flight.
         outlook: Outlook,
     },
@@ -108,7 +108,7 @@ pub(crate) struct Outcome {
     /// Why it could not go on, with its errno.
     pub(crate) failure: Option<(i32, String)>,
     /// What should be told besides.
-    pub(crate) shortfalls: Vec<String>,
+    pub(crate) shortfalls: Vec<Caveat>,
 }
 
 impl Assignment {
@@ -244,9 +244,7 @@ fn outcome<I: Io>(course: &mut Course<'_, I>) -> Outcome {
     let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
     let untracked = verifying.map_or(0, Verifying::untracked);
     if untracked > 0 {
-        outcome.shortfalls.push(format!(
-            "{untracked} writes were not verified: there is not enough memory to keep them in mind"
-        ));
+        outcome.shortfalls.push(Caveat::NotVerified { writes: untracked });
     }
     outcome
 }

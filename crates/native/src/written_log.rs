@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use iodyno_job::{Job, Operation};
+use iodyno_model::Caveat;
 
 use crate::clock::Clock;
 use crate::flights::Batch;
@@ -64,11 +65,11 @@ impl WrittenLog {
         }
     }
 
-    /// Writes what is left. What could not be written, as a sentence.
-    pub(crate) fn finish(&mut self) -> Option<String> {
+    /// Writes what is left. What could not be written.
+    pub(crate) fn finish(&mut self) -> Option<Caveat> {
         let us = Clock::get().ns(Clock::get().now().saturating_sub(self.epoch)) / 1000;
         let closed = self.names.iter().try_for_each(|name| writeln!(self.to, "{us} {name} close"));
         let error = self.failure.take().or(closed.and_then(|()| self.to.flush()).err())?;
-        Some(format!("write_iolog is not complete: {error}"))
+        Some(Caveat::LogNotWritten { option: "write_iolog".into(), why: error.to_string() })
     }
 }

@@ -136,7 +136,7 @@ fn every_engine_reports_what_it_did() {
         let queues = ["io_uring", "libaio"].contains(&job.engine.as_str());
         let depth = if queues { 16 } else { 1 };
         assert_eq!(job.iodepth, depth);
-        assert_eq!(job.shortfalls.iter().any(|s| s.contains("iodepth=16")), depth == 1);
+        assert_eq!(job.shortfalls.iter().any(|s| s.to_string().contains("iodepth=16")), depth == 1);
         assert_eq!(job.registered_buffers.is_some(), job.engine == "io_uring");
         let mut end_ns = 0;
         for interval in &watcher.intervals {
@@ -225,7 +225,7 @@ fn what_vanishes_under_a_job_is_counted_and_the_rest_goes_on() {
         );
         assert!(job.whole.read.errors >= 1000);
         let first = job.first_error.as_ref().unwrap();
-        assert!(first.starts_with("0 of 4096 bytes at offset "), "{first}");
+        assert!(first.text.starts_with("0 of 4096 bytes at offset "), "{first}");
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::sync::LazyLock;
 
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Fact, LatencyKind, RunRecord};
+use iodyno_model::{EndReason, Fact, LatencyKind, RunRecord};
 use iodyno_report::document::read::{DocumentError, read_runs};
 use iodyno_report::document::run_document;
 use proptest::prelude::*;
@@ -30,6 +30,19 @@ fn a_document_read_back_makes_the_same_document() {
     assert_eq!(document(&again), written);
     assert_eq!(again.snapshots[0].drives, record.snapshots[0].drives);
     assert_eq!(again.snapshots[0].links, record.snapshots[0].links);
+}
+
+/// Version 1 wrote sentences alone.
+#[test]
+fn a_document_of_version_1_is_read() {
+    let mut old = document(&common::record());
+    old["schema"] = "iodyno.run/1".into();
+    let measurement = &mut old["measurements"][1];
+    measurement["conditions"]["shortfalls"] = vec!["verify: offset 4096: it is old"].into();
+    (measurement["end"], measurement["failure"]) = ("failed".into(), "EIO".into());
+    let read = &read(&old).measurements[1];
+    assert_eq!(read.conditions.shortfalls, ["verify: offset 4096: it is old".into()]);
+    assert_eq!(read.end, EndReason::Failed("EIO".into()));
 }
 
 #[test]
@@ -98,9 +111,9 @@ fn what_is_no_run_is_refused_with_what_it_is() {
     assert!(matches!(of("{}"), DocumentError::Schema(_)));
     let list = of(r#"{"schema": "iodyno.list/1", "drives": []}"#);
     assert!(list.to_string().contains("iodyno.list/1"), "{list}");
-    let later = of(r#"{"schema": "iodyno.run/2"}"#);
+    let later = of(r#"{"schema": "iodyno.run/3"}"#);
     assert!(matches!(later, DocumentError::Schema(_)));
-    let without = of(r#"{"schema": "iodyno.run/1", "id": "x"}"#);
+    let without = of(r#"{"schema": "iodyno.run/2", "id": "x"}"#);
     assert!(without.to_string().contains("missing field"), "{without}");
     let mut bad = document(&common::record());
     bad["started"] = "yesterday".into();

@@ -50,8 +50,8 @@ fn run_value(record: &RunRecord) -> Value {
 #[test]
 fn a_run_is_valid_and_says_what_was_measured() {
     let document = run_value(&common::record());
-    assert_valid("iodyno.run.1.json", &document);
-    assert_eq!(document["schema"], "iodyno.run/1");
+    assert_valid("iodyno.run.2.json", &document);
+    assert_eq!(document["schema"], "iodyno.run/2");
     assert_eq!(document["started"], "2024-11-21T11:34:56Z");
     let first = &document["measurements"][0];
     assert_eq!(first["validity"], "VALID");
@@ -89,7 +89,7 @@ fn unknown_facts_are_null_with_a_reason_and_never_zero() {
     let mut record = common::record();
     record.snapshots = vec![common::without_facts(common::host())];
     let document = run_value(&record);
-    assert_valid("iodyno.run.1.json", &document);
+    assert_valid("iodyno.run.2.json", &document);
     let drive = &document["drives"][0];
     assert_eq!(drive["serial"], Value::Null);
     assert_eq!(drive["unknown"]["serial"], "needs root");
@@ -107,7 +107,7 @@ fn unknown_facts_are_null_with_a_reason_and_never_zero() {
 
     record.snapshots.clear();
     let document = run_value(&record);
-    assert_valid("iodyno.run.1.json", &document);
+    assert_valid("iodyno.run.2.json", &document);
     assert_eq!(document["host"], Value::Null);
 }
 
@@ -126,7 +126,7 @@ fn each_fact_may_be_missing_alone() {
     for remove in removals {
         let mut record = common::record();
         remove(&mut record.snapshots[0]);
-        assert_valid("iodyno.run.1.json", &run_value(&record));
+        assert_valid("iodyno.run.2.json", &run_value(&record));
     }
 }
 
@@ -142,7 +142,7 @@ fn what_is_no_number_is_left_out() {
     measurement.conditions.depth_reached = Some(f64::NAN);
     measurement.conditions.written[0].share = bad;
     let document = run_value(&record);
-    assert_valid("iodyno.run.1.json", &document);
+    assert_valid("iodyno.run.2.json", &document);
     let read = &document["measurements"][0]["read"];
     assert_eq!(read["bandwidth"], Value::Null);
     assert_eq!(read["iops"]["value"], 5.0);
@@ -154,7 +154,7 @@ fn what_is_no_number_is_left_out() {
 fn a_virtual_machine_is_valid() {
     let (record, assessment) = common::virtual_machine();
     let document = serde_json::to_value(run_document(&record, &assessment, 4)).unwrap();
-    assert_valid("iodyno.run.1.json", &document);
+    assert_valid("iodyno.run.2.json", &document);
     assert_eq!(document["drives"], serde_json::json!([]));
     assert_eq!(document["host"]["blocks"][0]["kind"], "virtual disk");
     assert_eq!(document["measurements"][0]["conditions"]["device"], "vda");

@@ -5,8 +5,8 @@ mod common;
 use std::path::PathBuf;
 
 use iodyno_model::{
-    BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
-    RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict,
+    Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
+    RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict, Yardstick,
 };
 use iodyno_report::text::{
     Style, drives_table, host_text, jobs_text, list_text, measurements_text, results_table,
@@ -377,9 +377,9 @@ fn every_yardstick_stands_beside_the_figure_once() {
     let record = common::record();
     let mut assessment = common::assessment(&record);
     assessment.measurements.truncate(1);
-    let mut items = |reason: &str| {
+    let mut items = |of, ratio| {
         let judgement = &mut assessment.measurements[0].metrics[0];
-        judgement.reason = reason.into();
+        judgement.reason = Basis::share(of, ratio);
         judgement.peers = Some((6.7e9, 3));
         judgement.baseline = Some(Estimate::confident(6.0e9, 5.9e9, 6.1e9, 0.95));
         let text = measurements_text(&record, &assessment, &style(400));
@@ -387,14 +387,14 @@ fn every_yardstick_stands_beside_the_figure_once() {
     };
     let (own, ceiling) = ("6853 ± 13 MB/s (6536 MiB/s)", "ceiling 7094 MB/s (link Gen4 x4)");
     assert_eq!(
-        items("99 % of the claim"),
+        items(Yardstick::Claim, 0.99),
         format!(
             "{own} · 99 % of the claim (6900 MB/s) · median 6700 MB/s of 3 equal drives, 102 % · \
              baseline 6000 ± 100 MB/s, 114 % · {ceiling}"
         )
     );
     assert_eq!(
-        items("114 % of the baseline"),
+        items(Yardstick::Baseline, 1.14),
         format!(
             "{own} · 114 % of the baseline (6000 ± 100 MB/s) · \
              claim 6900 MB/s, 99 % · median 6700 MB/s of 3 equal drives, 102 % · {ceiling}"

@@ -10,7 +10,8 @@ use crate::error::StoreError;
 use crate::lock::Liveness;
 use crate::open::Store;
 
-/// The form of the bodies that this version writes: the model as documents have it, but facts.
+/// The form of the bodies that this version writes: the model as documents have it, but facts. In 1
+/// caveats and failures were sentences.
 pub(crate) const FORMAT: i64 = 2;
 
 /// A new key: UUIDv7, so that keys sort by time.

@@ -341,6 +341,25 @@ fn a_store_of_each_schema_opens() {
     }
 }
 
+/// Caveats and failures were sentences before they were values.
+#[test]
+fn sentences_of_earlier_versions_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v3.sqlite");
+    std::fs::copy(fixture, &path).unwrap();
+    let sentences = r#"UPDATE measurement SET body = json_set(body,
+        '$.conditions.shortfalls', json('["verify: offset 4096: the block is old"]'),
+        '$.conditions.target_remarks', json('["on overlay"]'),
+        '$.end', json('{"failed": "EIO at offset 0"}'))"#;
+    Connection::open(&path).unwrap().execute_batch(sentences).unwrap();
+    let measurement = &Store::open(&path).unwrap().load("last").unwrap().measurements[0];
+    let conditions = &measurement.conditions;
+    assert_eq!(conditions.shortfalls, ["verify: offset 4096: the block is old".into()]);
+    assert_eq!(conditions.target_remarks, ["on overlay".into()]);
+    assert_eq!(measurement.failure(), Some("EIO at offset 0"));
+}
+
 /// What a report may leave unsaid.
 fn unsaid() -> Measurement {
     Measurement {

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use iodyno_model::Caveat;
 use rustix::fs::{AtFlags, FileType, MemfdFlags, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
@@ -93,9 +94,8 @@ impl ReadClearance {
     }
 
     /// What only opening it showed and what qualifies its measurements.
-    pub fn remark(&self) -> Option<String> {
-        (!self.direct)
-            .then(|| "no O_DIRECT on its file system: the page cache serves what it can".to_owned())
+    pub fn remark(&self) -> Option<Caveat> {
+        (!self.direct).then_some(Caveat::NoDirect)
     }
 
     /// A block device, verified by its number.

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use iodyno_model::{Caveat, FileSystemEffect};
+
 /// A mounted file system, as /proc/self/mountinfo has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
@@ -111,35 +113,19 @@ impl FileSystem {
     }
 
     /// What qualifies a measurement of files in it.
-    pub(crate) fn remark(&self) -> Option<String> {
-        let kind = self.kind.as_str();
-        let network = [
-            "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "lustre", "gpfs", "beegfs",
-            "pvfs2", "9p", "virtiofs",
-        ];
-        if self.is_in_memory() {
-            Some(format!(
-                "on {kind}: in memory, so that no storage is measured, with O_DIRECT or not"
-            ))
-        } else if kind == "overlay" || kind == "aufs" {
-            Some(format!(
-                "on {kind}: another file system does the I/O underneath, and the drive is not known"
-            ))
-        } else if network.contains(&kind) {
-            Some(format!(
-                "on {kind}: the network and another machine's cache are part of what is measured"
-            ))
-        } else if kind == "zfs" {
-            Some("on zfs: its own cache and compression are part of what is measured".into())
-        } else if kind == "fuse" || kind.starts_with("fuse.") {
-            Some(format!("on {kind}: the process that serves it is part of what is measured"))
-        } else if self.compresses() {
-            Some(format!("{kind} compresses: other data than random would give other figures"))
-        } else if kind == "squashfs" || kind == "erofs" {
-            Some(format!("{kind} decompresses what it reads: a CPU may be the limit"))
-        } else {
-            None
-        }
+    pub(crate) fn remark(&self) -> Option<Caveat> {
+        let effect = match self.kind.as_str() {
+            _ if self.is_in_memory() => FileSystemEffect::InMemory,
+            "overlay" | "aufs" => FileSystemEffect::Overlay,
+            "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "afs" | "lustre" | "gpfs"
+            | "beegfs" | "pvfs2" | "9p" | "virtiofs" => FileSystemEffect::Network,
+            "zfs" => FileSystemEffect::OwnCache,
+            kind if kind == "fuse" || kind.starts_with("fuse.") => FileSystemEffect::UserSpace,
+            _ if self.compresses() => FileSystemEffect::Compresses,
+            "squashfs" | "erofs" => FileSystemEffect::Decompresses,
+            _ => return None,
+        };
+        Some(Caveat::FileSystem { name: self.kind.clone(), effect })
     }
 
     fn compresses(&self) -> bool {
@@ -215,8 +201,8 @@ garbage
         assert!(find("/proc/1").unusable().is_some());
         assert_eq!((find("/dev/shm").unusable(), find("/srv").unusable()), (None, None));
         assert_eq!((find("/srv").refusal(), find("/srv").remark()), (None, None));
-        assert!(find("/home").remark().unwrap().contains("compresses"));
-        assert!(find("/mnt/two words").remark().unwrap().contains("network"));
+        assert!(find("/home").remark().unwrap().to_string().contains("compresses"));
+        assert!(find("/mnt/two words").remark().unwrap().to_string().contains("network"));
 
         let with = |kind: &str, options: &str| {
             let kind = kind.into();

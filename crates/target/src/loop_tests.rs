@@ -24,7 +24,7 @@ fn a_block_device_is_the_same_by_every_name() {
     for name in names {
         let target = resolve(&host, name).unwrap().remove(0);
         assert_eq!((target.name(), target.device()), (disk.name(), Some(disk.name())));
-        assert!(target.remarks().iter().any(|remark| remark.contains("loop device")));
+        assert!(target.remarks().iter().any(|remark| remark.to_string().contains("loop device")));
         let clearance = target.clear_for_reading().unwrap();
         assert_eq!(clearance.kind(), &TargetKind::Block { name: disk.name().into() });
         assert_eq!((clearance.size_bytes(), clearance.block_bytes()), (8 * MIB, 512));
@@ -134,7 +134,7 @@ fn a_file_system_without_direct_io_is_said() {
     let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
     let clearance = target.clear_for_reading().unwrap();
     assert!(!clearance.direct());
-    assert!(clearance.remark().unwrap().contains("O_DIRECT"));
+    assert!(clearance.remark().unwrap().to_string().contains("O_DIRECT"));
 
     let plan = ScratchPlan::unchecked(&journalled.target(), MIB, 8 * MIB, true);
     let scratch = ScratchFile::create(&plan, &mut |_, _| ControlFlow::Continue(())).unwrap();
@@ -163,6 +163,6 @@ fn an_overlay_is_said_and_its_device_is_not_guessed() {
     let (target, size) = found.unwrap();
     assert_eq!(target.file_system().unwrap().kind, "overlay");
     assert_eq!(target.device(), None);
-    assert!(target.remarks()[0].contains("on overlay"), "{:?}", target.remarks());
+    assert!(target.remarks()[0].to_string().contains("on overlay"), "{:?}", target.remarks());
     assert_eq!(size.unwrap(), 8 * MIB);
 }

@@ -189,7 +189,10 @@ fn holes_are_said() {
     let host = host_under(dir.path());
     let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
     let remarks = target.remarks();
-    assert!(remarks.iter().any(|remark| remark.contains("of 64 MiB are allocated")), "{remarks:?}");
+    assert!(
+        remarks.iter().any(|remark| remark.to_string().contains("of 64 MiB are allocated")),
+        "{remarks:?}"
+    );
 }
 
 #[test]
@@ -199,7 +202,11 @@ fn memory_is_refused() {
     assert!(error.to_string().contains("it is in memory (tmpfs)"), "{error}");
     // A job may have files there, and is told what they are worth.
     let target = resolve_anywhere(&host, "/dev/shm").unwrap().remove(0);
-    assert!(target.remarks()[0].contains("no storage is measured"), "{:?}", target.remarks());
+    assert!(
+        target.remarks()[0].to_string().contains("no storage is measured"),
+        "{:?}",
+        target.remarks()
+    );
     assert!(matches!(resolve(&host, "/proc/self/status"), Err(TargetError::Refused { .. })));
 }
 

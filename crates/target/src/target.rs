@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Host};
+use iodyno_model::{BlockDevice, BlockKind, Caveat, Host};
 use rustix::fs::{Dev, Stat};
 
 use crate::{FileSystem, ReadClearance, TargetError};
@@ -203,38 +203,29 @@ impl Target {
         matches!(self, Self::Block(BlockTarget { is_zoned: true, .. }))
     }
 
-    /// What qualifies every measurement of it, a sentence each.
-    pub fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> =
+    /// What qualifies every measurement of it.
+    pub fn remarks(&self) -> Vec<Caveat> {
+        let mut remarks: Vec<Caveat> =
             self.file_system().and_then(FileSystem::remark).into_iter().collect();
         let memory = match self {
             Self::Block(block) => block.memory,
             Self::File(path) | Self::Directory(path) => path.memory,
         };
-        remarks.extend(memory.map(|what| format!("{what}, not storage")));
+        remarks.extend(memory.map(|device| Caveat::Memory { device: device.into() }));
         match self {
             Self::Block(BlockTarget {
                 kind: BlockKind::Loop { backing_file: Some(file), .. },
                 ..
             }) => {
-                let file_system = FileSystem::of(Path::new(file)).filter(FileSystem::is_in_memory);
-                remarks.push(match file_system {
-                    Some(memory) => format!(
-                        "a loop device on {}: memory, not storage",
-                        memory.kind.escape_debug()
-                    ),
-                    None => format!(
-                        "a loop device: the file system of {} is part of what is measured",
-                        file.escape_debug()
-                    ),
-                });
+                let memory = FileSystem::of(Path::new(file)).filter(FileSystem::is_in_memory);
+                let memory = memory.map(|memory| memory.kind);
+                remarks.push(Caveat::LoopDevice { file: file.clone(), memory });
             }
             Self::File(file) if file.allocated_bytes < file.size_bytes => {
-                remarks.push(format!(
-                    "only {} of {} are allocated: reads of the rest never reach a drive",
-                    Bytes(file.allocated_bytes).binary(),
-                    Bytes(file.size_bytes).binary()
-                ));
+                remarks.push(Caveat::PartlyAllocated {
+                    allocated_bytes: file.allocated_bytes,
+                    size_bytes: file.size_bytes,
+                });
             }
             Self::Block(_) | Self::File(_) | Self::Directory(_) => {}
         }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use iodyno_load::{ClearedJob, Flow, JobReport, LoadError, Observer, PhaseReport, Whole};
-use iodyno_model::{Account, CpuUse, Measurement};
+use iodyno_model::{Account, Caveat, CpuUse, Failure, Measurement};
 use iodyno_target::Access;
 use rustix::fs::MemfdFlags;
 
@@ -103,7 +103,7 @@ pub(super) fn run(
         outcome.add(&mut reports[*owner], measurement, ramp_ns);
     }
     for (owner, error) in numbered {
-        reports[owner].shortfalls.extend(error.map(|error| error.to_string()));
+        reports[owner].shortfalls.extend(error.map(|error| error.to_string().into()));
     }
     outcome.tell_of_end(&mut reports);
     let cpu = cpu(&reports);
@@ -201,7 +201,8 @@ impl Outcome {
         let engine = asked.map_or(engine, String::as_str);
         let mut shortfalls = Vec::new();
         if job.threads.exec_prerun.is_some() || job.threads.exec_postrun.is_some() {
-            shortfalls.push("exec_prerun and exec_postrun were not passed on to fio".to_owned());
+            let options = ["exec_prerun", "exec_postrun"].map(String::from).into();
+            shortfalls.push(Caveat::NotPassedOn { options, generator: "fio".into() });
         }
         JobReport {
             engine: engine.to_owned(),
@@ -242,7 +243,7 @@ impl Outcome {
         }
         let first = || self.words.lines().find(|line| line.contains("io_u error"));
         if report.first_error.is_none() && report.failure.is_some() {
-            report.first_error = first().map(str::to_owned);
+            report.first_error = first().map(|line| Failure::of(report.account.error, line));
         }
     }
 
@@ -256,7 +257,7 @@ impl Outcome {
             if report.whole.iter().all(|(_, whole)| whole.ios == 0) {
                 report.failure = Some(badly.clone());
             } else {
-                report.shortfalls.push(badly.clone());
+                report.shortfalls.push(badly.as_str().into());
             }
         }
     }

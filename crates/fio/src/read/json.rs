@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate,
+    Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate, Failure,
     LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread, StatedLatencies,
 };
 use serde::de::{DeserializeSeed, Deserializer};
@@ -158,7 +158,7 @@ impl Run {
             ..account(job, &total)
         };
         let end = match &account.failure {
-            Some(failure) => EndReason::Failed(failure.clone()),
+            Some(failure) => EndReason::Failed(Failure::of(account.error, failure)),
             None if asked.contains_key("runtime") => EndReason::Time,
             None => EndReason::Done,
         };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, Estimate, LatencySummary, Measurement,
-    RateSamples, SampledRates, Spread, StatedLatencies,
+    Account, CpuUse, Direction, DirectionResult, EndReason, Estimate, Failure, LatencySummary,
+    Measurement, RateSamples, SampledRates, Spread, StatedLatencies,
 };
 
 use crate::read::imported::{TOO_MANY, most_jobs};
@@ -154,7 +154,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
             failure: failure.clone(),
             ..account
         }),
-        end: failure.map_or(EndReason::Done, EndReason::Failed),
+        end: failure.map_or(EndReason::Done, |text| EndReason::Failed(Failure::of(errno, text))),
         ..Measurement::unknown(fields.get(name..first - 2).unwrap_or_default().join(";"))
     };
     Some((measurement, in_line && !cut))

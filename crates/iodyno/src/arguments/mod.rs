@@ -275,7 +275,7 @@ pub(crate) struct Rules {
 }
 
 fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(rules().map(|rule| rule.id()))
+    PossibleValuesParser::new(rules().map(|rule| rule.id))
 }
 
 #[derive(Debug, Args)]

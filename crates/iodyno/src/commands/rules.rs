@@ -11,8 +11,8 @@ use crate::terminal;
 pub(crate) fn run(context: &Context, arguments: &Rules) -> Result<u8> {
     let asked = arguments.id.as_deref();
     let all = rules()
-        .filter(|rule| asked.is_none_or(|id| rule.id() == id))
-        .map(|rule| (rule.id(), rule.severity(), rule.summary()));
+        .filter(|rule| asked.is_none_or(|id| rule.id == id))
+        .map(|rule| (rule.id, rule.severity, rule.summary));
     let style = terminal::style(context, &Table::default());
     let text = match asked.and_then(page) {
         _ if context.json => {

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_file_is_known_by_how_it_begins() {
         assert_eq!(kind("SQLite format 3\0\x10"), Kind::Store);
-        assert_eq!(kind("{\n  \"schema\": \"iodyno.run/1\""), Kind::Documents);
+        assert_eq!(kind("{\n  \"schema\": \"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
         let page = "<html>\n<meta name=\"generator\" content=\"iodyno 0.1.0\">";

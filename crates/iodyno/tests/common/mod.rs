@@ -83,7 +83,7 @@ pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// The document holds to its published schema, `iodyno.run.1`.
+/// The document holds to its published schema, `iodyno.run.2`.
 #[track_caller]
 pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
     let path = format!("{}/../../docs/schema/{schema}.json", env!("CARGO_MANIFEST_DIR"));

@@ -151,6 +151,8 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "yes" } else { "no" }.to_owned());
     let conditions = &of.conditions;
+    let remarks = conditions.target_remarks.iter().map(ToString::to_string);
+    let remarks: Vec<String> = remarks.collect();
     let mut all = vec![
         said("job", named(&of.name)),
         said("target", named(&of.targets.join(" "))),
@@ -165,7 +167,7 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
         silent("kernel threads ran the I/O", yes(conditions.punted)),
         silent("blocks written", written(of)),
         silent("device under it", conditions.device.clone()),
-        differs("remarks", named(&conditions.target_remarks.join("; "))),
+        differs("remarks", named(&remarks.join("; "))),
     ];
     all.extend(manner.into_iter().map(|(name, value)| differs(&name, Some(value))));
     all

@@ -1,57 +1,46 @@
 //! Rates above what the data sheet states: too good to be the drive's?
 
-use iodyno_model::{Evidence, Metric, RuleReport, Severity, WrittenState};
+use iodyno_model::{Evidence, Metric, Severity, WrittenState};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Look, Reservation, Rule, Tally, advice, finding};
 use crate::compare::{Compared, DOUBTED, percent};
 use crate::facts::{Facts, written};
 use crate::figures;
 
-pub(super) struct AboveClaim;
+pub(super) static RULE: Rule = Rule {
+    id: "above-claim",
+    severity: Severity::Info,
+    summary: "rates far above the data sheet's from blocks that are not known to be written",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for AboveClaim {
-    fn id(&self) -> &'static str {
-        "above-claim"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "rates far above the data sheet's from blocks that are not known to be written"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        for compared in &facts.compared {
-            let of = &facts.record().measurements[compared.measurement];
-            let Some((claim, held)) = &compared.claim else { continue };
-            tally.looked();
-            if doubt(facts, compared).is_none() {
-                continue;
-            }
-            tally.found(finding(
-                self,
-                Severity::Info,
-                facts.subjects(of),
-                format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
-                vec![
-                    Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
-                    Evidence::new("claim", figures::value(compared.metric, claim.value)),
-                    Evidence::new("of", claim.model.clone()),
-                ],
-                "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
-                advice::fill_unknown(facts, of),
-            ));
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    for compared in &facts.compared {
+        let of = &facts.record().measurements[compared.measurement];
+        let Some((claim, held)) = &compared.claim else { continue };
+        tally.looked();
+        if doubt(facts, compared).is_none() {
+            continue;
         }
-        tally.report()
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            facts.subjects(of),
+            format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
+            vec![
+                Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+                Evidence::new("claim", figures::value(compared.metric, claim.value)),
+                Evidence::new("of", claim.model.clone()),
+            ],
+            "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
+            advice::fill_unknown(facts, of),
+        ));
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let compared = facts.compared_of(measurement).first()?;
-        doubt(facts, compared)
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let compared = facts.compared_of(measurement).first()?;
+    doubt(facts, compared)
 }
 
 /// Above the claim is fine where blocks are written, doubtful above 125 %
@@ -94,15 +83,15 @@ mod tests {
     #[test]
     fn what_is_known_to_be_written_may_be_fast() {
         let validity = |factor, state| {
-            reserves(&AboveClaim, &fast(factor, state), 1).map(|reserved| reserved.validity)
+            reserves(&RULE, &fast(factor, state), 1).map(|reserved| reserved.validity)
         };
         assert_eq!(validity(2.0, WrittenState::Written), None);
         assert_eq!(validity(2.0, WrittenState::Partly), None);
         assert_eq!(validity(1.2, WrittenState::Unknown), None);
         assert_eq!(validity(1.4, WrittenState::Unknown), Some(Validity::Qualified));
         assert_eq!(validity(1.1, WrittenState::Unwritten), Some(Validity::Invalid));
-        look(&AboveClaim, &fast(1.4, WrittenState::Unknown)).only(Severity::Info);
-        assert_eq!(look(&AboveClaim, &fast(1.2, WrittenState::Unknown)), Outcome::Clear);
-        assert_eq!(look(&AboveClaim, &Bench::new(1).record()), Outcome::NotApplicable);
+        look(&RULE, &fast(1.4, WrittenState::Unknown)).only(Severity::Info);
+        assert_eq!(look(&RULE, &fast(1.2, WrittenState::Unknown)), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 }

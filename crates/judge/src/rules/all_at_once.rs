@@ -1,17 +1,15 @@
 //! All drives at once against the sum of each alone.
 
 use iodyno_model::{
-    Evidence, Measurement, Metric, RuleReport, Severity, Verdict, format_count, format_mb_per_s,
+    Evidence, Measurement, Metric, Severity, Verdict, format_count, format_mb_per_s,
 };
 
 use super::shared_limit::{Share, have_named_uplink, shares};
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::compare::percent;
 use crate::facts::Facts;
 use crate::limiter;
 use crate::place::shared_drives;
-
-pub(super) struct AllAtOnce;
 
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;
@@ -22,90 +20,80 @@ const MEMORY_BYTES_PER_S: f64 = 4e9;
 /// A link that carries this share of its ceiling is full.
 pub(super) const FULL: f64 = 0.9;
 
-impl Rule for AllAtOnce {
-    fn id(&self) -> &'static str {
-        "all-at-once"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "all-at-once",
+    severity: Severity::Warn,
+    summary: "several drives at once that give less than the sum of each alone",
+    look: Look::Run(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "several drives at once that give less than the sum of each alone"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let record = facts.record();
-        let mut found: Vec<AtOnce<'_>> = Vec::new();
-        for compared in &facts.compared {
-            let of = &record.measurements[compared.measurement];
-            let is_sum = of.targets.len() > 1 && shared_drives(record, of).is_empty();
-            if !is_sum || compared.metric == Metric::LatencyMean {
-                continue;
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let record = facts.record();
+    let mut found: Vec<AtOnce<'_>> = Vec::new();
+    for compared in &facts.compared {
+        let of = &record.measurements[compared.measurement];
+        let is_sum = of.targets.len() > 1 && shared_drives(record, of).is_empty();
+        if !is_sum || compared.metric == Metric::LatencyMean {
+            continue;
+        }
+        let Some((sum, held)) = &compared.alone else {
+            tally.unknown(of.title(), "not every target was measured alone");
+            continue;
+        };
+        tally.looked();
+        // Who is named for a shared uplink or limit shares nothing else.
+        if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {
+            continue;
+        }
+        let written = |value: f64| match compared.metric {
+            Metric::Bandwidth => format_mb_per_s(value),
+            _ => format!("{} IOPS", format_count(value)),
+        };
+        let mut evidence = vec![
+            Evidence::new("at once", written(compared.estimate.value)),
+            Evidence::new("sum of each alone", written(*sum)),
+            Evidence::new("share", percent(held.ratio)),
+        ];
+        if let Some((ceiling, what)) = &compared.ceiling {
+            evidence.push(Evidence::new(what.clone(), written(*ceiling)));
+        }
+        if let Some(cpu) = &of.cpu {
+            evidence.push(Evidence::new("CPUs busy", format!("{:.1}", cpu.user + cpu.system)));
+            evidence.push(Evidence::new("busiest thread", percent(cpu.busiest_thread)));
+        }
+        let full = compared
+            .ceiling
+            .as_ref()
+            .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
+        let (suspect, next) = suspect(facts, of, full);
+        let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
+        match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets)) {
+            Some(one) => {
+                one.gave.push(gave);
+                one.evidence.extend(evidence);
             }
-            let Some((sum, held)) = &compared.alone else {
-                tally.unknown(of.title(), "not every target was measured alone");
-                continue;
-            };
-            tally.looked();
-            // Who is named for a shared uplink or limit shares nothing else.
-            if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {
-                continue;
-            }
-            let written = |value: f64| match compared.metric {
-                Metric::Bandwidth => format_mb_per_s(value),
-                _ => format!("{} IOPS", format_count(value)),
-            };
-            let mut evidence = vec![
-                Evidence::new("at once", written(compared.estimate.value)),
-                Evidence::new("sum of each alone", written(*sum)),
-                Evidence::new("share", percent(held.ratio)),
-            ];
-            if let Some((ceiling, what)) = &compared.ceiling {
-                evidence.push(Evidence::new(what.clone(), written(*ceiling)));
-            }
-            if let Some(cpu) = &of.cpu {
-                evidence.push(Evidence::new("CPUs busy", format!("{:.1}", cpu.user + cpu.system)));
-                evidence.push(Evidence::new("busiest thread", percent(cpu.busiest_thread)));
-            }
-            let full = compared
-                .ceiling
-                .as_ref()
-                .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
-            let (suspect, next) = suspect(facts, of, full);
-            let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
-            match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets))
-            {
-                Some(one) => {
-                    one.gave.push(gave);
-                    one.evidence.extend(evidence);
-                }
-                None => {
-                    let (targets, gave) = (&of.targets, vec![gave]);
-                    found.push(AtOnce { targets, suspect, next, gave, evidence });
-                }
+            None => {
+                let (targets, gave) = (&of.targets, vec![gave]);
+                found.push(AtOnce { targets, suspect, next, gave, evidence });
             }
         }
-        for AtOnce { targets, suspect, next, gave, evidence } in found {
-            let what = format!(
-                "{} targets at once give {}; suspected: {suspect}.",
-                targets.len(),
-                gave.join(" and ")
-            );
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                // It is about what they share; none of them is to blame.
-                Vec::new(),
-                what,
-                evidence,
-                "What drives share limits them together, though each is as fast as it should be.",
-                next,
-            ));
-        }
-        tally.report()
+    }
+    for AtOnce { targets, suspect, next, gave, evidence } in found {
+        let what = format!(
+            "{} targets at once give {}; suspected: {suspect}.",
+            targets.len(),
+            gave.join(" and ")
+        );
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            // It is about what they share; none of them is to blame.
+            Vec::new(),
+            what,
+            evidence,
+            "What drives share limits them together, though each is as fast as it should be.",
+            next,
+        ));
     }
 }
 
@@ -200,41 +188,41 @@ mod tests {
     #[test]
     fn less_than_the_sum_is_a_warning_and_names_the_cpu_first() {
         let bench = Bench::new(2).measured();
-        assert_eq!(look(&AllAtOnce, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&AllAtOnce, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         let slow = bench.clone().measurement(6, |of| scale(of, 0.6));
-        let outcome = look(&AllAtOnce, &slow.record());
+        let outcome = look(&RULE, &slow.record());
         assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
         assert!(outcome.only(Severity::Warn).next.contains("iodyno check nvme0n1)"));
         // At 50 MB/s memory is no suspect.
         let crawl = slow.clone().measurement(6, |of| {
             of.total[0].bandwidth = of.total[0].bandwidth.map(|rate| rate.scaled(0.01));
         });
-        let what = look(&AllAtOnce, &crawl.record()).only(Severity::Warn).what.clone();
+        let what = look(&RULE, &crawl.record()).only(Severity::Warn).what.clone();
         assert!(!what.contains("memory") && !what.contains("socket"), "{what}");
         // Both steps are one finding.
         let both = slow.clone().measurement(7, |of| scale(of, 0.6));
-        let what = look(&AllAtOnce, &both.record()).only(Severity::Warn).what.clone();
+        let what = look(&RULE, &both.record()).only(Severity::Warn).what.clone();
         assert!(what.contains("(seq-read) and 60 % of") && what.contains("(rand-read)"), "{what}");
         let busy = slow.measurement(6, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;
             }
         });
-        assert!(look(&AllAtOnce, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
+        assert!(look(&RULE, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
         let vague = bench.clone().measurement(6, |of| {
             let value = of.total[0].bandwidth.unwrap().value * 0.8;
             of.total[0].bandwidth =
                 Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
-        assert_eq!(look(&AllAtOnce, &vague.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &vague.record()), Outcome::Clear);
         // A drive and its partition take turns: their sum is no yardstick.
         let split = Bench::new(1).host(|host| host.blocks.push(partition("nvme0n1p1", "nvme0n1")));
         let split = split.measured().measurement(6, |of| scale(of, 0.5)).record();
         assert_eq!(split.measurements[6].targets, ["nvme0n1", "nvme0n1p1"]);
-        assert_eq!(look(&AllAtOnce, &split), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &split), Outcome::NotApplicable);
         let mut lone = bench.record();
         lone.measurements.drain(..3);
-        assert_eq!(look(&AllAtOnce, &lone), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &lone), Outcome::CannotTell);
     }
 }

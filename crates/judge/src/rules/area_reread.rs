@@ -2,6 +2,7 @@
 
 use iodyno_model::{Bytes, Direction, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, reach_bytes};
 
@@ -14,7 +15,7 @@ const SMALL: u64 = 1 << 30;
 /// Read so often on the average, most reads are of blocks that were read before.
 const TIMES: u64 = 2;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "area-reread",
     summary: "reads of the same few blocks again and again, which a cache may hold",
     look,
@@ -23,7 +24,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           of so small an area is always at hand: other blocks are slower.",
     next: "Read a larger area (size), best the whole drive, and across runs other offsets \
            (randrepeat=0): by default each run repeats the same ones.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(read) = of.result(Direction::Read) else { return Ok(None) };

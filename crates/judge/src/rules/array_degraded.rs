@@ -1,85 +1,73 @@
 //! md arrays that lack members, or are busy with themselves.
 
-use iodyno_model::{Evidence, Host, MdArray, Measurement, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, MdArray, Measurement, Severity};
 
 use super::qualifies::Seen;
-use super::{Reservation, Rule, Tally, finding};
+use super::{Look, Reservation, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::place::{array, arrays_under};
 
-pub(super) struct ArrayDegraded;
+pub(super) static RULE: Rule = Rule {
+    id: "array-degraded",
+    severity: Severity::Warn,
+    summary: "md arrays without all their members, or that resync, rebuild or check themselves",
+    look: Look::HostAndEach(check, reservation),
+};
 
-impl Rule for ArrayDegraded {
-    fn id(&self) -> &'static str {
-        "array-degraded"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "md arrays without all their members, or that resync, rebuild or check themselves"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for block in &host.blocks {
-            let name = &block.name;
-            let Some(now) = array(block) else { continue };
-            tally.looked();
-            // It may have begun or ended during the run.
-            let snapshots = facts.record().snapshots.iter();
-            let mut seen = snapshots.filter_map(|host| array(host.block(name)?));
-            let missing = seen.clone().filter_map(|array| array.degraded).max().unwrap_or(0);
-            let busy = seen.find_map(syncing);
-            let mut evidence = vec![Evidence::new("level", now.level.clone())];
-            let mut what = Vec::new();
-            if missing > 0 {
-                let s = if missing == 1 { "" } else { "s" };
-                what.push(format!("lacks {missing} member{s}"));
-                let members = now.members.iter().map(|member| member.device.clone());
-                evidence.push(Evidence::new("members", members.collect::<Vec<_>>().join(", ")));
-            }
-            if let Some(action) = busy {
-                what.push(format!("was busy with a {action}"));
-                evidence.push(Evidence::new("sync_action", action));
-            }
-            if what.is_empty() {
-                continue;
-            }
-            let (severity, why) = match missing {
-                0 => (
-                    Severity::Info,
-                    "What it does with itself takes bandwidth of its members from everybody else.",
-                ),
-                _ => (
-                    Severity::Warn,
-                    "The next member that fails may take the data with it, and reads of what is missing are worked out \
-                     from all others.",
-                ),
-            };
-            let next = match missing {
-                0 => format!(
-                    "Wait for it, and repeat: sudo mdadm --wait /dev/{name}; how far it is: cat /proc/mdstat"
-                ),
-                _ => format!(
-                    "See which member is missing, and why: sudo mdadm --detail /dev/{name}; then add a replacement: \
-                     sudo mdadm /dev/{name} --add DEVICE"
-                ),
-            };
-            let what = format!("The array {name} {}.", what.join(" and "));
-            tally.found(finding(self, severity, vec![name.clone()], what, evidence, why, next));
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for block in &host.blocks {
+        let name = &block.name;
+        let Some(now) = array(block) else { continue };
+        tally.looked();
+        // It may have begun or ended during the run.
+        let snapshots = facts.record().snapshots.iter();
+        let mut seen = snapshots.filter_map(|host| array(host.block(name)?));
+        let missing = seen.clone().filter_map(|array| array.degraded).max().unwrap_or(0);
+        let busy = seen.find_map(syncing);
+        let mut evidence = vec![Evidence::new("level", now.level.clone())];
+        let mut what = Vec::new();
+        if missing > 0 {
+            let s = if missing == 1 { "" } else { "s" };
+            what.push(format!("lacks {missing} member{s}"));
+            let members = now.members.iter().map(|member| member.device.clone());
+            evidence.push(Evidence::new("members", members.collect::<Vec<_>>().join(", ")));
         }
-        tally.report()
+        if let Some(action) = busy {
+            what.push(format!("was busy with a {action}"));
+            evidence.push(Evidence::new("sync_action", action));
+        }
+        if what.is_empty() {
+            continue;
+        }
+        let (severity, why) = match missing {
+            0 => (
+                Severity::Info,
+                "What it does with itself takes bandwidth of its members from everybody else.",
+            ),
+            _ => (
+                Severity::Warn,
+                "The next member that fails may take the data with it, and reads of what is missing are worked out \
+                 from all others.",
+            ),
+        };
+        let next = match missing {
+            0 => format!(
+                "Wait for it, and repeat: sudo mdadm --wait /dev/{name}; how far it is: cat /proc/mdstat"
+            ),
+            _ => format!(
+                "See which member is missing, and why: sudo mdadm --detail /dev/{name}; then add a replacement: \
+                 sudo mdadm /dev/{name} --add DEVICE"
+            ),
+        };
+        let what = format!("The array {name} {}.", what.join(" and "));
+        tally.found(finding(&RULE, severity, vec![name.clone()], what, evidence, why, next));
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let why = affected(facts, of).ok()??;
-        Some(Reservation::qualified(why))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let why = affected(facts, of).ok()??;
+    Some(Reservation::qualified(why))
 }
 
 /// How an array under a measurement was not whole, before it or after it.
@@ -119,18 +107,18 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_rebuilt_is_told() {
-        let rule = ArrayDegraded;
-        assert_eq!(look(&rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
-        assert_eq!(look(&rule, &with(Some(0), "idle")), Outcome::Clear);
-        assert_eq!(reserves(&rule, &with(None, "idle"), 0), None);
-        let outcome = look(&rule, &with(Some(1), "recover"));
+        let rule = &RULE;
+        assert_eq!(look(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(rule, &with(Some(0), "idle")), Outcome::Clear);
+        assert_eq!(reserves(rule, &with(None, "idle"), 0), None);
+        let outcome = look(rule, &with(Some(1), "recover"));
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.what, "The array md0 lacks 1 member and was busy with a recover.");
         let busy = with(Some(0), "check");
-        assert!(look(&rule, &busy).only(Severity::Info).next.contains("mdadm --wait /dev/md0"));
-        assert_eq!(reserves(&rule, &busy, 0).unwrap().why, "md0 was busy with a check");
+        assert!(look(rule, &busy).only(Severity::Info).next.contains("mdadm --wait /dev/md0"));
+        assert_eq!(reserves(rule, &busy, 0).unwrap().why, "md0 was busy with a check");
         let mut blind = busy;
         blind.snapshots.clear();
-        assert_eq!(look(&rule, &blind), Outcome::CannotTell);
+        assert_eq!(look(rule, &blind), Outcome::CannotTell);
     }
 }

@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::bottoms;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "behind-raid-card",
     summary: "targets behind a RAID card, whose limits and cache stand before the drives'",
     look,
@@ -15,7 +16,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           the drives' links, health and wear cannot be seen through it.",
     next: "Ask the card by its vendor's tool (storcli, perccli, ssacli, arcconf) for drives and \
            cache; to measure drives, pass them through (JBOD, HBA mode).",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

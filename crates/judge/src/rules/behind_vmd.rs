@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::devices;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "behind-vmd",
     summary: "drives behind Intel VMD, whose interrupts stand before the drives' own",
     look,
@@ -16,7 +17,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           latencies rise.",
     next: "Where no VROC array needs it, switch VMD off for these slots in the BIOS (Volume \
            Management Device), and compare.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

@@ -1,84 +1,73 @@
 //! Rates below, and latencies above, what the data sheet states.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Severity};
 
-use super::{Rule, Tally, advice, finding, severity_of};
+use super::{Look, Rule, Tally, advice, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
-pub(super) struct BelowClaim;
+pub(super) static RULE: Rule = Rule {
+    id: "below-claim",
+    severity: Severity::Fail,
+    summary: "rates below 90 % of the data sheet's, latencies above it",
+    look: Look::Run(check),
+};
 
-impl Rule for BelowClaim {
-    fn id(&self) -> &'static str {
-        "below-claim"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "rates below 90 % of the data sheet's, latencies above it"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        for compared in &facts.compared {
-            let of = &facts.record().measurements[compared.measurement];
-            if of.targets.len() != 1 {
-                continue;
-            }
-            let Some((claim, held)) = &compared.claim else {
-                tally.unknown(of.title(), "no claim for it is known");
-                continue;
-            };
-            if unwritten(of) {
-                tally.unknown(of.title(), "its blocks were never written");
-                continue;
-            }
-            if let Some(why) = held.below_saturation {
-                // The best of a series stands for the others.
-                if why.surpassed_by.is_none() {
-                    tally.unknown(of.title(), held.reason.clone());
-                }
-                continue;
-            }
-            tally.looked();
-            let Some(severity) = severity_of(held.verdict) else { continue };
-            let mut evidence = vec![
-                Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
-                Evidence::new("claim", figures::value(compared.metric, claim.value)),
-                Evidence::new("of", claim.model.clone()),
-                Evidence::new("source", claim.source.clone()),
-            ];
-            if !claim.conditions.is_empty() {
-                evidence.push(Evidence::new("conditions", claim.conditions.clone()));
-            }
-            if let Some((ceiling, what)) = &compared.ceiling {
-                let figure = figures::value(compared.metric, *ceiling);
-                evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
-            }
-            let next: String = if severity == Severity::Fail {
-                "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
-                 then it is a case for the vendor."
-                    .into()
-            } else if compared.limiters.is_empty() {
-                let fill = advice::fill_unknown(facts, of);
-                format!("How the drive was filled decides how fast it is. {fill}")
-            } else {
-                "Remove what held it back, named above, and repeat.".into()
-            };
-            tally.found(finding(
-                self,
-                severity,
-                facts.subjects(of),
-                format!("{}: {}.", of.title(), held.reason),
-                evidence,
-                "The drive, or the way to it, is not as fast as was paid for.",
-                next,
-            ));
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    for compared in &facts.compared {
+        let of = &facts.record().measurements[compared.measurement];
+        if of.targets.len() != 1 {
+            continue;
         }
-        tally.report()
+        let Some((claim, held)) = &compared.claim else {
+            tally.unknown(of.title(), "no claim for it is known");
+            continue;
+        };
+        if unwritten(of) {
+            tally.unknown(of.title(), "its blocks were never written");
+            continue;
+        }
+        if let Some(why) = held.below_saturation {
+            // The best of a series stands for the others.
+            if why.surpassed_by.is_none() {
+                tally.unknown(of.title(), held.reason.to_string());
+            }
+            continue;
+        }
+        tally.looked();
+        let Some(severity) = severity_of(held.verdict) else { continue };
+        let mut evidence = vec![
+            Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+            Evidence::new("claim", figures::value(compared.metric, claim.value)),
+            Evidence::new("of", claim.model.clone()),
+            Evidence::new("source", claim.source.clone()),
+        ];
+        if !claim.conditions.is_empty() {
+            evidence.push(Evidence::new("conditions", claim.conditions.clone()));
+        }
+        if let Some((ceiling, what)) = &compared.ceiling {
+            let figure = figures::value(compared.metric, *ceiling);
+            evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
+        }
+        let next: String = if severity == Severity::Fail {
+            "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
+             then it is a case for the vendor."
+                .into()
+        } else if compared.limiters.is_empty() {
+            let fill = advice::fill_unknown(facts, of);
+            format!("How the drive was filled decides how fast it is. {fill}")
+        } else {
+            "Remove what held it back, named above, and repeat.".into()
+        };
+        tally.found(finding(
+            &RULE,
+            severity,
+            facts.subjects(of),
+            format!("{}: {}.", of.title(), held.reason),
+            evidence,
+            "The drive, or the way to it, is not as fast as was paid for.",
+            next,
+        ));
     }
 }
 
@@ -96,16 +85,16 @@ mod tests {
 
     #[test]
     fn random_reads_far_below_an_exact_claim_fail() {
-        assert_eq!(look(&BelowClaim, &Bench::new(1).measured().record()), Outcome::Clear);
-        let outcome = look(&BelowClaim, &slow(1, 0.5).record());
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        let outcome = look(&RULE, &slow(1, 0.5).record());
         assert!(outcome.only(Severity::Fail).what.contains("49 % of the claim"), "{outcome:?}");
         // The upper end reaches 90 %.
-        assert_eq!(look(&BelowClaim, &slow(1, 0.91).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &slow(1, 0.91).record()), Outcome::Clear);
     }
 
     #[test]
     fn an_unknown_fill_or_another_limiter_makes_it_a_warning() {
-        let outcome = look(&BelowClaim, &slow(0, 0.5).record());
+        let outcome = look(&RULE, &slow(0, 0.5).record());
         assert!(outcome.only(Severity::Warn).what.contains("fill unknown"));
         let limited: [fn(&mut iodyno_model::Measurement); 5] = [
             |of| of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 1.0, ..cpu }),
@@ -115,24 +104,24 @@ mod tests {
             |of| of.conditions.depths_tried = vec![(64, 1e5), (128, 2e5)],
         ];
         for limit in limited {
-            let outcome = look(&BelowClaim, &slow(1, 0.5).measurement(1, limit).record());
+            let outcome = look(&RULE, &slow(1, 0.5).measurement(1, limit).record());
             outcome.only(Severity::Warn);
         }
         let hot = slow(1, 0.5)
             .after(|host| crate::testing::log(&mut host.drives[0]).thermal_seconds = [9, 0]);
-        assert!(look(&BelowClaim, &hot.record()).only(Severity::Warn).what.contains("heat"));
+        assert!(look(&RULE, &hot.record()).only(Severity::Warn).what.contains("heat"));
         let narrow = slow(1, 0.1).link(0, |link| {
             link.current =
                 crate::testing::known(iodyno_model::LinkState { generation: 1, width: 1 });
         });
-        assert!(look(&BelowClaim, &narrow.record()).only(Severity::Warn).what.contains("Gen1 x1"));
+        assert!(look(&RULE, &narrow.record()).only(Severity::Warn).what.contains("Gen1 x1"));
     }
 
     #[test]
     fn latencies_above_the_claim_warn_at_most() {
-        look(&BelowClaim, &slow(2, 5.0).record()).only(Severity::Warn);
-        assert_eq!(look(&BelowClaim, &slow(2, 0.1).record()), Outcome::Clear);
-        assert_eq!(look(&BelowClaim, &slow(2, 1.1).record()), Outcome::Clear);
+        look(&RULE, &slow(2, 5.0).record()).only(Severity::Warn);
+        assert_eq!(look(&RULE, &slow(2, 0.1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &slow(2, 1.1).record()), Outcome::Clear);
     }
 
     #[test]
@@ -140,12 +129,12 @@ mod tests {
         let other = slow(1, 0.5).drive(0, |drive| {
             drive.model = crate::testing::known("UNHEARD OF".into());
         });
-        assert_eq!(look(&BelowClaim, &other.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &other.record()), Outcome::CannotTell);
         let empty = (0..3).fold(slow(1, 0.5), |bench, n| {
             bench.measurement(n, |of| set_written(of, WrittenState::Unwritten))
         });
-        assert_eq!(look(&BelowClaim, &empty.record()), Outcome::CannotTell);
-        assert_eq!(look(&BelowClaim, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &empty.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 
     #[test]

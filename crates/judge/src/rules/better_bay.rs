@@ -1,85 +1,67 @@
 //! A fast drive in a slow bay, while a slower one has a fast bay.
 
-use iodyno_model::{Drive, Evidence, Host, LinkState, RuleReport, Severity, format_mb_per_s};
+use iodyno_model::{Drive, Evidence, Host, LinkState, Severity, format_mb_per_s};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::{Facts, claim_of};
-
-pub(super) struct BetterBay;
 
 /// Less than this gained by a swap is not worth the walk.
 const GAIN: f64 = 0.1;
 
-impl Rule for BetterBay {
-    fn id(&self) -> &'static str {
-        "better-bay"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "better-bay",
+    severity: Severity::Info,
+    summary: "a fast drive in a slow or shared bay, while a slower drive has a fast one",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Info
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let drives: Vec<&Drive> = host
+        .drives
+        .iter()
+        .filter(|drive| drive.virtual_disk.is_none() && !drive.links.is_empty())
+        .collect();
+    if drives.len() < 2 {
+        return;
     }
-
-    fn summary(&self) -> &'static str {
-        "a fast drive in a slow or shared bay, while a slower drive has a fast one"
+    let able: Vec<Option<f64>> = drives.iter().map(|drive| able(facts, host, drive)).collect();
+    let mut bays = Vec::new();
+    for (n, drive) in drives.iter().enumerate() {
+        let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
+            tally.unknown(&drive.name, "what the drive or the links above it are able to");
+            continue;
+        };
+        bays.push(Bay { drive, able, bay });
     }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let drives: Vec<&Drive> = host
-            .drives
-            .iter()
-            .filter(|drive| drive.virtual_disk.is_none() && !drive.links.is_empty())
-            .collect();
-        if drives.len() < 2 {
-            return tally.report();
-        }
-        let able: Vec<Option<f64>> = drives.iter().map(|drive| able(facts, host, drive)).collect();
-        let mut bays = Vec::new();
-        for (n, drive) in drives.iter().enumerate() {
-            let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
-                tally.unknown(&drive.name, "what the drive or the links above it are able to");
-                continue;
-            };
-            bays.push(Bay { drive, able, bay });
-        }
-        if bays.len() > 1 {
-            tally.looked();
-        }
-        if let Some((fast, slow, gain)) = best_swap(&bays) {
-            tally.found(self.swap(fast, slow, gain));
-        }
-        tally.report()
+    if bays.len() > 1 {
+        tally.looked();
+    }
+    if let Some((fast, slow, gain)) = best_swap(&bays) {
+        tally.found(swap(fast, slow, gain));
     }
 }
 
-impl BetterBay {
-    fn swap(&self, fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
-        let (a, b) = (&fast.drive.name, &slow.drive.name);
-        let words = |bay: &Bay<'_>| {
-            format!(
-                "able to {}, its bay to {}",
-                format_mb_per_s(bay.able),
-                format_mb_per_s(bay.bay)
-            )
-        };
-        finding(
-            self,
-            Severity::Info,
-            vec![a.clone(), b.clone()],
-            format!("{a} is faster than its bay, and {b} slower than its own: swapped, both fit."),
-            vec![
-                Evidence::new(a.clone(), words(fast)),
-                Evidence::new(b.clone(), words(slow)),
-                Evidence::new("together, swapped", format!("{} more", format_mb_per_s(gain))),
-            ],
-            "The bandwidth that was paid for is there, at the wrong place.",
-            format!(
-                "Swap {a} and {b}, where both bays take both drives (form factor, cooling), with the machine off or \
-                 both unused: nothing on a drive depends on its bay."
-            ),
-        )
-    }
+fn swap(fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
+    let (a, b) = (&fast.drive.name, &slow.drive.name);
+    let words = |bay: &Bay<'_>| {
+        format!("able to {}, its bay to {}", format_mb_per_s(bay.able), format_mb_per_s(bay.bay))
+    };
+    finding(
+        &RULE,
+        Severity::Info,
+        vec![a.clone(), b.clone()],
+        format!("{a} is faster than its bay, and {b} slower than its own: swapped, both fit."),
+        vec![
+            Evidence::new(a.clone(), words(fast)),
+            Evidence::new(b.clone(), words(slow)),
+            Evidence::new("together, swapped", format!("{} more", format_mb_per_s(gain))),
+        ],
+        "The bandwidth that was paid for is there, at the wrong place.",
+        format!(
+            "Swap {a} and {b}, where both bays take both drives (form factor, cooling), with the machine off or \
+             both unused: nothing on a drive depends on its bay."
+        ),
+    )
 }
 
 /// A drive and its place, bytes per second.
@@ -168,11 +150,11 @@ mod tests {
 
     #[test]
     fn a_swap_that_gains_is_advised() {
-        assert_eq!(look(&BetterBay, &Bench::new(1).record()), Outcome::NotApplicable);
-        assert_eq!(look(&BetterBay, &Bench::new(3).record()), Outcome::Clear);
-        assert_eq!(look(&BetterBay, &shared(8).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &shared(8).record()), Outcome::Clear);
         // An uplink of x4: 3547 MB/s for each, which is what the Gen3 drive takes.
-        let outcome = look(&BetterBay, &shared(4).record());
+        let outcome = look(&RULE, &shared(4).record());
         let found = outcome.only(Severity::Info);
         assert!(found.subjects.contains(&"nvme2".to_owned()), "{found:?}");
         assert!(found.evidence[2].value.starts_with("3253 MB/s"), "{found:?}");
@@ -180,8 +162,8 @@ mod tests {
         let slots = Bench::new(2)
             .link(0, |link| link.port.max_width = known(2))
             .link(1, |link| link.device.max_width = known(2));
-        look(&BetterBay, &slots.record()).only(Severity::Info);
+        look(&RULE, &slots.record()).only(Severity::Info);
         let blind = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent);
-        assert_eq!(look(&BetterBay, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

@@ -1,117 +1,97 @@
 //! Targets whose blocks were never written.
 
-use iodyno_model::{Evidence, RuleReport, Severity, WrittenState};
+use iodyno_model::{Evidence, Severity, WrittenState};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Look, Reservation, Rule, Tally, advice, finding};
 use crate::compare::percent;
 use crate::facts::{Facts, unwritten};
 
-pub(super) struct BlocksNotWritten;
+pub(super) static RULE: Rule = Rule {
+    id: "blocks-not-written",
+    severity: Severity::Warn,
+    summary: "reads of blocks that were never written, which measure no flash",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for BlocksNotWritten {
-    fn id(&self) -> &'static str {
-        "blocks-not-written"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "reads of blocks that were never written, which measure no flash"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut told: Vec<&str> = Vec::new();
-        for (_, of) in facts.finished() {
-            for share in &of.conditions.written {
-                let target = share.target.as_str();
-                if told.contains(&target) {
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut told: Vec<&str> = Vec::new();
+    for (_, of) in facts.finished() {
+        for share in &of.conditions.written {
+            let target = share.target.as_str();
+            if told.contains(&target) {
+                continue;
+            }
+            told.push(target);
+            let (severity, what) = match share.state {
+                WrittenState::Written => {
+                    tally.looked();
                     continue;
                 }
-                told.push(target);
-                let (severity, what) = match share.state {
-                    WrittenState::Written => {
-                        tally.looked();
-                        continue;
-                    }
-                    WrittenState::Unknown => {
-                        tally.unknown(
-                            target,
-                            format!("whether its blocks hold data: {}", share.evidence),
-                        );
-                        continue;
-                    }
-                    WrittenState::Partly => {
-                        (Severity::Info, format!("Only a part of {target} was ever written."))
-                    }
-                    WrittenState::Unwritten => (
-                        Severity::Warn,
-                        format!("{target} was never written, or too little of it."),
+                WrittenState::Unknown => {
+                    tally.unknown(
+                        target,
+                        format!("whether its blocks hold data: {}", share.evidence),
+                    );
+                    continue;
+                }
+                WrittenState::Partly => {
+                    (Severity::Info, format!("Only a part of {target} was ever written."))
+                }
+                WrittenState::Unwritten => {
+                    (Severity::Warn, format!("{target} was never written, or too little of it."))
+                }
+            };
+            let mut subjects = vec![target.to_owned()];
+            let place = facts.place(of, target);
+            subjects.extend(place.drive.filter(|_| place.whole).map(|drive| drive.name.clone()));
+            let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
+                format!(" ({} to {})", percent(low), percent(high))
+            });
+            // Of a file the file system knows, and nothing was sampled.
+            let of_samples = match share.samples {
+                0 => String::new(),
+                samples => format!(" of {samples} samples"),
+            };
+            tally.found(finding(
+                &RULE,
+                severity,
+                subjects,
+                what,
+                vec![
+                    Evidence::new(
+                        "written",
+                        format!("{}{interval}{of_samples}", percent(share.share.value)),
                     ),
-                };
-                let mut subjects = vec![target.to_owned()];
-                let place = facts.place(of, target);
-                subjects
-                    .extend(place.drive.filter(|_| place.whole).map(|drive| drive.name.clone()));
-                let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
-                    format!(" ({} to {})", percent(low), percent(high))
-                });
-                // Of a file the file system knows, and nothing was sampled.
-                let of_samples = match share.samples {
-                    0 => String::new(),
-                    samples => format!(" of {samples} samples"),
-                };
-                tally.found(finding(
-                    self,
-                    severity,
-                    subjects,
-                    what,
-                    vec![
-                        Evidence::new(
-                            "written",
-                            format!("{}{interval}{of_samples}", percent(share.share.value)),
-                        ),
-                        Evidence::new("told by", share.evidence.clone()),
-                    ],
-                    why(target, place.virtual_disk.is_some()),
-                    advice::fill(facts.host(), of, target),
-                ));
-            }
+                    Evidence::new("told by", share.evidence.clone()),
+                ],
+                why(target, place.virtual_disk.is_some()),
+                advice::fill(facts.host(), of, target),
+            ));
         }
-        tally.report()
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        if unwritten(of) {
-            let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);
-            return Some(Reservation::invalid(match of.targets.len() {
-                1 => format!(
-                    "{} of its blocks were ever written: too few to measure",
-                    percent(share)
-                ),
-                _ => "no target holds enough data to measure".into(),
-            }));
-        }
-        let in_state = |state| -> Vec<&str> {
-            let shares = of.conditions.written.iter().filter(|share| share.state == state);
-            shares.map(|share| share.target.as_str()).collect()
-        };
-        let (empty, partly) = (in_state(WrittenState::Unwritten), in_state(WrittenState::Partly));
-        if !empty.is_empty() {
-            return Some(Reservation::qualified(format!("{} was never written", empty.join(", "))));
-        }
-        (!partly.is_empty()).then(|| {
-            let where_ =
-                if of.conditions.ranges.is_empty() { "" } else { ", inside which it stayed" };
-            Reservation::qualified(format!(
-                "only a part of {} is written{where_}",
-                partly.join(", ")
-            ))
-        })
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    if unwritten(of) {
+        let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);
+        return Some(Reservation::invalid(match of.targets.len() {
+            1 => format!("{} of its blocks were ever written: too few to measure", percent(share)),
+            _ => "no target holds enough data to measure".into(),
+        }));
     }
+    let in_state = |state| -> Vec<&str> {
+        let shares = of.conditions.written.iter().filter(|share| share.state == state);
+        shares.map(|share| share.target.as_str()).collect()
+    };
+    let (empty, partly) = (in_state(WrittenState::Unwritten), in_state(WrittenState::Partly));
+    if !empty.is_empty() {
+        return Some(Reservation::qualified(format!("{} was never written", empty.join(", "))));
+    }
+    (!partly.is_empty()).then(|| {
+        let where_ = if of.conditions.ranges.is_empty() { "" } else { ", inside which it stayed" };
+        Reservation::qualified(format!("only a part of {} is written{where_}", partly.join(", ")))
+    })
 }
 
 /// What makes them fast instead: a file's holes never reach a drive.
@@ -142,19 +122,19 @@ mod tests {
 
     #[test]
     fn unwritten_blocks_make_a_measurement_invalid() {
-        let rule = BlocksNotWritten;
-        assert_eq!(look(&rule, &with(WrittenState::Written)), Outcome::Clear);
-        assert_eq!(reserves(&rule, &with(WrittenState::Written), 0), None);
-        let outcome = look(&rule, &with(WrittenState::Unwritten));
+        let rule = &RULE;
+        assert_eq!(look(rule, &with(WrittenState::Written)), Outcome::Clear);
+        assert_eq!(reserves(rule, &with(WrittenState::Written), 0), None);
+        let outcome = look(rule, &with(WrittenState::Unwritten));
         let next = &outcome.only(Severity::Warn).next;
         assert!(next.contains("sudo iodyno prepare nvme0n1 --fill 1x --dry-run"), "{next}");
-        let invalid = reserves(&rule, &with(WrittenState::Unwritten), 0).unwrap();
+        let invalid = reserves(rule, &with(WrittenState::Unwritten), 0).unwrap();
         assert_eq!(invalid.validity, Validity::Invalid);
-        look(&rule, &with(WrittenState::Partly)).only(Severity::Info);
-        let partly = reserves(&rule, &with(WrittenState::Partly), 0).unwrap();
+        look(rule, &with(WrittenState::Partly)).only(Severity::Info);
+        let partly = reserves(rule, &with(WrittenState::Partly), 0).unwrap();
         assert_eq!(partly.validity, Validity::Qualified);
-        assert_eq!(look(&rule, &with(WrittenState::Unknown)), Outcome::CannotTell);
-        assert_eq!(reserves(&rule, &with(WrittenState::Unknown), 0), None);
+        assert_eq!(look(rule, &with(WrittenState::Unknown)), Outcome::CannotTell);
+        assert_eq!(reserves(rule, &with(WrittenState::Unknown), 0), None);
     }
 
     #[test]
@@ -162,7 +142,7 @@ mod tests {
         let bench = Bench::new(2).measured().measurement(6, |of| {
             of.conditions.written[1].state = WrittenState::Unwritten;
         });
-        let reserved = reserves(&BlocksNotWritten, &bench.record(), 6).unwrap();
+        let reserved = reserves(&RULE, &bench.record(), 6).unwrap();
         assert_eq!(reserved.validity, Validity::Qualified);
         assert!(reserved.why.contains("nvme1n1"));
     }

@@ -2,11 +2,12 @@
 
 use iodyno_model::{Bytes, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::bottoms;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "blocks-split",
     summary: "blocks larger than a request may be, by max_sectors_kb or by the drive (MDTS)",
     look,
@@ -15,7 +16,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           last of its parts is.",
     next: "Measure with blocks of that size. Where the drive takes larger ones, allow them: cat /sys/block/DEVICE/queue/max_hw_sectors_kb | sudo tee \
            /sys/block/DEVICE/queue/max_sectors_kb",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(block_bytes) = of.workload.bs else {

@@ -1,76 +1,65 @@
 //! Limits of control groups that held measurements back.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Severity};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Look, Reservation, Rule, Tally, finding};
 use crate::control_group::{HeldBack, held_back};
 use crate::facts::Facts;
 
-pub(super) struct CgroupLimit;
+pub(super) static RULE: Rule = Rule {
+    id: "cgroup-limit",
+    severity: Severity::Warn,
+    summary: "limits of a control group (io.max, cpu.max, io.latency, io.cost) that were reached",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for CgroupLimit {
-    fn id(&self) -> &'static str {
-        "cgroup-limit"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "limits of a control group (io.max, cpu.max, io.latency, io.cost) that were reached"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
-        for (_, of) in facts.finished() {
-            let held = match held_back(facts.record(), of) {
-                Err(missing) => {
-                    tally.unknown(of.title(), missing);
-                    continue;
-                }
-                Ok(held) => held,
-            };
-            tally.looked();
-            let Some(held) = held else { continue };
-            let evidence = Evidence::new(of.title(), held.to_string());
-            let is_same = |known: &HeldBack| {
-                let kind = |of: &HeldBack| (of.group().to_owned(), of.setting(), of.is_known());
-                kind(known) == kind(&held)
-            };
-            match groups.iter_mut().find(|(known, ..)| is_same(known)) {
-                Some((_, all, subjects)) => {
-                    all.push(evidence);
-                    subjects.extend(facts.subjects(of));
-                    subjects.sort_unstable();
-                    subjects.dedup();
-                }
-                None => groups.push((held, vec![evidence], facts.subjects(of))),
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
+    for (_, of) in facts.finished() {
+        let held = match held_back(facts.record(), of) {
+            Err(missing) => {
+                tally.unknown(of.title(), missing);
+                continue;
             }
+            Ok(held) => held,
+        };
+        tally.looked();
+        let Some(held) = held else { continue };
+        let evidence = Evidence::new(of.title(), held.to_string());
+        let is_same = |known: &HeldBack| {
+            let kind = |of: &HeldBack| (of.group().to_owned(), of.setting(), of.is_known());
+            kind(known) == kind(&held)
+        };
+        match groups.iter_mut().find(|(known, ..)| is_same(known)) {
+            Some((_, all, subjects)) => {
+                all.push(evidence);
+                subjects.extend(facts.subjects(of));
+                subjects.sort_unstable();
+                subjects.dedup();
+            }
+            None => groups.push((held, vec![evidence], facts.subjects(of))),
         }
-        for (held, evidence, subjects) in groups {
-            let whose = match evidence.as_slice() {
-                [only] => only.what.clone(),
-                several => format!("{} measurements", several.len()),
-            };
-            let (setting, group) = (held.setting(), held.group());
-            let (severity, how) = match held.is_known() {
-                true => (Severity::Warn, "held back by"),
-                false => (Severity::Info, "may be held back by"),
-            };
-            let what = format!("{whose}: {how} {setting} of control group {group}.");
-            let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
-            tally.found(finding(self, severity, subjects, what, evidence, why, held.next()));
-        }
-        tally.report()
     }
+    for (held, evidence, subjects) in groups {
+        let whose = match evidence.as_slice() {
+            [only] => only.what.clone(),
+            several => format!("{} measurements", several.len()),
+        };
+        let (setting, group) = (held.setting(), held.group());
+        let (severity, how) = match held.is_known() {
+            true => (Severity::Warn, "held back by"),
+            false => (Severity::Info, "may be held back by"),
+        };
+        let what = format!("{whose}: {how} {setting} of control group {group}.");
+        let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
+        tally.found(finding(&RULE, severity, subjects, what, evidence, why, held.next()));
+    }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let held = held_back(facts.record(), of).ok()??;
-        Some(Reservation::qualified(held.to_string()))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let held = held_back(facts.record(), of).ok()??;
+    Some(Reservation::qualified(held.to_string()))
 }
 
 #[cfg(test)]
@@ -97,7 +86,7 @@ mod tests {
             record
         };
         let free = slow(None);
-        assert_eq!(look(&CgroupLimit, &free), Outcome::Clear);
+        assert_eq!(look(&RULE, &free), Outcome::Clear);
         let severity = |record: &iodyno_model::RunRecord| {
             let claims = claims();
             let question = Question { record, claims: &claims, baseline: None, expect: None };
@@ -106,11 +95,11 @@ mod tests {
         };
         assert_eq!(severity(&free), Some(Severity::Fail));
         let limited = slow(Some(500_000));
-        let outcome = look(&CgroupLimit, &limited);
+        let outcome = look(&RULE, &limited);
         let found = outcome.only(Severity::Warn);
         assert!(found.what.ends_with("held back by io.max of control group /a."), "{}", found.what);
         assert!(found.next.contains("/sys/fs/cgroup/a/io.max"), "{}", found.next);
-        assert!(reserves(&CgroupLimit, &limited, 1).is_some());
+        assert!(reserves(&RULE, &limited, 1).is_some());
         assert_eq!(severity(&limited), Some(Severity::Warn));
     }
 }

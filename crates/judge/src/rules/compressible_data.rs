@@ -2,6 +2,7 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, option, writes};
 
@@ -9,7 +10,7 @@ use crate::facts::{Facts, option, writes};
 const SMALLER: [&str; 4] =
     ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "compressible-data",
     summary: "writes of zeros, patterns, or data made to be compressed or deduplicated",
     look,
@@ -19,7 +20,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           either. No drive says whether it does.",
     next: "Write random data (fio's default; refill_buffers=1 makes every buffer new), as SNIA's \
            specification asks for.",
-};
+});
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     if !writes(of) {

@@ -1,18 +1,15 @@
 //! What was issued against what the kernel and the drive counted.
 
 use iodyno_model::{
-    Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, RuleReport, RunRecord,
-    Severity, Validity,
+    Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, RunRecord, Severity, Validity,
 };
 
-use super::{Affected, Reservation, Rule, Tally, finding};
+use super::{Affected, Look, Reservation, Rule, Tally, finding};
 use crate::compare::percent;
 use crate::counters::Counted;
 use crate::facts::Facts;
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
-
-pub(super) struct CountersDiffer;
 
 /// Below this share of what was issued something answered in the device's place.
 const REACHED: f64 = 0.9;
@@ -26,57 +23,47 @@ const FOREIGN_SHARE: f64 = 0.1;
 /// … and from so many bytes on.
 const FOREIGN_BYTES: u128 = 1_000_000_000;
 
-impl Rule for CountersDiffer {
-    fn id(&self) -> &'static str {
-        "counters-differ"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "counters-differ",
+    severity: Severity::Info,
+    summary: "I/O that never reached the device, or reached the drive past this host's kernel",
+    look: Look::RunAndEach(check, reservation),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "I/O that never reached the device, or reached the drive past this host's kernel"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            match short(facts.record(), of) {
-                Err(missing) => tally.unknown(of.title(), missing),
-                Ok(short) => {
-                    tally.looked();
-                    if let Some((_, figure)) = short {
-                        affected.add(of.title(), figure, facts.subjects(of));
-                    }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        match short(facts.record(), of) {
+            Err(missing) => tally.unknown(of.title(), missing),
+            Ok(short) => {
+                tally.looked();
+                if let Some((_, figure)) = short {
+                    affected.add(of.title(), figure, facts.subjects(of));
                 }
             }
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "part of the I/O never reached the device",
-            "What answered in its place, a page cache, a file system's holes or compression, is faster than a drive.",
-            "Bypass the page cache (direct=1), and read files that were written in full.",
-        );
-        let snapshots = (facts.host(), facts.record().host_after());
-        if let (Some(before), Some(after)) = snapshots
-            && facts.record().snapshots.len() > 1
-        {
-            for drive in &before.drives {
-                let passed = passed_bytes(facts.record(), before, drive);
-                self.foreign(&mut tally, drive, [before, after], passed);
-            }
+    }
+    affected.tell(
+        tally,
+        "part of the I/O never reached the device",
+        "What answered in its place, a page cache, a file system's holes or compression, is faster than a drive.",
+        "Bypass the page cache (direct=1), and read files that were written in full.",
+    );
+    let snapshots = (facts.host(), facts.record().host_after());
+    if let (Some(before), Some(after)) = snapshots
+        && facts.record().snapshots.len() > 1
+    {
+        for drive in &before.drives {
+            let passed = passed_bytes(facts.record(), before, drive);
+            foreign(tally, drive, [before, after], passed);
         }
-        tally.report()
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let (validity, why) = short(facts.record(), of).ok().flatten()?;
-        Some(Reservation { validity, why })
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let (validity, why) = short(facts.record(), of).ok().flatten()?;
+    Some(Reservation { validity, why })
 }
 
 /// Of what a measurement issued, less reached the devices below it, by the
@@ -139,60 +126,52 @@ fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
     bytes
 }
 
-impl CountersDiffer {
-    /// What a drive counted over the run against what the kernel sent it.
-    fn foreign(
-        &self,
-        tally: &mut Tally,
-        drive: &Drive,
-        [before, after]: [&Host; 2],
-        passed: [u128; 2],
-    ) {
-        let name = &drive.name;
-        let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
-        let Some(last) = after.drive(name).and_then(|drive| drive.health.get()) else { return };
-        let of_kernel = |host: &Host| {
-            let stats = drive.namespaces.iter().map(|namespace| host.stats(&namespace.name));
-            stats.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(|all| {
-                let sum = |bytes: fn(&iodyno_model::DiskStats) -> u64| {
-                    all.iter().map(|stats| u128::from(bytes(stats))).sum::<u128>()
-                };
-                [sum(|stats| stats.read_bytes), sum(|stats| stats.written_bytes)]
-            })
-        };
-        let (Some(earlier), Some(later)) = (of_kernel(before), of_kernel(after)) else {
-            return tally.unknown(name, "the kernel's statistics of all its namespaces");
-        };
-        tally.looked();
-        let of_drive = |log: &HealthLog| [log.host_read_bytes, log.host_written_bytes];
-        let (was, is) = (of_drive(first), of_drive(last));
-        for (n, verb) in ["read", "written"].into_iter().enumerate() {
-            let kernel = later[n].saturating_sub(earlier[n]).saturating_add(passed[n]);
-            let counted = is[n].saturating_sub(was[n]);
-            let foreign = counted.saturating_sub(kernel);
-            if foreign < FOREIGN_BYTES || (foreign as f64) < FOREIGN_SHARE * kernel as f64 {
-                continue;
-            }
-            let bytes = |bytes: u128| Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal();
-            tally.found(finding(
-                self,
-                Severity::Info,
-                vec![name.clone()],
-                format!(
-                    "{name} counted {} {verb} during the run, of which this host's kernel sent {}.",
-                    bytes(counted),
-                    bytes(kernel)
-                ),
-                vec![
-                    Evidence::new(format!("{verb}, by the drive"), bytes(counted)),
-                    Evidence::new(format!("{verb}, by the kernel"), bytes(kernel)),
-                ],
-                "Somebody else used the drive: another host at its second port, or a program that goes past the kernel \
-                 (SPDK, passthrough).",
-                "Find out who it is: sudo lsof /dev/nvme* /dev/ng*; another host's path: sudo nvme list-subsys. Repeat when it \
-                 is quiet.",
-            ));
+/// What a drive counted over the run against what the kernel sent it.
+fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed: [u128; 2]) {
+    let name = &drive.name;
+    let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
+    let Some(last) = after.drive(name).and_then(|drive| drive.health.get()) else { return };
+    let of_kernel = |host: &Host| {
+        let stats = drive.namespaces.iter().map(|namespace| host.stats(&namespace.name));
+        stats.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(|all| {
+            let sum = |bytes: fn(&iodyno_model::DiskStats) -> u64| {
+                all.iter().map(|stats| u128::from(bytes(stats))).sum::<u128>()
+            };
+            [sum(|stats| stats.read_bytes), sum(|stats| stats.written_bytes)]
+        })
+    };
+    let (Some(earlier), Some(later)) = (of_kernel(before), of_kernel(after)) else {
+        return tally.unknown(name, "the kernel's statistics of all its namespaces");
+    };
+    tally.looked();
+    let of_drive = |log: &HealthLog| [log.host_read_bytes, log.host_written_bytes];
+    let (was, is) = (of_drive(first), of_drive(last));
+    for (n, verb) in ["read", "written"].into_iter().enumerate() {
+        let kernel = later[n].saturating_sub(earlier[n]).saturating_add(passed[n]);
+        let counted = is[n].saturating_sub(was[n]);
+        let foreign = counted.saturating_sub(kernel);
+        if foreign < FOREIGN_BYTES || (foreign as f64) < FOREIGN_SHARE * kernel as f64 {
+            continue;
         }
+        let bytes = |bytes: u128| Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal();
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            vec![name.clone()],
+            format!(
+                "{name} counted {} {verb} during the run, of which this host's kernel sent {}.",
+                bytes(counted),
+                bytes(kernel)
+            ),
+            vec![
+                Evidence::new(format!("{verb}, by the drive"), bytes(counted)),
+                Evidence::new(format!("{verb}, by the kernel"), bytes(kernel)),
+            ],
+            "Somebody else used the drive: another host at its second port, or a program that goes past the kernel \
+             (SPDK, passthrough).",
+            "Find out who it is: sudo lsof /dev/nvme* /dev/ng*; another host's path: sudo nvme list-subsys. Repeat when it \
+             is quiet.",
+        ));
     }
 }
 
@@ -223,14 +202,11 @@ mod tests {
 
     #[test]
     fn what_never_reached_the_device_is_not_its_figure() {
-        assert_eq!(
-            look(&CountersDiffer, &measured(&bench(31_000_000_000, |_| ()))),
-            Outcome::Clear
-        );
+        assert_eq!(look(&RULE, &measured(&bench(31_000_000_000, |_| ()))), Outcome::Clear);
         let some = measured(&bench(20_000_000_000, |_| ()));
-        look(&CountersDiffer, &some).only(Severity::Info);
-        assert_eq!(reserves(&CountersDiffer, &some, 0).unwrap().validity, Validity::Qualified);
-        let most = reserves(&CountersDiffer, &measured(&bench(3_000_000, |_| ())), 0).unwrap();
+        look(&RULE, &some).only(Severity::Info);
+        assert_eq!(reserves(&RULE, &some, 0).unwrap().validity, Validity::Qualified);
+        let most = reserves(&RULE, &measured(&bench(3_000_000, |_| ())), 0).unwrap();
         assert_eq!(most.validity, Validity::Invalid);
         assert!(most.why.contains("30 GB were read, and nvme0n1 counted 3 MB"), "{most:?}");
     }
@@ -238,20 +214,17 @@ mod tests {
     #[test]
     fn statistics_that_stand_still_prove_nothing_unless_a_cache_may_answer() {
         let still = bench(0, |_| ());
-        assert_eq!(reserves(&CountersDiffer, &measured(&still), 0), None);
+        assert_eq!(reserves(&RULE, &measured(&still), 0), None);
         let cached = measured(&each(still, |of| of.workload.direct = Some(false)));
-        assert_eq!(reserves(&CountersDiffer, &cached, 0).unwrap().validity, Validity::Invalid);
+        assert_eq!(reserves(&RULE, &cached, 0).unwrap().validity, Validity::Invalid);
         let passed =
             each(bench(0, |_| ()), |of| of.workload.ioengine = Some("io_uring_cmd".into()));
-        assert_eq!(look(&CountersDiffer, &measured(&passed)), Outcome::Clear);
+        assert_eq!(look(&RULE, &measured(&passed)), Outcome::Clear);
         let simulated = bench(3_000_000, |_| ()).record();
-        assert_eq!(look(&CountersDiffer, &simulated), Outcome::Clear);
+        assert_eq!(look(&RULE, &simulated), Outcome::Clear);
         let none = Bench::new(1).measured().drive(0, |drive| drive.health = Fact::NeedsRoot);
-        assert_eq!(
-            look(&CountersDiffer, &measured(&none.clone().after(|_| ()))),
-            Outcome::CannotTell
-        );
-        assert_eq!(look(&CountersDiffer, &measured(&none)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &measured(&none.clone().after(|_| ()))), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &measured(&none)), Outcome::CannotTell);
     }
 
     #[test]
@@ -260,14 +233,14 @@ mod tests {
             let grown = |host: &mut Host| log(&mut host.drives[0]).host_read_bytes = bytes;
             measured(&bench(30_000_000_000, grown))
         };
-        assert_eq!(look(&CountersDiffer, &others(30_900_000_000)), Outcome::Clear);
-        let found = look(&CountersDiffer, &others(50_000_000_000));
+        assert_eq!(look(&RULE, &others(30_900_000_000)), Outcome::Clear);
+        let found = look(&RULE, &others(50_000_000_000));
         assert!(found.only(Severity::Info).what.starts_with("nvme0 counted 50 GB read"));
         // What we passed to it ourselves is no one else's.
         let mut passed = others(50_000_000_000);
         let of = &mut passed.measurements[0];
         of.workload.ioengine = Some(PASSTHROUGH.into());
         of.total[0].whole_bytes = Some(20_000_000_000);
-        assert_eq!(look(&CountersDiffer, &passed), Outcome::Clear);
+        assert_eq!(look(&RULE, &passed), Outcome::Clear);
     }
 }

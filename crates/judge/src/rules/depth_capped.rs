@@ -2,6 +2,7 @@
 
 use iodyno_model::{Measurement, format_count};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::bottoms;
@@ -10,7 +11,7 @@ use crate::place::bottoms;
 /// depth-not-reached has it.
 const HELD: f64 = 0.8;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "depth-capped",
     summary: "more outstanding I/Os asked for than the device's queue holds (nr_requests)",
     look,
@@ -20,9 +21,9 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "Spread the jobs over more CPUs (each has a queue of its own), or ask for less depth. Where \
            nr_requests was set below what the hardware holds: cat /sys/block/DEVICE/mq/0/nr_tags | \
            sudo tee /sys/block/DEVICE/queue/nr_requests.",
-};
+});
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let workload = &of.workload;
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));

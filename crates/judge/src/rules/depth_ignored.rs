@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::outstanding::ONE_AT_A_TIME;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "depth-ignored",
     summary: "iodepth above 1 with an engine that has one I/O outstanding at a time",
     look,
@@ -15,9 +16,9 @@ pub(super) static RULE: Qualifies = Qualifies {
           whatever iodepth says.",
     next: "Take ioengine=io_uring or libaio with direct=1; or as many jobs (numjobs) as there are to \
            be I/Os outstanding.",
-};
+});
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     let workload = &of.workload;
     let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
     if depth < 2 {

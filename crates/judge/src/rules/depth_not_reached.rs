@@ -1,51 +1,42 @@
 //! Depths that were asked for and not reached.
 
-use iodyno_model::{Measurement, RuleReport, Severity};
+use iodyno_model::{Measurement, Severity};
 
 use super::qualifies::Seen;
-use super::{Reservation, Rule, depth_capped, depth_ignored, qualify};
+use super::{Look, Reservation, Rule, Tally, depth_capped, depth_ignored, qualify};
 use crate::facts::Facts;
 use crate::limiter;
 
-pub(super) struct DepthNotReached;
+pub(super) static RULE: Rule = Rule {
+    id: "depth-not-reached",
+    severity: Severity::Info,
+    summary: "fewer outstanding I/Os than asked for, or a rate that still grew with them",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for DepthNotReached {
-    fn id(&self) -> &'static str {
-        "depth-not-reached"
-    }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let look = |of: &Measurement| {
+        let why = short(facts, of)?;
+        Ok(why.map(|why| evidence(facts, of, &why)))
+    };
+    let words = [
+        "fewer I/Os were in flight than the drive can use or than were asked for",
+        "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
+        "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
+    ];
+    qualify(tally, facts, look, words);
+}
 
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "fewer outstanding I/Os than asked for, or a rate that still grew with them"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let look = |of: &Measurement| {
-            let why = short(facts, of)?;
-            Ok(why.map(|why| evidence(facts, of, &why)))
-        };
-        let words = [
-            "fewer I/Os were in flight than the drive can use or than were asked for",
-            "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
-            "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
-        ];
-        qualify(self, facts, look, words)
-    }
-
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let why = short(facts, of).ok()??;
-        Some(Reservation::qualified(why))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let why = short(facts, of).ok()??;
+    Some(Reservation::qualified(why))
 }
 
 /// How its depth fell short, unless that is another rule's to tell: an engine
 /// that knows no depth, a queue that does not hold it.
 fn short(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    let told = [depth_ignored::RULE.look, depth_capped::RULE.look];
+    let told = [depth_ignored::look, depth_capped::look];
     if told.iter().any(|look| matches!(look(facts, of), Ok(Some(_)))) {
         return Ok(None);
     }
@@ -77,26 +68,26 @@ mod tests {
     #[test]
     fn a_shallow_queue_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&DepthNotReached, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&DepthNotReached, &bench.record(), 1), None);
-        assert_eq!(look(&DepthNotReached, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped =
             bench.clone().measurement(1, |of| of.conditions.depth_reached = Some(9.0)).record();
-        look(&DepthNotReached, &tripped).only(Severity::Info);
-        assert!(reserves(&DepthNotReached, &tripped, 1).is_some());
+        look(&RULE, &tripped).only(Severity::Info);
+        assert!(reserves(&RULE, &tripped, 1).is_some());
         let paced = bench.clone().measurement(1, |of| {
             of.conditions.depth_reached = Some(9.0);
             of.workload.options.insert("rate_iops".into(), "100".into());
         });
-        assert_eq!(look(&DepthNotReached, &paced.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &paced.record()), Outcome::Clear);
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.depth_reached = None));
-        assert_eq!(look(&DepthNotReached, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&DepthNotReached, &blind.record(), 1), None);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
         let growing = Bench::new(1).measured().measurement(1, |of| {
             of.conditions.depths_tried = vec![(4096, 1e5), (8192, 1.1e5)];
         });
-        let outcome = look(&DepthNotReached, &growing.record());
+        let outcome = look(&RULE, &growing.record());
         assert!(outcome.only(Severity::Info).evidence[0].value.contains("8192"));
     }
 
@@ -107,7 +98,7 @@ mod tests {
                 of.conditions.depth_reached = Some(1.0);
                 of.workload.ioengine = Some(engine.into());
             });
-            reserves(&DepthNotReached, &bench.record(), 1)
+            reserves(&RULE, &bench.record(), 1)
         };
         assert!(shallow("io_uring").is_some());
         assert_eq!(shallow("psync"), None);

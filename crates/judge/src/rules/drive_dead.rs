@@ -1,144 +1,130 @@
 //! Drives that are there and do not work.
 
-use iodyno_model::{
-    BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, RuleReport, Severity,
-};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
-
-pub(super) struct DriveDead;
 
 const WHY: &str = "The machine cannot use this drive.";
 
 /// Drivers that take a drive away from the kernel on purpose.
 const GIVEN_AWAY: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
 
-impl Rule for DriveDead {
-    fn id(&self) -> &'static str {
-        "drive-dead"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "drive-dead",
+    severity: Severity::Fail,
+    summary: "NVMe functions without controller, controllers that are not live or have no namespace, namespaces of 0 bytes, occupied slots without link",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for function in &host.nvme_functions {
+        tally.looked();
+        if function.controller.is_some() {
+            continue;
+        }
+        let driver = function.driver.value();
+        let given_away = driver.as_deref().is_some_and(|driver| GIVEN_AWAY.contains(&driver));
+        let evidence = vec![
+            Evidence::new("PCI id", function.pci_id.clone()),
+            Evidence::new("driver", driver.unwrap_or_else(|| "none".into())),
+        ];
+        let address = &function.address;
+        let subjects = vec![address.clone()];
+        tally.found(if given_away {
+            finding(
+                &RULE,
+                Severity::Info,
+                subjects,
+                format!("The NVMe function {address} is given to another program or a virtual machine."),
+                evidence,
+                "It has no block device here and was not looked at.",
+                "If that is not meant: look at driver_override of the function and at the driver's boot options.",
+            )
+        } else {
+            finding(
+                &RULE,
+                Severity::Fail,
+                subjects,
+                format!("The NVMe function {address} has no controller."),
+                evidence,
+                WHY,
+                format!("See what the kernel says of it: sudo dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
+            )
+        });
     }
-
-    fn summary(&self) -> &'static str {
-        "NVMe functions without controller, controllers that are not live or have no namespace, namespaces of 0 bytes, occupied slots without link"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for function in &host.nvme_functions {
+    for drive in &host.drives {
+        let name = &drive.name;
+        let state = tally.know(name, "controller state", &drive.state);
+        if state.is_some() {
             tally.looked();
-            if function.controller.is_some() {
-                continue;
-            }
-            let driver = function.driver.value();
-            let given_away = driver.as_deref().is_some_and(|driver| GIVEN_AWAY.contains(&driver));
-            let evidence = vec![
-                Evidence::new("PCI id", function.pci_id.clone()),
-                Evidence::new("driver", driver.unwrap_or_else(|| "none".into())),
-            ];
-            let address = &function.address;
-            let subjects = vec![address.clone()];
-            tally.found(if given_away {
-                finding(
-                    self,
-                    Severity::Info,
-                    subjects,
-                    format!("The NVMe function {address} is given to another program or a virtual machine."),
-                    evidence,
-                    "It has no block device here and was not looked at.",
-                    "If that is not meant: look at driver_override of the function and at the driver's boot options.",
-                )
-            } else {
-                finding(
-                    self,
-                    Severity::Fail,
-                    subjects,
-                    format!("The NVMe function {address} has no controller."),
-                    evidence,
-                    WHY,
-                    format!("See what the kernel says of it: sudo dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
-                )
-            });
         }
-        for drive in &host.drives {
-            let name = &drive.name;
-            let state = tally.know(name, "controller state", &drive.state);
-            if state.is_some() {
-                tally.looked();
-            }
-            let evidence = |what: &str, value: String| {
-                let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
-                vec![Evidence::new(what, value), Evidence::new("serial", serial)]
-            };
-            if let Some(state) = state.filter(|state| *state != "live") {
-                tally.found(finding(
-                    self,
-                    Severity::Fail,
-                    vec![name.clone()],
-                    format!("The controller {name} is {state}, not live."),
-                    evidence("state", state.clone()),
-                    WHY,
-                    format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
-                ));
-            } else if drive.namespaces.is_empty() && !is_discovery(drive) {
-                tally.found(finding(
-                    self,
-                    Severity::Fail,
-                    vec![name.clone()],
-                    format!("The controller {name} has no namespace that is a block device."),
-                    evidence("namespaces", "0".into()),
-                    WHY,
-                    format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: sudo nvme attach-ns /dev/{name} --namespace-id=ID --controllers=CNTLID"),
-                ));
-            }
-        }
-        for block in empty_namespaces(host) {
-            let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
-            let drive = known.unwrap_or(&block.name);
+        let evidence = |what: &str, value: String| {
+            let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
+            vec![Evidence::new(what, value), Evidence::new("serial", serial)]
+        };
+        if let Some(state) = state.filter(|state| *state != "live") {
             tally.found(finding(
-                self,
+                &RULE,
                 Severity::Fail,
-                vec![block.name.clone()],
-                format!("The namespace {} holds 0 bytes.", block.name),
-                vec![Evidence::new("size", "0")],
-                "The kernel gave it up, or cannot use its format (metadata, zones).",
-                format!("See why: sudo dmesg | grep {drive}; what the drive says of it: sudo nvme id-ns /dev/{}", block.name),
+                vec![name.clone()],
+                format!("The controller {name} is {state}, not live."),
+                evidence("state", state.clone()),
+                WHY,
+                format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
+            ));
+        } else if drive.namespaces.is_empty() && !is_discovery(drive) {
+            tally.found(finding(
+                &RULE,
+                Severity::Fail,
+                vec![name.clone()],
+                format!("The controller {name} has no namespace that is a block device."),
+                evidence("namespaces", "0".into()),
+                WHY,
+                format!("See what it holds: sudo nvme list-ns /dev/{name} --all; attach one with: sudo nvme attach-ns /dev/{name} --namespace-id=ID --controllers=CNTLID"),
             ));
         }
-        for slot in &host.slots {
-            // Ports that cannot tell are common, ports that may not be read are a gap.
-            for fact in [&slot.present, &slot.link_active] {
-                match fact {
-                    Fact::Absent => {}
-                    _ if tally.know(&slot.address, "slot and link status", fact).is_some() => {
-                        tally.looked();
-                    }
-                    _ => {}
+    }
+    for block in empty_namespaces(host) {
+        let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
+        let drive = known.unwrap_or(&block.name);
+        tally.found(finding(
+            &RULE,
+            Severity::Fail,
+            vec![block.name.clone()],
+            format!("The namespace {} holds 0 bytes.", block.name),
+            vec![Evidence::new("size", "0")],
+            "The kernel gave it up, or cannot use its format (metadata, zones).",
+            format!("See why: sudo dmesg | grep {drive}; what the drive says of it: sudo nvme id-ns /dev/{}", block.name),
+        ));
+    }
+    for slot in &host.slots {
+        // Ports that cannot tell are common, ports that may not be read are a gap.
+        for fact in [&slot.present, &slot.link_active] {
+            match fact {
+                Fact::Absent => {}
+                _ if tally.know(&slot.address, "slot and link status", fact).is_some() => {
+                    tally.looked();
                 }
+                _ => {}
             }
-            let (Some(true), Some(false)) = (slot.present.get(), slot.link_active.get()) else {
-                continue;
-            };
-            tally.found(finding(
-                self,
-                Severity::Fail,
-                vec![slot.address.clone()],
-                format!("Slot {} is occupied, but there is no link to what is in it.", slot.name),
-                vec![
-                    Evidence::new("presence", "detected"),
-                    Evidence::new("data link layer", "not active"),
-                    Evidence::new("address", slot.address.clone()),
-                ],
-                "A drive that does not train a link is invisible to the machine.",
-                "Reseat what is in the slot, then try it in another one.",
-            ));
         }
-        tally.report()
+        let (Some(true), Some(false)) = (slot.present.get(), slot.link_active.get()) else {
+            continue;
+        };
+        tally.found(finding(
+            &RULE,
+            Severity::Fail,
+            vec![slot.address.clone()],
+            format!("Slot {} is occupied, but there is no link to what is in it.", slot.name),
+            vec![
+                Evidence::new("presence", "detected"),
+                Evidence::new("data link layer", "not active"),
+                Evidence::new("address", slot.address.clone()),
+            ],
+            "A drive that does not train a link is invisible to the machine.",
+            "Reseat what is in the slot, then try it in another one.",
+        ));
     }
 }
 
@@ -169,30 +155,30 @@ mod tests {
 
     #[test]
     fn dead_drives_are_found_and_healthy_ones_not() {
-        assert_eq!(look(&DriveDead, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
         let dead = Bench::new(1).drive(0, |drive| drive.state = known("dead".into())).record();
-        assert!(look(&DriveDead, &dead).only(Severity::Fail).what.contains("dead"));
+        assert!(look(&RULE, &dead).only(Severity::Fail).what.contains("dead"));
         let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
-        assert!(look(&DriveDead, &empty).only(Severity::Fail).what.contains("no namespace"));
+        assert!(look(&RULE, &empty).only(Severity::Fail).what.contains("no namespace"));
         let over_tcp = |nqn: &str| {
             let bench = Bench::new(1).drive(0, |drive| {
                 drive.namespaces.clear();
                 drive.transport = known("tcp".into());
                 drive.subsystem_nqn = known(nqn.into());
             });
-            look(&DriveDead, &bench.record())
+            look(&RULE, &bench.record())
         };
         over_tcp("nqn.2014-08.org.example:a").only(Severity::Fail);
         assert_eq!(over_tcp("nqn.2014-08.org.nvmexpress.discovery"), Outcome::Clear);
         let blind = Bench::new(1).drive(0, |drive| drive.state = Fact::Absent).record();
-        assert_eq!(look(&DriveDead, &blind).unknown(), 1);
+        assert_eq!(look(&RULE, &blind).unknown(), 1);
     }
 
     #[test]
     fn a_namespace_of_0_bytes_is_told_once() {
         let with = |state: &str| {
             let bench = Bench::new(2).host(|host| host.blocks[1].size = known(Bytes(0)));
-            look(&DriveDead, &bench.drive(1, |drive| drive.state = known(state.into())).record())
+            look(&RULE, &bench.drive(1, |drive| drive.state = known(state.into())).record())
         };
         assert_eq!(with("live").only(Severity::Fail).subjects, ["nvme1n1"]);
         assert_eq!(with("dead").only(Severity::Fail).subjects, ["nvme1"]);
@@ -209,9 +195,9 @@ mod tests {
         let with = |driver: Fact<String>| {
             Bench::new(1).host(|host| host.nvme_functions.push(function(driver))).record()
         };
-        let found = look(&DriveDead, &with(Fact::Absent));
+        let found = look(&RULE, &with(Fact::Absent));
         assert_eq!(found.only(Severity::Fail).subjects, ["0000:09:00.0"]);
-        look(&DriveDead, &with(known("vfio-pci".into()))).only(Severity::Info);
+        look(&RULE, &with(known("vfio-pci".into()))).only(Severity::Info);
     }
 
     #[test]
@@ -219,7 +205,7 @@ mod tests {
         let with = |present, link_active| {
             let slot =
                 Slot { name: "7".into(), address: "0000:0a:00".into(), present, link_active };
-            look(&DriveDead, &Bench::new(1).host(|host| host.slots.push(slot)).record())
+            look(&RULE, &Bench::new(1).host(|host| host.slots.push(slot)).record())
         };
         with(known(true), known(false)).only(Severity::Fail);
         assert_eq!(with(known(false), known(false)), Outcome::Clear);

@@ -2,138 +2,118 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_model::{Evidence, Host, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
-
-pub(super) struct DriveMissing;
 
 const WHY: &str =
     "A drive that is not there serves nobody, and an array may be without redundancy.";
 const NEXT: &str = "Look for the drive in its bay and for its PCI function: lspci -nn | grep -i 'non-volatile'; \
                     then: sudo dmesg | grep -i -e nvme -e pcie";
 
-impl Rule for DriveMissing {
-    fn id(&self) -> &'static str {
-        "drive-missing"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "drive-missing",
+    severity: Severity::Fail,
+    summary: "drives that vanished, or are not those of --expect or of the baseline",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "drives that vanished, or are not those of --expect or of the baseline"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        self.vanished(facts, host, &mut tally);
-        if let Some(expect) = facts.question.expect {
-            tally.looked();
-            let found = host.drive_count();
-            if let Some(count) = expect.drives.filter(|count| *count != found) {
-                let what = format!("{found} NVMe drives are there, expected {count}.");
-                let evidence = vec![
-                    Evidence::new("expected", count.to_string()),
-                    Evidence::new("found", found.to_string()),
-                ];
-                let names = host.drives.iter().map(|drive| drive.name.clone());
-                // Which are too many is not known; which are missing have no name.
-                let subjects = if found > count { names.collect() } else { Vec::new() };
-                tally.found(finding(self, Severity::Fail, subjects, what, evidence, WHY, NEXT));
-            }
-            if let Some(serials) = &expect.serials {
-                self.compare(host, serials.iter().map(String::as_str), "as expected", &mut tally);
-            }
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    vanished(facts, host, tally);
+    if let Some(expect) = facts.question.expect {
+        tally.looked();
+        let found = host.drive_count();
+        if let Some(count) = expect.drives.filter(|count| *count != found) {
+            let what = format!("{found} NVMe drives are there, expected {count}.");
+            let evidence = vec![
+                Evidence::new("expected", count.to_string()),
+                Evidence::new("found", found.to_string()),
+            ];
+            let names = host.drives.iter().map(|drive| drive.name.clone());
+            // Which are too many is not known; which are missing have no name.
+            let subjects = if found > count { names.collect() } else { Vec::new() };
+            tally.found(finding(&RULE, Severity::Fail, subjects, what, evidence, WHY, NEXT));
         }
-        let baseline = facts.question.baseline.and_then(|record| record.host());
-        // Another machine's drives are others.
-        if let Some(earlier) = baseline.filter(|b| same_machine(b, host)) {
-            tally.looked();
-            let known = earlier.drives.iter().filter_map(|d| d.serial.get()).map(String::as_str);
-            self.compare(host, known, "in the baseline", &mut tally);
+        if let Some(serials) = &expect.serials {
+            compare(host, serials.iter().map(String::as_str), "as expected", tally);
         }
-        tally.report()
+    }
+    let baseline = facts.question.baseline.and_then(|record| record.host());
+    // Another machine's drives are others.
+    if let Some(earlier) = baseline.filter(|b| same_machine(b, host)) {
+        tally.looked();
+        let known = earlier.drives.iter().filter_map(|d| d.serial.get()).map(String::as_str);
+        compare(host, known, "in the baseline", tally);
     }
 }
 
-impl DriveMissing {
-    /// Drives that were there at the start and not at a later snapshot.
-    fn vanished(&self, facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
-        if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
-            return;
+/// Drives that were there at the start and not at a later snapshot.
+fn vanished(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
+        return;
+    }
+    tally.looked();
+    let last = facts.record().host_after();
+    for drive in &host.drives {
+        if last.is_some_and(|last| last.drive(&drive.name).is_some()) {
+            continue;
         }
-        tally.looked();
-        let last = facts.record().host_after();
-        for drive in &host.drives {
-            if last.is_some_and(|last| last.drive(&drive.name).is_some()) {
-                continue;
+        let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
+        let mut subjects = vec![drive.name.clone()];
+        subjects.extend(drive.namespaces.iter().map(|namespace| namespace.name.clone()));
+        tally.found(finding(
+            &RULE,
+            Severity::Fail,
+            subjects,
+            format!("{} vanished during the run.", drive.name),
+            vec![Evidence::new("serial", serial)],
+            WHY,
+            NEXT,
+        ));
+    }
+}
+
+fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, tally: &mut Tally) {
+    let wanted: BTreeSet<&str> = wanted.collect();
+    let mut there = BTreeSet::new();
+    let mut all_known = true;
+    for drive in &host.drives {
+        match tally.know(&drive.name, "serial number", &drive.serial) {
+            Some(serial) => {
+                there.insert(serial.as_str());
             }
-            let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
-            let mut subjects = vec![drive.name.clone()];
-            subjects.extend(drive.namespaces.iter().map(|namespace| namespace.name.clone()));
+            None => all_known = false,
+        }
+    }
+    if all_known {
+        for serial in wanted.difference(&there) {
             tally.found(finding(
-                self,
+                &RULE,
                 Severity::Fail,
-                subjects,
-                format!("{} vanished during the run.", drive.name),
-                vec![Evidence::new("serial", serial)],
+                vec![(*serial).to_owned()],
+                format!("The drive with serial number {serial} is not there, unlike {whose}."),
+                vec![Evidence::new("serial", *serial)],
                 WHY,
                 NEXT,
             ));
         }
     }
-
-    fn compare<'s>(
-        &self,
-        host: &Host,
-        wanted: impl Iterator<Item = &'s str>,
-        whose: &str,
-        tally: &mut Tally,
-    ) {
-        let wanted: BTreeSet<&str> = wanted.collect();
-        let mut there = BTreeSet::new();
-        let mut all_known = true;
-        for drive in &host.drives {
-            match tally.know(&drive.name, "serial number", &drive.serial) {
-                Some(serial) => {
-                    there.insert(serial.as_str());
-                }
-                None => all_known = false,
-            }
-        }
-        if all_known {
-            for serial in wanted.difference(&there) {
-                tally.found(finding(
-                    self,
-                    Severity::Fail,
-                    vec![(*serial).to_owned()],
-                    format!("The drive with serial number {serial} is not there, unlike {whose}."),
-                    vec![Evidence::new("serial", *serial)],
-                    WHY,
-                    NEXT,
-                ));
-            }
-        }
-        for drive in &host.drives {
-            let Some(serial) = drive.serial.get() else { continue };
-            if !wanted.contains(serial.as_str()) {
-                tally.found(finding(
-                    self,
-                    Severity::Fail,
-                    vec![drive.name.clone()],
-                    format!("{} with serial number {serial} is not {whose}.", drive.name),
-                    vec![
-                        Evidence::new("serial", serial.clone()),
-                        Evidence::new("model", drive.model.value().unwrap_or_default()),
-                    ],
-                    "A drive that nobody knows of may be another machine's, or a replacement that was not recorded.",
-                    "If it belongs here, add it to the expectation or make a new baseline.",
-                ));
-            }
+    for drive in &host.drives {
+        let Some(serial) = drive.serial.get() else { continue };
+        if !wanted.contains(serial.as_str()) {
+            tally.found(finding(
+                &RULE,
+                Severity::Fail,
+                vec![drive.name.clone()],
+                format!("{} with serial number {serial} is not {whose}.", drive.name),
+                vec![
+                    Evidence::new("serial", serial.clone()),
+                    Evidence::new("model", drive.model.value().unwrap_or_default()),
+                ],
+                "A drive that nobody knows of may be another machine's, or a replacement that was not recorded.",
+                "If it belongs here, add it to the expectation or make a new baseline.",
+            ));
         }
     }
 }
@@ -155,7 +135,7 @@ mod tests {
     fn expected(bench: &Bench, text: &str) -> Outcome {
         let record = bench.record();
         let expect = Expectation::parse(text, "e").unwrap();
-        look_with(&DriveMissing, &record, None, Some(&expect))
+        look_with(&RULE, &record, None, Some(&expect))
     }
 
     #[test]
@@ -186,20 +166,20 @@ mod tests {
     #[test]
     fn drives_of_the_baseline_are_missed_on_the_same_machine_only() {
         let (now, before) = (Bench::new(1).record(), Bench::new(2).record());
-        let outcome = look_with(&DriveMissing, &now, Some(&before), None);
+        let outcome = look_with(&RULE, &now, Some(&before), None);
         assert!(outcome.only(Severity::Fail).what.contains("S1"));
         let mut other = before;
         other.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
-        assert_eq!(look_with(&DriveMissing, &now, Some(&other), None), Outcome::NotApplicable);
+        assert_eq!(look_with(&RULE, &now, Some(&other), None), Outcome::NotApplicable);
     }
 
     #[test]
     fn a_drive_that_vanishes_is_missed() {
         let record = Bench::new(2).after(|host| host.drives.truncate(1)).record();
-        assert_eq!(look(&DriveMissing, &record).only(Severity::Fail).subjects[0], "nvme1");
-        assert_eq!(look(&DriveMissing, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &record).only(Severity::Fail).subjects[0], "nvme1");
+        assert_eq!(look(&RULE, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
         let mut blind = record;
         blind.snapshots.clear();
-        assert_eq!(look(&DriveMissing, &blind), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
     }
 }

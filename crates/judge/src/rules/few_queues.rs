@@ -1,59 +1,47 @@
 //! Drives that have a single I/O queue for all CPUs.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 
-pub(super) struct FewQueues;
+pub(super) static RULE: Rule = Rule {
+    id: "few-queues",
+    severity: Severity::Info,
+    summary: "NVMe drives with one I/O queue for all CPUs",
+    look: Look::Host(check),
+};
 
-impl Rule for FewQueues {
-    fn id(&self) -> &'static str {
-        "few-queues"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "NVMe drives with one I/O queue for all CPUs"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let cpus = host.cpus.online.get().map_or(0, Vec::len);
-        let drives = host.drives.iter().filter(|drive| drive.virtual_disk.is_none());
-        for drive in drives.filter(|_| cpus > 1) {
-            let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
-            let Some(queues) = blocks.map(|block| &block.queue.hardware_queues).next() else {
-                continue;
-            };
-            let Some(queues) = tally.know(&drive.name, "hardware queues", queues) else { continue };
-            tally.looked();
-            if *queues != 1 {
-                continue;
-            }
-            let name = &drive.name;
-            tally.found(finding(
-                self,
-                Severity::Info,
-                vec![name.clone()],
-                format!("{name} has one I/O queue for {cpus} CPUs."),
-                vec![
-                    Evidence::new("I/O queues", queues.to_string()),
-                    Evidence::new("CPUs", cpus.to_string()),
-                ],
-                "All CPUs submit through one lock and one interrupt: small I/Os of several threads \
-                 slow each other down, and one CPU takes all completions.",
-                format!(
-                    "See how many the drive grants (sudo nvme get-feature -f 7 -H /dev/{name}) and \
-                     whether its interrupts were cut: sudo dmesg | grep -i 'nvme {name}'"
-                ),
-            ));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let cpus = host.cpus.online.get().map_or(0, Vec::len);
+    let drives = host.drives.iter().filter(|drive| drive.virtual_disk.is_none());
+    for drive in drives.filter(|_| cpus > 1) {
+        let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
+        let Some(queues) = blocks.map(|block| &block.queue.hardware_queues).next() else {
+            continue;
+        };
+        let Some(queues) = tally.know(&drive.name, "hardware queues", queues) else { continue };
+        tally.looked();
+        if *queues != 1 {
+            continue;
         }
-        tally.report()
+        let name = &drive.name;
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            vec![name.clone()],
+            format!("{name} has one I/O queue for {cpus} CPUs."),
+            vec![
+                Evidence::new("I/O queues", queues.to_string()),
+                Evidence::new("CPUs", cpus.to_string()),
+            ],
+            "All CPUs submit through one lock and one interrupt: small I/Os of several threads \
+             slow each other down, and one CPU takes all completions.",
+            format!(
+                "See how many the drive grants (sudo nvme get-feature -f 7 -H /dev/{name}) and \
+                 whether its interrupts were cut: sudo dmesg | grep -i 'nvme {name}'"
+            ),
+        ));
     }
 }
 
@@ -67,13 +55,13 @@ mod tests {
     fn one_queue_for_many_cpus_is_told() {
         let with =
             |queues| Bench::new(2).host(|host| host.blocks[1].queue.hardware_queues = queues);
-        assert_eq!(look(&FewQueues, &with(known(2)).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(known(2)).record()), Outcome::Clear);
         let one = with(known(1));
-        assert_eq!(look(&FewQueues, &one.record()).only(Severity::Info).subjects, ["nvme1"]);
+        assert_eq!(look(&RULE, &one.record()).only(Severity::Info).subjects, ["nvme1"]);
         let one_cpu = one.clone().host(|host| host.cpus.online = known(vec![0]));
-        assert_eq!(look(&FewQueues, &one_cpu.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &one_cpu.record()), Outcome::NotApplicable);
         let cloud = one.drive(1, |drive| drive.virtual_disk = Some("a cloud".into()));
-        assert_eq!(look(&FewQueues, &cloud.record()), Outcome::Clear);
-        assert_eq!(look(&FewQueues, &with(Fact::Absent).record()), Outcome::ClearBut(1));
+        assert_eq!(look(&RULE, &cloud.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(Fact::Absent).record()), Outcome::ClearBut(1));
     }
 }

@@ -2,6 +2,7 @@
 
 use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, is_fio, option, writes};
 
@@ -11,7 +12,7 @@ const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
 /// more than fio's three significant digits do.
 const VAGUE: f64 = 0.02;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "fio-defects",
     summary: "figures that fio, or this version of it, is known to report wrongly",
     look,
@@ -19,7 +20,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     why: "Defects of the program that measured look like properties of the drive.",
     next: "Repeat with what is named left out, or with another version; iodyno runs the same job \
            file.",
-};
+});
 
 type Defect = fn(&Measurement) -> Result<bool, String>;
 

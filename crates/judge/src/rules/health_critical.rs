@@ -1,11 +1,9 @@
 //! What a drive itself calls critical.
 
-use iodyno_model::{Evidence, HealthLog, RuleReport, Severity};
+use iodyno_model::{Evidence, HealthLog, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
-
-pub(super) struct HealthCritical;
 
 /// Bits of Critical Warning (Base Specification 2.0, figure 207): what each
 /// says and how grave it is. Bit 1, temperature, is another rule's.
@@ -37,62 +35,48 @@ const BITS: [(u8, Severity, &str, &str); 5] = [
     ),
 ];
 
-impl Rule for HealthCritical {
-    fn id(&self) -> &'static str {
-        "health-critical"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "health-critical",
+    severity: Severity::Fail,
+    summary: "read-only, degraded reliability, spare below its threshold",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "read-only, degraded reliability, spare below its threshold"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in &host.drives {
-            let name = &drive.name;
-            if tally.know(name, "SMART log", &drive.health).is_none() {
-                continue;
-            }
-            tally.looked();
-            // A bit may come up during the run; none is taken back by then.
-            let logs = facts.record().snapshots.iter();
-            let logs = || logs.clone().filter_map(|host| host.drive(name)?.health.get());
-            let says = |log: &HealthLog, bit: u8| log.critical_warning >> bit & 1 == 1;
-            let is_spent =
-                |log: &HealthLog| log.available_spare_percent < log.spare_threshold_percent;
-            for (bit, severity, what, why) in BITS {
-                let by_bit = logs().find(|log| says(log, bit));
-                let Some(log) = by_bit.or_else(|| logs().find(|log| bit == 0 && is_spent(log)))
-                else {
-                    continue;
-                };
-                let set = if says(log, bit) { "set" } else { "not set" };
-                let byte = format!("{:#04x}, bit {bit} {set}", log.critical_warning);
-                let mut evidence = vec![Evidence::new("critical warning", byte)];
-                if bit == 0 {
-                    let percent = |value: u8| format!("{value} %");
-                    evidence.push(Evidence::new("spare", percent(log.available_spare_percent)));
-                    evidence.push(Evidence::new("threshold", percent(log.spare_threshold_percent)));
-                }
-                tally.found(finding(
-                    self,
-                    severity,
-                    vec![name.clone()],
-                    format!("{name} says: {what}."),
-                    evidence,
-                    why,
-                    format!(
-                        "Save its data and replace it. Its log: sudo nvme smart-log /dev/{name}"
-                    ),
-                ));
-            }
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in &host.drives {
+        let name = &drive.name;
+        if tally.know(name, "SMART log", &drive.health).is_none() {
+            continue;
         }
-        tally.report()
+        tally.looked();
+        // A bit may come up during the run; none is taken back by then.
+        let logs = facts.record().snapshots.iter();
+        let logs = || logs.clone().filter_map(|host| host.drive(name)?.health.get());
+        let says = |log: &HealthLog, bit: u8| log.critical_warning >> bit & 1 == 1;
+        let is_spent = |log: &HealthLog| log.available_spare_percent < log.spare_threshold_percent;
+        for (bit, severity, what, why) in BITS {
+            let by_bit = logs().find(|log| says(log, bit));
+            let Some(log) = by_bit.or_else(|| logs().find(|log| bit == 0 && is_spent(log))) else {
+                continue;
+            };
+            let set = if says(log, bit) { "set" } else { "not set" };
+            let byte = format!("{:#04x}, bit {bit} {set}", log.critical_warning);
+            let mut evidence = vec![Evidence::new("critical warning", byte)];
+            if bit == 0 {
+                let percent = |value: u8| format!("{value} %");
+                evidence.push(Evidence::new("spare", percent(log.available_spare_percent)));
+                evidence.push(Evidence::new("threshold", percent(log.spare_threshold_percent)));
+            }
+            tally.found(finding(
+                &RULE,
+                severity,
+                vec![name.clone()],
+                format!("{name} says: {what}."),
+                evidence,
+                why,
+                format!("Save its data and replace it. Its log: sudo nvme smart-log /dev/{name}"),
+            ));
+        }
     }
 }
 
@@ -106,7 +90,7 @@ mod tests {
     fn every_bit_has_its_severity() {
         let with = |bits| {
             let record = Bench::new(1).drive(0, |d| log(d).critical_warning = bits).record();
-            look(&HealthCritical, &record)
+            look(&RULE, &record)
         };
         assert_eq!(with(0), Outcome::Clear);
         assert_eq!(with(1 << 1), Outcome::Clear, "temperature is another rule's");
@@ -119,19 +103,19 @@ mod tests {
     #[test]
     fn spare_below_its_threshold_needs_no_bit() {
         let low = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 9).record();
-        let found = look(&HealthCritical, &low);
+        let found = look(&RULE, &low);
         let found = found.only(Severity::Fail);
         assert!(found.what.contains("spare"));
         assert_eq!(found.evidence[0].value, "0x00, bit 0 not set", "the byte as the drive has it");
         let even = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 10).record();
-        assert_eq!(look(&HealthCritical, &even), Outcome::Clear);
+        assert_eq!(look(&RULE, &even), Outcome::Clear);
     }
 
     #[test]
     fn the_byte_is_one_that_a_log_held() {
         let mut bits = Bench::new(1).drive(0, |d| log(d).critical_warning = 1 << 2);
         bits = bits.after(|host| log(&mut host.drives[0]).critical_warning = 1 << 3);
-        let Outcome::Findings(found) = look(&HealthCritical, &bits.record()) else { panic!() };
+        let Outcome::Findings(found) = look(&RULE, &bits.record()) else { panic!() };
         let bytes: Vec<&str> = found.iter().map(|one| one.evidence[0].value.as_str()).collect();
         assert_eq!(bytes, ["0x04, bit 2 set", "0x08, bit 3 set"], "and not 0x0c");
     }
@@ -139,8 +123,8 @@ mod tests {
     #[test]
     fn without_root_it_cannot_tell() {
         let blind = |n: usize| Bench::new(n).drive(0, |d| d.health = Fact::NeedsRoot).record();
-        assert_eq!(look(&HealthCritical, &blind(1)), Outcome::CannotTell);
-        assert_eq!(look(&HealthCritical, &blind(2)), Outcome::ClearBut(1));
-        assert_eq!(look(&HealthCritical, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &blind(1)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind(2)), Outcome::ClearBut(1));
+        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
     }
 }

@@ -2,6 +2,7 @@
 
 use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, writes};
 use crate::limiter;
@@ -15,7 +16,7 @@ const BUSY: f64 = 16.0;
 /// Larger units than these no drive has, bytes.
 const LARGEST: u64 = 64 << 10;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "indirection-unit",
     summary: "random writes smaller than the unit in which the drive maps its flash",
     look,
@@ -24,7 +25,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           the drive read, change and write a whole unit, which costs as much as writing all of it.",
     next: "Write in multiples of the unit: cat /sys/block/DEVICE/queue/minimum_io_size, or its data \
            sheet's indirection unit; check the file system's block size.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let random = of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"));

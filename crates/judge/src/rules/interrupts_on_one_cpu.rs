@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::limiter::interrupts_on_one_cpu;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "interrupts-on-one-cpu",
     summary: "interrupts of all of a drive's queues on one CPU, though several submit",
     look,
@@ -16,7 +17,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "See where they go: grep INTERRUPT /proc/interrupts; \
            sudo grep . /proc/irq/*/INTERRUPT*/../effective_affinity_list. Then look for what bound \
            them: isolcpus or nr_cpus on the kernel's command line, irqbalance, a script.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     Ok(interrupts_on_one_cpu(facts.record(), of)?.map(|one| one.why))

@@ -1,11 +1,11 @@
 //! Measurements that ended before they were precise.
 
 use iodyno_model::{
-    DirectionResult, EndReason, LatencyKind, Measurement, Metric, RuleReport, Severity,
-    WIDTH_NOT_KNOWN, format_width,
+    DirectionResult, EndReason, LatencyKind, Measurement, Metric, Severity, WIDTH_NOT_KNOWN,
+    format_width,
 };
 
-use super::{Reservation, Rule, qualify};
+use super::{Look, Reservation, Rule, Tally, qualify};
 use crate::facts::Facts;
 use crate::facts::metric;
 use crate::tail::tail_of;
@@ -13,49 +13,40 @@ use crate::tail::tail_of;
 /// Level of the 99 % percentile's interval.
 const LEVEL: f64 = 0.95;
 
-pub(super) struct IntervalTooWide;
+pub(super) static RULE: Rule = Rule {
+    id: "interval-too-wide",
+    severity: Severity::Info,
+    summary: "measurements that reached the longest time before the precision asked for",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for IntervalTooWide {
-    fn id(&self) -> &'static str {
-        "interval-too-wide"
-    }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let look = |of: &Measurement| match widths(of) {
+        None => Err("its interval or the precision asked for is not recorded".into()),
+        Some(wide) => Ok((!wide.is_empty()).then(|| {
+            let said = wide.iter().map(|Wide { of, reached, asked }| {
+                format!("{of}{}, asked {}", said(*reached), format_width(*asked))
+            });
+            said.collect::<Vec<_>>().join("; ")
+        })),
+    };
+    let words = [
+        "the interval is wider than asked for",
+        "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
+        "Measure longer: check has --max-time 60, jobs have runtime=60",
+    ];
+    qualify(tally, facts, look, words);
+}
 
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "measurements that reached the longest time before the precision asked for"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let look = |of: &Measurement| match widths(of) {
-            None => Err("its interval or the precision asked for is not recorded".into()),
-            Some(wide) => Ok((!wide.is_empty()).then(|| {
-                let said = wide.iter().map(|Wide { of, reached, asked }| {
-                    format!("{of}{}, asked {}", said(*reached), format_width(*asked))
-                });
-                said.collect::<Vec<_>>().join("; ")
-            })),
-        };
-        let words = [
-            "the interval is wider than asked for",
-            "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
-            "Measure longer: check has --max-time 60, jobs have runtime=60",
-        ];
-        qualify(self, facts, look, words)
-    }
-
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let wide = widths(of)?;
-        let said = wide.iter().map(|Wide { of, reached, asked }| {
-            let of = if of.is_empty() { "its interval is " } else { of };
-            format!("{of}{}, asked for were {}", said(*reached), format_width(*asked))
-        });
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let wide = widths(of)?;
+    let said = wide.iter().map(|Wide { of, reached, asked }| {
+        let of = if of.is_empty() { "its interval is " } else { of };
+        format!("{of}{}, asked for were {}", said(*reached), format_width(*asked))
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
 }
 
 /// An interval that is wider than asked for.
@@ -122,40 +113,40 @@ mod tests {
     #[test]
     fn a_wide_interval_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&IntervalTooWide, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&IntervalTooWide, &bench.record(), 1), None);
-        assert_eq!(look(&IntervalTooWide, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let wide = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
             let value = of.total[0].iops.unwrap().value;
             of.total[0].iops = Some(Estimate::confident(value, value * 0.9, value * 1.1, 0.95));
         });
-        look(&IntervalTooWide, &wide.record()).only(Severity::Info);
-        assert!(reserves(&IntervalTooWide, &wide.record(), 1).unwrap().why.contains("10 %"));
+        look(&RULE, &wide.record()).only(Severity::Info);
+        assert!(reserves(&RULE, &wide.record(), 1).unwrap().why.contains("10 %"));
         let few = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
             of.conditions.p99_precision_asked = Some(0.1);
             of.total[0].latency = Histogram::default();
             (0..200).for_each(|n| of.total[0].latency.record(50_000 + n * n));
         });
-        look(&IntervalTooWide, &few.record()).only(Severity::Info);
-        let why = reserves(&IntervalTooWide, &few.record(), 1).unwrap().why;
+        look(&RULE, &few.record()).only(Severity::Info);
+        let why = reserves(&RULE, &few.record(), 1).unwrap().why;
         assert!(why.starts_with("99 % percentile ±"), "{why}");
         let enough = few.measurement(1, |of| {
             (0..500_000).for_each(|n| of.total[0].latency.record(50_000 + n % 500));
             of.total[0].clustering = vec![Clustering { percent: 99.0, effect: Some(2.0) }];
         });
-        assert_eq!(reserves(&IntervalTooWide, &enough.record(), 1), None);
+        assert_eq!(reserves(&RULE, &enough.record(), 1), None);
         // Slow I/Os in clusters so large that a handful of them is all there is.
         let clustered = enough.measurement(1, |of| of.total[0].clustering[0].effect = Some(1e5));
-        let why = reserves(&IntervalTooWide, &clustered.record(), 1).unwrap().why;
+        let why = reserves(&RULE, &clustered.record(), 1).unwrap().why;
         assert!(why.contains("not known"), "{why}");
         let short = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
             of.total[0].iops = of.total[0].iops.map(|iops| Estimate::bare(iops.value));
             of.total[0].bandwidth = of.total[0].bandwidth.map(|bw| Estimate::bare(bw.value));
         });
-        let why = reserves(&IntervalTooWide, &short.record(), 1).unwrap().why;
+        let why = reserves(&RULE, &short.record(), 1).unwrap().why;
         assert!(why.contains("its interval is ± not known"), "{why}");
         let blind = (0..3).fold(bench, |bench, n| {
             bench.measurement(n, |of| {
@@ -163,7 +154,7 @@ mod tests {
                 of.conditions.precision_asked = None;
             })
         });
-        assert_eq!(look(&IntervalTooWide, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&IntervalTooWide, &blind.record(), 1), None);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

@@ -1,85 +1,74 @@
 //! I/Os that failed.
 
-use iodyno_model::{Direction, Evidence, Measurement, RuleReport, Severity};
+use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::facts::Facts;
 
-pub(super) struct IoErrors;
+pub(super) static RULE: Rule = Rule {
+    id: "io-errors",
+    severity: Severity::Fail,
+    summary: "I/Os of a measurement that failed",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for IoErrors {
-    fn id(&self) -> &'static str {
-        "io-errors"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "I/Os of a measurement that failed"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        for of in &facts.record().measurements {
-            let counted: Vec<u64> = of.total.iter().filter_map(|result| result.errors).collect();
-            if counted.is_empty() {
-                continue;
-            }
-            let errors: u64 = counted.iter().sum();
-            tally.looked();
-            if errors == 0 {
-                continue;
-            }
-            let issued: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
-            let mut evidence = vec![
-                Evidence::new("failed", errors.to_string()),
-                Evidence::new("issued", issued.to_string()),
-            ];
-            // The generator's own words on the first of them.
-            let words = of.conditions.shortfalls.iter().filter(|text| text.contains("I/Os failed"));
-            evidence.extend(words.map(|text| Evidence::new("said", text.clone())));
-            let account = of.account.iter().flat_map(|account| &account.errors);
-            evidence.extend(account.map(|error| {
-                let what = std::io::Error::from_raw_os_error(error.errno);
-                let offsets: Vec<String> = error.offsets.iter().map(u64::to_string).collect();
-                let (count, offsets) = (error.count, offsets.join(", "));
-                let which = match error.direction {
-                    Direction::Read => "reads",
-                    Direction::Write => "writes",
-                    Direction::Trim => "trims",
-                    Direction::Mixed => "I/Os",
-                };
-                Evidence::new(which, format!("{count} x {what}, first at offset {offsets}"))
-            }));
-            let (why, next) = if evidence.iter().any(|said| said.value.contains("ENOSPC")) {
-                (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
-            } else if let Some(said) = advice::zones(facts, of).filter(|_| !reads_failed(of)) {
-                said
-            } else {
-                (
-                    "Blocks that cannot be read are lost data, and the rate leaves them out.",
-                    format!(
-                        "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
-                         replace the drive if they grow",
-                        advice::drive_logs(facts, of, "error-log")
-                    ),
-                )
-            };
-            let title = format!("{errors} I/Os of {} failed.", of.title());
-            let subjects = facts
-                .to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
-            tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    for of in &facts.record().measurements {
+        let counted: Vec<u64> = of.total.iter().filter_map(|result| result.errors).collect();
+        if counted.is_empty() {
+            continue;
         }
-        tally.report()
+        let errors: u64 = counted.iter().sum();
+        tally.looked();
+        if errors == 0 {
+            continue;
+        }
+        let issued: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
+        let mut evidence = vec![
+            Evidence::new("failed", errors.to_string()),
+            Evidence::new("issued", issued.to_string()),
+        ];
+        let failed = of.conditions.shortfalls.iter();
+        let failed = failed.filter(|one| matches!(one, Caveat::IosFailed { .. }));
+        evidence.extend(failed.map(|one| Evidence::new("said", one.to_string())));
+        let account = of.account.iter().flat_map(|account| &account.errors);
+        evidence.extend(account.map(|error| {
+            let what = std::io::Error::from_raw_os_error(error.errno);
+            let offsets: Vec<String> = error.offsets.iter().map(u64::to_string).collect();
+            let (count, offsets) = (error.count, offsets.join(", "));
+            let which = match error.direction {
+                Direction::Read => "reads",
+                Direction::Write => "writes",
+                Direction::Trim => "trims",
+                Direction::Mixed => "I/Os",
+            };
+            Evidence::new(which, format!("{count} x {what}, first at offset {offsets}"))
+        }));
+        let (why, next) = if disk_is_full(of) {
+            (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
+        } else if let Some(said) = advice::zones(facts, of).filter(|_| !reads_failed(of)) {
+            said
+        } else {
+            (
+                "Blocks that cannot be read are lost data, and the rate leaves them out.",
+                format!(
+                    "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
+                     replace the drive if they grow",
+                    advice::drive_logs(facts, of, "error-log")
+                ),
+            )
+        };
+        let title = format!("{errors} I/Os of {} failed.", of.title());
+        let subjects =
+            facts.to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
+        tally.found(finding(&RULE, Severity::Fail, subjects, title, evidence, why, next));
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
-        (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
+    (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
 }
 
 /// Whether reads failed, or it is not known what did.
@@ -100,15 +89,15 @@ mod tests {
             of.total[0].errors = Some(3);
             of.parts[1].results[0].errors = Some(3);
         });
-        let found = look(&IoErrors, &record.record());
+        let found = look(&RULE, &record.record());
         assert_eq!(found.only(Severity::Fail).subjects, ["nvme1n1", "nvme1"]);
     }
 
     #[test]
     fn failed_ios_are_a_failure() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&IoErrors, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&IoErrors, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let errors = vec![ErrorCount {
             errno: 5,
             direction: Direction::Read,
@@ -121,14 +110,14 @@ mod tests {
                 m.account = Some(Account { errors, ..Account::default() });
             })
             .record();
-        let outcome = look(&IoErrors, &record);
+        let outcome = look(&RULE, &record);
         let found = outcome.only(Severity::Fail);
         assert!(found.what.starts_with("3 I/Os"));
         let reads = found.evidence.iter().find(|evidence| evidence.what == "reads").unwrap();
         assert!(reads.value.starts_with("3 x "), "{}", reads.value);
         assert!(reads.value.ends_with("first at offset 8192, 4096"), "{}", reads.value);
-        assert!(reserves(&IoErrors, &record, 1).is_some());
-        assert_eq!(reserves(&IoErrors, &record, 0), None);
+        assert!(reserves(&RULE, &record, 1).is_some());
+        assert_eq!(reserves(&RULE, &record, 0), None);
     }
 
     #[test]
@@ -143,10 +132,10 @@ mod tests {
                 host.blocks[0].queue.zoned = crate::testing::known("host-managed".into())
             })
         };
-        let outcome = look(&IoErrors, &failed(Direction::Write).record());
+        let outcome = look(&RULE, &failed(Direction::Write).record());
         let found = outcome.only(Severity::Fail);
         assert!(found.why.starts_with("Its zones") && !found.next.contains("replace"), "{found:?}");
-        let outcome = look(&IoErrors, &failed(Direction::Read).record());
+        let outcome = look(&RULE, &failed(Direction::Read).record());
         assert!(outcome.only(Severity::Fail).next.contains("replace"));
     }
 }

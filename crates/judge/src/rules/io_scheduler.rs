@@ -2,11 +2,12 @@
 
 use iodyno_model::{BlockKind, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::bottoms;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "io-scheduler",
     summary: "an I/O scheduler other than none on an NVMe drive",
     look,
@@ -16,7 +17,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "echo none | sudo tee /sys/block/DEVICE/queue/scheduler. Where it is not the kernel's own \
            choice, look for the udev rule or tuned profile that set it; where it is wanted, keep it \
            and compare with such runs alone.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

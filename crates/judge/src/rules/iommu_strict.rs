@@ -1,68 +1,54 @@
 //! An IOMMU that makes every I/O wait.
 
-use iodyno_model::{RuleReport, Severity};
+use iodyno_model::{Host, Severity};
 
-use super::{Affected, Rule, Tally};
+use super::{Affected, Look, Rule, Tally};
 use crate::facts::Facts;
 
-pub(super) struct IommuStrict;
+pub(super) static RULE: Rule = Rule {
+    id: "iommu-strict",
+    severity: Severity::Info,
+    summary: "drives behind an IOMMU in strict mode, which costs CPU time for every I/O",
+    look: Look::Host(check),
+};
 
-impl Rule for IommuStrict {
-    fn id(&self) -> &'static str {
-        "iommu-strict"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "drives behind an IOMMU in strict mode, which costs CPU time for every I/O"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        let mut address: Option<&String> = None;
-        for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {
-            let name = &drive.name;
-            // Absent: nothing is translated.
-            let Some(iommu) = drive.iommu.get() else {
-                match drive.iommu.why_unknown() {
-                    Some(why) if drive.iommu != iodyno_model::Fact::Absent => {
-                        tally.unknown(name, format!("its IOMMU: {why}"));
-                    }
-                    _ => tally.looked(),
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    let mut address: Option<&String> = None;
+    for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {
+        let name = &drive.name;
+        // Absent: nothing is translated.
+        let Some(iommu) = drive.iommu.get() else {
+            match drive.iommu.why_unknown() {
+                Some(why) if drive.iommu != iodyno_model::Fact::Absent => {
+                    tally.unknown(name, format!("its IOMMU: {why}"));
                 }
-                continue;
-            };
-            let Some(strict) = tally.know(name, "whether its IOMMU is strict", &iommu.strict)
-            else {
-                continue;
-            };
-            tally.looked();
-            if *strict {
-                let domain = iommu.domain.get().map_or("", String::as_str);
-                address = address.or(drive.address.get());
-                affected.add(name.clone(), format!("domain {domain}"), vec![name.clone()]);
+                _ => tally.looked(),
             }
+            continue;
+        };
+        let Some(strict) = tally.know(name, "whether its IOMMU is strict", &iommu.strict) else {
+            continue;
+        };
+        tally.looked();
+        if *strict {
+            let domain = iommu.domain.get().map_or("", String::as_str);
+            address = address.or(drive.address.get());
+            affected.add(name.clone(), format!("domain {domain}"), vec![name.clone()]);
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "the IOMMU forgets every mapping at once (strict mode)",
-            "Each I/O waits until the IOMMU's caches are emptied of its buffer: at many IOPS that is CPU time, and a \
-             lock that all CPUs share.",
-            &format!(
-                "Compare with iommu.strict=0 (or iommu=pt) on the kernel's command line, unless protection from a \
-                 drive's stray accesses matters more. Whether it took: \
-                 cat /sys/bus/pci/devices/{}/iommu_group/type",
-                address.map_or("ADDRESS", String::as_str)
-            ),
-        );
-        tally.report()
     }
+    affected.tell(
+        tally,
+        "the IOMMU forgets every mapping at once (strict mode)",
+        "Each I/O waits until the IOMMU's caches are emptied of its buffer: at many IOPS that is CPU time, and a \
+         lock that all CPUs share.",
+        &format!(
+            "Compare with iommu.strict=0 (or iommu=pt) on the kernel's command line, unless protection from a \
+             drive's stray accesses matters more. Whether it took: \
+             cat /sys/bus/pci/devices/{}/iommu_group/type",
+            address.map_or("ADDRESS", String::as_str)
+        ),
+    );
 }
 
 #[cfg(test)]
@@ -79,14 +65,14 @@ mod tests {
                 bench.drive(n, |drive| drive.iommu = known(iommu.clone()))
             })
         };
-        assert_eq!(look(&IommuStrict, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
         // No IOMMU.
-        assert_eq!(look(&IommuStrict, &Bench::new(2).record()), Outcome::Clear);
-        assert_eq!(look(&IommuStrict, &with(known(false)).record()), Outcome::Clear);
-        let strict = look(&IommuStrict, &with(known(true)).record());
+        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(known(false)).record()), Outcome::Clear);
+        let strict = look(&RULE, &with(known(true)).record());
         assert_eq!(strict.only(Severity::Info).subjects, ["nvme0", "nvme1"]);
-        assert_eq!(look(&IommuStrict, &with(Fact::Absent).record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &with(Fact::Absent).record()), Outcome::CannotTell);
         let unread = Bench::new(1).drive(0, |drive| drive.iommu = Fact::NeedsRoot);
-        assert_eq!(look(&IommuStrict, &unread.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &unread.record()), Outcome::CannotTell);
     }
 }

@@ -1,12 +1,10 @@
 //! Latencies below what any device has.
 
-use iodyno_model::{Direction, Measurement, RuleReport, format_duration_ns};
+use iodyno_model::{Direction, Measurement, format_duration_ns};
 
-use super::{Affected, Reservation, Rule, Tally, page_cache};
+use super::{Affected, Look, Reservation, Rule, Tally, page_cache};
 use crate::facts::{Facts, is_fio};
 use crate::place::stacked;
-
-pub(super) struct LatencyTooLow;
 
 /// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
 /// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides
@@ -18,48 +16,39 @@ const WHY: &str = "No drive answers a command within 3 us: what answered is memo
                    file system in memory, a null device), or what was taken is not the latency of an I/O.";
 const NEXT: &str = "Look at the target, at direct=1, and at what the report calls latency.";
 
-impl Rule for LatencyTooLow {
-    fn id(&self) -> &'static str {
-        "latency-too-low"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "latency-too-low",
+    severity: iodyno_model::Severity::Info,
+    summary: "latencies below what any device has",
+    look: Look::RunAndEach(check, reservation),
+};
 
-    fn severity(&self) -> iodyno_model::Severity {
-        iodyno_model::Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "latencies below what any device has"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(_) = of.total.iter().find_map(|result| result.mean_latency()) else {
-                tally.unknown(of.title(), "its latency is not known");
-                continue;
-            };
-            tally.looked();
-            if let Some(ns) = too_low(facts, of) {
-                affected.add(of.title(), format_duration_ns(ns), facts.subjects(of));
-            }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        let Some(_) = of.total.iter().find_map(|result| result.mean_latency()) else {
+            tally.unknown(of.title(), "its latency is not known");
+            continue;
+        };
+        tally.looked();
+        if let Some(ns) = too_low(facts, of) {
+            affected.add(of.title(), format_duration_ns(ns), facts.subjects(of));
         }
-        affected.tell(&mut tally, self, SAYS, WHY, NEXT);
-        tally.report()
     }
+    affected.tell(tally, SAYS, WHY, NEXT);
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let ns = too_low(facts, of).filter(|_| of.failure().is_none())?;
-        let mean = format_duration_ns(ns);
-        Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let ns = too_low(facts, of).filter(|_| of.failure().is_none())?;
+    let mean = format_duration_ns(ns);
+    Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
 }
 
 /// The mean latency where it is too low, ns. What is told already, by page-cache and
 /// target-qualified, is not told again.
 fn too_low(facts: &Facts<'_>, of: &Measurement) -> Option<f64> {
-    let told = matches!((page_cache::RULE.look)(facts, of), Ok(Some(_)))
+    let told = matches!(page_cache::look(facts, of), Ok(Some(_)))
         || !of.conditions.target_remarks.is_empty()
         || facts
             .host()
@@ -88,18 +77,18 @@ mod tests {
                 of.source = "fio 3.36".into();
             })
         };
-        assert_eq!(look(&LatencyTooLow, &with(4900.0).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with(4900.0).record()), Outcome::Clear);
         let memory = with(900.0);
-        look(&LatencyTooLow, &memory.record()).only(Severity::Info);
-        let found = reserves(&LatencyTooLow, &memory.record(), 2).unwrap();
+        look(&RULE, &memory.record()).only(Severity::Info);
+        let found = reserves(&RULE, &memory.record(), 2).unwrap();
         assert_eq!(found.validity, iodyno_model::Validity::Invalid);
         assert_eq!(found.why, "a mean latency of 900 ns is that of no device");
-        assert_eq!(reserves(&LatencyTooLow, &memory.record(), 0), None);
+        assert_eq!(reserves(&RULE, &memory.record(), 0), None);
         let cached = memory.clone().measurement(2, |of| of.workload.direct = Some(false));
-        assert_eq!(look(&LatencyTooLow, &cached.record()), Outcome::Clear, "page-cache tells");
+        assert_eq!(look(&RULE, &cached.record()), Outcome::Clear, "page-cache tells");
         let zram = memory.host(|host| host.blocks[0].kind = BlockKind::Zram);
-        assert_eq!(look(&LatencyTooLow, &zram.record()), Outcome::Clear, "target-qualified tells");
+        assert_eq!(look(&RULE, &zram.record()), Outcome::Clear, "target-qualified tells");
         let blind = each(Bench::new(1).measured(), |of| of.total[0].latency_mean = None);
-        assert_eq!(look(&LatencyTooLow, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

@@ -1,8 +1,8 @@
 //! Arrays and volumes that give less than their members should together.
 
-use iodyno_model::{Estimate, Evidence, Measurement, Metric, RuleReport, Severity, format_count};
+use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_count};
 
-use super::{Rule, Tally, array_degraded, finding, stripe_cache};
+use super::{Look, Rule, Tally, array_degraded, finding, stripe_cache};
 use crate::against_claim::found_limiters;
 use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
 use crate::compare::percent;
@@ -11,42 +11,31 @@ use crate::figures;
 use crate::limiter::Case;
 use crate::place::Place;
 
-pub(super) struct LayerBelowMembers;
-
 /// A layer that gives this share of what it should does so.
 const FINE: f64 = 0.9;
 
-impl Rule for LayerBelowMembers {
-    fn id(&self) -> &'static str {
-        "layer-below-members"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "layer-below-members",
+    severity: Severity::Warn,
+    summary: "arrays and striped volumes that give less than their level makes of their members",
+    look: Look::Run(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "arrays and striped volumes that give less than their level makes of their members"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let record = facts.record();
-        let count = record.measurements.len();
-        let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
-        for case in cases.iter().filter(|case| is_meant(case)) {
-            let of = case.of_run();
-            match expected(facts, case, &cases) {
-                Err(missing) => tally.unknown(of.title(), missing),
-                Ok(expected) => {
-                    tally.looked();
-                    if case.rate.high() < FINE * expected.rate.low() {
-                        tally.found(self.short(facts, case, &expected));
-                    }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let record = facts.record();
+    let count = record.measurements.len();
+    let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
+    for case in cases.iter().filter(|case| is_meant(case)) {
+        let of = case.of_run();
+        match expected(facts, case, &cases) {
+            Err(missing) => tally.unknown(of.title(), missing),
+            Ok(expected) => {
+                tally.looked();
+                if case.rate.high() < FINE * expected.rate.low() {
+                    tally.found(short(facts, case, &expected));
                 }
             }
         }
-        tally.report()
     }
 }
 
@@ -143,51 +132,43 @@ fn claimed(facts: &Facts<'_>, case: &Case<'_>) -> Option<Expected> {
     })
 }
 
-impl LayerBelowMembers {
-    fn short(
-        &self,
-        facts: &Facts<'_>,
-        case: &Case<'_>,
-        expected: &Expected,
-    ) -> iodyno_model::Finding {
-        let of = case.of_run();
-        let layer = case.layer.as_deref().unwrap_or("layer");
-        let share = percent(case.rate.value / expected.rate.value);
-        let (member, told_by) = &expected.member;
-        let mut evidence = vec![
-            Evidence::new("measured", figures::estimate(case.metric, &case.rate)),
-            Evidence::new("expected", figures::value(case.metric, expected.rate.value)),
-            Evidence::new(told_by.clone(), figures::value(case.metric, *member)),
-            Evidence::new(
-                format!("{layer} of {}", case.drive_count),
-                format!("x {}", format_count(expected.times)),
-            ),
-        ];
-        evidence
-            .extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
-        let beside = beside(facts, case, expected);
-        evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
-        // A sheet's conditions are seldom those of a machine's array.
-        let severity = if expected.measured { Severity::Warn } else { Severity::Info };
-        let next = match beside.is_empty() {
-            true => format!(
-                "Measure the members at once without the layer (iodyno check {} --busy where they are in use): \
-                 if they give more together, the layer is what limits; iodyno explain {} looks further.",
-                members(case),
-                case.place()
-            ),
-            false => "Remove what stands beside it, and repeat.".into(),
-        };
-        finding(
-            self,
-            severity,
-            facts.subjects(of),
-            format!("{}: {share} of what a {layer} should make of its members.", of.title()),
-            evidence,
-            "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
-            next,
-        )
-    }
+fn short(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
+    let of = case.of_run();
+    let layer = case.layer.as_deref().unwrap_or("layer");
+    let share = percent(case.rate.value / expected.rate.value);
+    let (member, told_by) = &expected.member;
+    let mut evidence = vec![
+        Evidence::new("measured", figures::estimate(case.metric, &case.rate)),
+        Evidence::new("expected", figures::value(case.metric, expected.rate.value)),
+        Evidence::new(told_by.clone(), figures::value(case.metric, *member)),
+        Evidence::new(
+            format!("{layer} of {}", case.drive_count),
+            format!("x {}", format_count(expected.times)),
+        ),
+    ];
+    evidence.extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
+    let beside = beside(facts, case, expected);
+    evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
+    // A sheet's conditions are seldom those of a machine's array.
+    let severity = if expected.measured { Severity::Warn } else { Severity::Info };
+    let next = match beside.is_empty() {
+        true => format!(
+            "Measure the members at once without the layer (iodyno check {} --busy where they are in use): \
+             if they give more together, the layer is what limits; iodyno explain {} looks further.",
+            members(case),
+            case.place()
+        ),
+        false => "Remove what stands beside it, and repeat.".into(),
+    };
+    finding(
+        &RULE,
+        severity,
+        facts.subjects(of),
+        format!("{}: {share} of what a {layer} should make of its members.", of.title()),
+        evidence,
+        "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
+        next,
+    )
 }
 
 /// What else may have held it back.
@@ -205,7 +186,7 @@ fn beside(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String
         ));
     }
     beside.extend(array_degraded::affected(facts, of).ok().flatten());
-    beside.extend((stripe_cache::RULE.look)(facts, of).ok().flatten());
+    beside.extend(stripe_cache::look(facts, of).ok().flatten());
     beside
 }
 
@@ -241,11 +222,11 @@ mod tests {
 
     #[test]
     fn a_layer_is_held_against_its_slowest_member() {
-        let rule = LayerBelowMembers;
-        assert_eq!(look(&rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
-        assert_eq!(look(&rule, &array("raid0", 1.0)), Outcome::Clear);
-        assert_eq!(look(&rule, &array("raid5", 0.95)), Outcome::Clear);
-        let Outcome::Findings(short) = look(&rule, &array("raid0", 0.5)) else { panic!() };
+        let rule = &RULE;
+        assert_eq!(look(rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(rule, &array("raid0", 1.0)), Outcome::Clear);
+        assert_eq!(look(rule, &array("raid5", 0.95)), Outcome::Clear);
+        let Outcome::Findings(short) = look(rule, &array("raid0", 0.5)) else { panic!() };
         assert_eq!(short.len(), 2);
         assert!(short.iter().all(|found| found.severity == Severity::Warn));
         assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
@@ -254,17 +235,15 @@ mod tests {
         let mut slow = array("raid0", 0.5);
         scale(&mut slow.measurements[3], 0.5);
         scale(&mut slow.measurements[4], 0.5);
-        assert_eq!(look(&rule, &slow), Outcome::Clear);
+        assert_eq!(look(rule, &slow), Outcome::Clear);
         let mut empty = array("raid0", 0.5);
         empty.measurements.iter_mut().for_each(|of| set_written(of, WrittenState::Unwritten));
-        assert_eq!(look(&rule, &empty), Outcome::NotApplicable);
+        assert_eq!(look(rule, &empty), Outcome::NotApplicable);
     }
 
     #[test]
     fn a_mirror_may_read_a_sequence_from_one_copy() {
-        let Outcome::Findings(found) = look(&LayerBelowMembers, &array("raid1", 0.5)) else {
-            panic!()
-        };
+        let Outcome::Findings(found) = look(&RULE, &array("raid1", 0.5)) else { panic!() };
         let [random] = found.as_slice() else { panic!("{found:?}") };
         assert!(random.what.starts_with("rand-read"), "{random:?}");
     }
@@ -273,14 +252,14 @@ mod tests {
     fn sheets_stand_in_for_members_and_weigh_less() {
         let mut record = array("raid0", 0.5);
         record.measurements.drain(..6);
-        let Outcome::Findings(found) = look(&LayerBelowMembers, &record) else { panic!() };
+        let Outcome::Findings(found) = look(&RULE, &record) else { panic!() };
         assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
         for drive in &mut record.snapshots[0].drives {
             drive.model = crate::testing::known("X".into());
         }
-        assert_eq!(look(&LayerBelowMembers, &record), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &record), Outcome::CannotTell);
         // What such a layer makes of its members nobody knows.
-        assert_eq!(look(&LayerBelowMembers, &array("linear", 0.5)), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
     }
 
     #[test]
@@ -288,7 +267,7 @@ mod tests {
         let mut shallow = array("raid0", 0.5);
         shallow.measurements[7].conditions.depth_asked = Some(64);
         shallow.measurements.remove(6);
-        let outcome = look(&LayerBelowMembers, &shallow);
+        let outcome = look(&RULE, &shallow);
         let found = outcome.only(Severity::Warn);
         let beside = found.evidence.iter().any(|one| one.value.contains("too few for all members"));
         assert!(beside && found.next.contains("beside"), "{found:?}");
@@ -306,6 +285,6 @@ mod tests {
         }
         record.measurements.remove(7);
         // 6800 of 7094 MB/s.
-        assert_eq!(look(&LayerBelowMembers, &record), Outcome::Clear);
+        assert_eq!(look(&RULE, &record), Outcome::Clear);
     }
 }

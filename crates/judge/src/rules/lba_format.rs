@@ -1,61 +1,49 @@
 //! Namespaces with a slower LBA format than they could have.
 
-use iodyno_model::{Evidence, LbaFormat, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, LbaFormat, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
-
-pub(super) struct LbaFormatSlower;
 
 /// Relative Performance (NVM Command Set Specification 1.0, figure 98).
 const PERFORMANCE: [&str; 4] = ["best", "better", "good", "degraded"];
 
-impl Rule for LbaFormatSlower {
-    fn id(&self) -> &'static str {
-        "lba-format"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "lba-format",
+    severity: Severity::Info,
+    summary: "namespaces formatted with a slower LBA format than offered",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "namespaces formatted with a slower LBA format than offered"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for namespace in host.drives.iter().flat_map(|drive| &drive.namespaces) {
-            let name = &namespace.name;
-            let identified = tally.know(name, "Identify Namespace", &namespace.identify);
-            let Some(identified) = identified else { continue };
-            let (Some(used), Some(best)) = (identified.format(), identified.best_format()) else {
-                tally.unknown(name, "Identify Namespace names a format that it does not list");
-                continue;
-            };
-            tally.looked();
-            if best.relative_performance >= used.relative_performance {
-                continue;
-            }
-            let index = identified.formats.iter().position(|format| format == best).unwrap_or(0);
-            tally.found(finding(
-                self,
-                Severity::Info,
-                vec![name.clone()],
-                format!(
-                    "{name} is formatted with blocks of {} bytes; the drive states that {} are faster.",
-                    used.data_bytes, best.data_bytes
-                ),
-                vec![Evidence::new("in use", words(used)), Evidence::new("best offered", words(best))],
-                "Small writes may cost the drive more than they need to.",
-                format!(
-                    "When it is next emptied (this erases everything on it): sudo nvme format /dev/{name} \
-                     --lbaf={index}"
-                ),
-            ));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for namespace in host.drives.iter().flat_map(|drive| &drive.namespaces) {
+        let name = &namespace.name;
+        let identified = tally.know(name, "Identify Namespace", &namespace.identify);
+        let Some(identified) = identified else { continue };
+        let (Some(used), Some(best)) = (identified.format(), identified.best_format()) else {
+            tally.unknown(name, "Identify Namespace names a format that it does not list");
+            continue;
+        };
+        tally.looked();
+        if best.relative_performance >= used.relative_performance {
+            continue;
         }
-        tally.report()
+        let index = identified.formats.iter().position(|format| format == best).unwrap_or(0);
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            vec![name.clone()],
+            format!(
+                "{name} is formatted with blocks of {} bytes; the drive states that {} are faster.",
+                used.data_bytes, best.data_bytes
+            ),
+            vec![Evidence::new("in use", words(used)), Evidence::new("best offered", words(best))],
+            "Small writes may cost the drive more than they need to.",
+            format!(
+                "When it is next emptied (this erases everything on it): sudo nvme format /dev/{name} \
+                 --lbaf={index}"
+            ),
+        ));
     }
 }
 
@@ -83,18 +71,18 @@ mod tests {
 
     #[test]
     fn a_slower_format_is_worth_knowing() {
-        assert_eq!(look(&LbaFormatSlower, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let slow = Bench::new(1).drive(0, |d| identified(d).format_in_use = 0).record();
-        let outcome = look(&LbaFormatSlower, &slow);
+        let outcome = look(&RULE, &slow);
         assert!(outcome.only(Severity::Info).next.contains("/dev/nvme0n1 --lbaf=1"));
         let even = Bench::new(1).drive(0, |d| {
             identified(d).format_in_use = 0;
             identified(d).formats[0].relative_performance = 0;
         });
-        assert_eq!(look(&LbaFormatSlower, &even.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &even.record()), Outcome::Clear);
         let odd = Bench::new(1).drive(0, |d| identified(d).format_in_use = 9).record();
-        assert_eq!(look(&LbaFormatSlower, &odd), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &odd), Outcome::CannotTell);
         let blind = Bench::new(1).drive(0, |d| d.namespaces[0].identify = Fact::NeedsRoot).record();
-        assert_eq!(look(&LbaFormatSlower, &blind), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -1,68 +1,55 @@
 //! Links that were trained below what both of their ends can do.
 
 use iodyno_model::{
-    Evidence, Finding, Host, Link, LinkState, RuleReport, RunRecord, Severity, format_mb_per_s,
+    Evidence, Finding, Host, Link, LinkState, RunRecord, Severity, format_mb_per_s,
 };
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::links;
-
-pub(super) struct LinkDegraded;
 
 /// So many equal bays that are equally narrow are rather built so than broken.
 const BAYS: usize = 3;
 
-impl Rule for LinkDegraded {
-    fn id(&self) -> &'static str {
-        "link-degraded"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "link-degraded",
+    severity: Severity::Fail,
+    summary: "links trained below what both ends can do, read again under load",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "links trained below what both ends can do, read again under load"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let (record, Some(host)) = (facts.record(), facts.host()) else {
-            return Tally::no_host(self);
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let record = facts.record();
+    let mut degraded = Vec::new();
+    for link in links::real(host) {
+        let Some((state, loaded)) = links::state(record, link) else {
+            tally.know(link.name(), "link in use", &link.current);
+            continue;
         };
-        let mut tally = Tally::new(self);
-        let mut degraded = Vec::new();
-        for link in links::real(host) {
-            let Some((state, loaded)) = links::state(record, link) else {
-                tally.know(link.name(), "link in use", &link.current);
-                continue;
-            };
-            let Some(able) = link.able() else {
-                tally.unknown(link.name(), "what both ends of the link are able to");
-                continue;
-            };
-            tally.looked();
-            if links::is_less(state, able) && !set_by_firmware(link, state, able) {
-                degraded.push((link, state, able, loaded));
-            }
+        let Some(able) = link.able() else {
+            tally.unknown(link.name(), "what both ends of the link are able to");
+            continue;
+        };
+        tally.looked();
+        if links::is_less(state, able) && !set_by_firmware(link, state, able) {
+            degraded.push((link, state, able, loaded));
         }
-        let (by_design, broken): (Vec<_>, Vec<_>) =
-            degraded.iter().partition(|(link, state, able, _)| {
-                equal_bays(record, host, link, *state, *able).len() >= BAYS
-            });
-        for (link, state, able, loaded) in broken {
-            tally.found(self.broken(host, link, state, able, loaded));
+    }
+    let (by_design, broken): (Vec<_>, Vec<_>) =
+        degraded.iter().partition(|(link, state, able, _)| {
+            equal_bays(record, host, link, *state, *able).len() >= BAYS
+        });
+    for (link, state, able, loaded) in broken {
+        tally.found(one_broken(host, link, state, able, loaded));
+    }
+    let mut told: Vec<String> = Vec::new();
+    for (link, state, able, _) in by_design {
+        let bays = equal_bays(record, host, link, state, able);
+        if bays.iter().all(|bay| told.contains(bay)) {
+            continue;
         }
-        let mut told: Vec<String> = Vec::new();
-        for (link, state, able, _) in by_design {
-            let bays = equal_bays(record, host, link, state, able);
-            if bays.iter().all(|bay| told.contains(bay)) {
-                continue;
-            }
-            tally.found(self.narrow_bays(&bays, state, able));
-            told.extend(bays);
-        }
-        tally.report()
+        tally.found(narrow_bays(&bays, state, able));
+        told.extend(bays);
     }
 }
 
@@ -106,72 +93,69 @@ fn carries(link: &Link, state: LinkState) -> Option<String> {
     state.payload_bytes_per_s(link.max_payload_bytes()).map(format_mb_per_s)
 }
 
-impl LinkDegraded {
-    fn broken(
-        &self,
-        host: &Host,
-        link: &Link,
-        state: LinkState,
-        able: LinkState,
-        loaded: bool,
-    ) -> Finding {
-        let mut evidence = vec![
-            Evidence::new(if loaded { "in use under load" } else { "in use" }, state.label()),
-            Evidence::new("able", able.label()),
-        ];
-        if let (Some(now), Some(then)) = (carries(link, state), carries(link, able)) {
-            evidence.push(Evidence::new("carries", format!("{now} instead of {then}")));
-        }
-        evidence.push(Evidence::new("port", link.port.address.clone()));
-        evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
-        let errors = |end: &iodyno_model::LinkEnd| {
-            let counts = [end.correctable_errors.get(), end.uncorrectable_errors.get()];
-            counts.into_iter().flatten().sum::<u64>()
-        };
-        let errors = errors(&link.port) + errors(&link.device);
-        if errors > 0 {
-            evidence.push(Evidence::new("PCIe errors", errors.to_string()));
-        }
-        finding(
-            self,
-            Severity::Fail,
-            links::subjects(host, link),
-            format!(
-                "{} runs at {}, though both ends can do {}.",
-                links::title(host, link),
-                state.label(),
-                able.label()
-            ),
-            evidence,
-            "What lies below the link cannot deliver more than the link carries, whatever the load.",
-            format!(
-                "Reseat what is in the slot; look at its connector, cable, riser and backplane; then: \
-                 sudo lspci -vv -s {} | grep LnkSta",
-                link.name()
-            ),
-        )
+fn one_broken(
+    host: &Host,
+    link: &Link,
+    state: LinkState,
+    able: LinkState,
+    loaded: bool,
+) -> Finding {
+    let mut evidence = vec![
+        Evidence::new(if loaded { "in use under load" } else { "in use" }, state.label()),
+        Evidence::new("able", able.label()),
+    ];
+    if let (Some(now), Some(then)) = (carries(link, state), carries(link, able)) {
+        evidence.push(Evidence::new("carries", format!("{now} instead of {then}")));
     }
+    evidence.push(Evidence::new("port", link.port.address.clone()));
+    evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
+    let errors = |end: &iodyno_model::LinkEnd| {
+        let counts = [end.correctable_errors.get(), end.uncorrectable_errors.get()];
+        counts.into_iter().flatten().sum::<u64>()
+    };
+    let errors = errors(&link.port) + errors(&link.device);
+    if errors > 0 {
+        evidence.push(Evidence::new("PCIe errors", errors.to_string()));
+    }
+    finding(
+        &RULE,
+        Severity::Fail,
+        links::subjects(host, link),
+        format!(
+            "{} runs at {}, though both ends can do {}.",
+            links::title(host, link),
+            state.label(),
+            able.label()
+        ),
+        evidence,
+        "What lies below the link cannot deliver more than the link carries, whatever the load.",
+        format!(
+            "Reseat what is in the slot; look at its connector, cable, riser and backplane; then: \
+             sudo lspci -vv -s {} | grep LnkSta",
+            link.name()
+        ),
+    )
+}
 
-    fn narrow_bays(&self, bays: &[String], state: LinkState, able: LinkState) -> Finding {
-        finding(
-            self,
-            Severity::Warn,
-            bays.to_vec(),
-            format!(
-                "All {} equal bays run at {}, though drives and ports can do {}.",
-                bays.len(),
-                state.label(),
-                able.label()
-            ),
-            vec![
-                Evidence::new("in use", state.label()),
-                Evidence::new("able", able.label()),
-                Evidence::new("bays", bays.join(", ")),
-            ],
-            "So many equal links are rather wired or set like this than broken; the drives are slower for it.",
-            "Ask the machine's vendor whether it is by design, and look at the BIOS's slot settings (bifurcation).",
-        )
-    }
+fn narrow_bays(bays: &[String], state: LinkState, able: LinkState) -> Finding {
+    finding(
+        &RULE,
+        Severity::Warn,
+        bays.to_vec(),
+        format!(
+            "All {} equal bays run at {}, though drives and ports can do {}.",
+            bays.len(),
+            state.label(),
+            able.label()
+        ),
+        vec![
+            Evidence::new("in use", state.label()),
+            Evidence::new("able", able.label()),
+            Evidence::new("bays", bays.join(", ")),
+        ],
+        "So many equal links are rather wired or set like this than broken; the drives are slower for it.",
+        "Ask the machine's vendor whether it is by design, and look at the BIOS's slot settings (bifurcation).",
+    )
 }
 
 #[cfg(test)]
@@ -184,10 +168,10 @@ mod tests {
 
     #[test]
     fn a_link_below_both_ends_fails() {
-        assert_eq!(look(&LinkDegraded, &Bench::new(2).record()), Outcome::Clear);
-        assert_eq!(look(&LinkDegraded, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
         let record = Bench::new(2).link(1, |link| link.current = known(LOW)).record();
-        let outcome = look(&LinkDegraded, &record);
+        let outcome = look(&RULE, &record);
         let found = outcome.only(Severity::Fail);
         assert_eq!(found.subjects, ["nvme1", "0000:11:00.0"]);
         assert!(found.what.contains("Gen3 x2") && found.what.contains("Gen4 x4"));
@@ -196,19 +180,19 @@ mod tests {
             link.device.max_generation = known(3);
             link.port.max_width = known(2);
         });
-        assert_eq!(look(&LinkDegraded, &able.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &able.record()), Outcome::Clear);
     }
 
     #[test]
     fn what_cannot_be_read_is_not_judged() {
         let state = Bench::new(1).link(0, |link| link.current = Fact::Absent).record();
-        assert_eq!(look(&LinkDegraded, &state), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &state), Outcome::CannotTell);
         let able = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent).record();
-        assert_eq!(look(&LinkDegraded, &able), Outcome::ClearBut(1));
+        assert_eq!(look(&RULE, &able), Outcome::ClearBut(1));
         let cloud = Bench::new(1)
             .drive(0, |drive| drive.virtual_disk = Some("a cloud".into()))
             .link(0, |link| link.current = known(LOW));
-        assert_eq!(look(&LinkDegraded, &cloud.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &cloud.record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -218,12 +202,12 @@ mod tests {
             host.links[0].current = known(LinkState { generation: 4, width: 4 });
         });
         record = record.measurement(0, |of| of.under_load = Some(1));
-        assert_eq!(look(&LinkDegraded, &record.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &record.record()), Outcome::Clear);
         let loaded = Bench::new(1)
             .measured()
             .after(|host| host.links[0].current = known(LOW))
             .measurement(0, |of| of.under_load = Some(1));
-        let outcome = look(&LinkDegraded, &loaded.record());
+        let outcome = look(&RULE, &loaded.record());
         assert_eq!(outcome.only(Severity::Fail).evidence[0].what, "in use under load");
     }
 
@@ -232,12 +216,12 @@ mod tests {
         let narrow = |count: usize| {
             (0..count).fold(Bench::new(3), |bench, n| bench.link(n, |l| l.current = known(LOW)))
         };
-        let all = look(&LinkDegraded, &narrow(3).record());
+        let all = look(&RULE, &narrow(3).record());
         assert_eq!(all.only(Severity::Warn).subjects, ["nvme0", "nvme1", "nvme2"]);
-        let Outcome::Findings(two) = look(&LinkDegraded, &narrow(2).record()) else { panic!() };
+        let Outcome::Findings(two) = look(&RULE, &narrow(2).record()) else { panic!() };
         assert!(two.len() == 2 && two.iter().all(|found| found.severity == Severity::Fail));
         let pair = (0..2).fold(Bench::new(2), |bench, n| bench.link(n, |l| l.current = known(LOW)));
-        let Outcome::Findings(pair) = look(&LinkDegraded, &pair.record()) else { panic!() };
+        let Outcome::Findings(pair) = look(&RULE, &pair.record()) else { panic!() };
         assert!(
             pair.iter().all(|found| found.severity == Severity::Fail),
             "two may both be broken"
@@ -251,7 +235,7 @@ mod tests {
                 link.port.target_generation = known(3);
                 link.current = known(LinkState { generation: 3, width });
             });
-            look(&LinkDegraded, &record.record())
+            look(&RULE, &record.record())
         };
         assert_eq!(set(4), Outcome::Clear);
         set(2).only(Severity::Fail);

@@ -1,85 +1,73 @@
 //! Drives that could do more than where they are put.
 
-use iodyno_model::{Evidence, Link, LinkState, RuleReport, Severity, format_mb_per_s};
+use iodyno_model::{Evidence, Host, Link, LinkState, Severity, format_mb_per_s};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::links;
 
-pub(super) struct LinkLimitedBySlot;
+pub(super) static RULE: Rule = Rule {
+    id: "link-limited-by-slot",
+    severity: Severity::Warn,
+    summary: "drives that can do more than their slot, or an uplink above it",
+    look: Look::Host(check),
+};
 
-impl Rule for LinkLimitedBySlot {
-    fn id(&self) -> &'static str {
-        "link-limited-by-slot"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "drives that can do more than their slot, or an uplink above it"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
-            let path: Vec<&Link> = drive.links.iter().filter_map(|name| host.link(name)).collect();
-            let Some(own) = path.last() else { continue };
-            let name = &drive.name;
-            let generation =
-                tally.know(name, "the drive's link generation", &own.device.max_generation);
-            let width = tally.know(name, "the drive's link width", &own.device.max_width);
-            let (Some(generation), Some(width)) = (generation, width) else { continue };
-            let drive_able = LinkState { generation: *generation, width: *width };
-            let ables: Option<Vec<(&Link, LinkState)>> =
-                path.iter().map(|link| Some((*link, link.able()?))).collect();
-            let narrowest = ables.and_then(|all| {
-                all.into_iter().min_by(|a, b| links::raw(a.1).total_cmp(&links::raw(b.1)))
-            });
-            let Some((link, able)) = narrowest else {
-                tally.unknown(name, "what the ports above the drive are able to");
-                continue;
-            };
-            tally.looked();
-            if links::raw(able) >= links::raw(drive_able) {
-                continue;
-            }
-            let what = if link.name() == own.name() {
-                format!("{name} can do {}, its slot {}.", drive_able.label(), able.label())
-            } else {
-                format!(
-                    "{name} can do {}, the uplink {} above it {}.",
-                    drive_able.label(),
-                    link.name(),
-                    able.label()
-                )
-            };
-            let carries = |state: LinkState| {
-                let rate = state.payload_bytes_per_s(link.max_payload_bytes());
-                rate.map_or_else(
-                    || state.label(),
-                    |rate| format!("{}, {}", state.label(), format_mb_per_s(rate)),
-                )
-            };
-            let mut evidence = vec![
-                Evidence::new("drive", carries(drive_able)),
-                Evidence::new("port", carries(able)),
-                Evidence::new("address of the port", link.port.address.clone()),
-            ];
-            evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                vec![name.clone(), link.name().to_owned()],
-                what,
-                evidence,
-                "The drive will not reach its data sheet's bandwidth here.",
-                "Move it to a slot that can do as much, or leave it and expect the slot's bandwidth.",
-            ));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
+        let path: Vec<&Link> = drive.links.iter().filter_map(|name| host.link(name)).collect();
+        let Some(own) = path.last() else { continue };
+        let name = &drive.name;
+        let generation =
+            tally.know(name, "the drive's link generation", &own.device.max_generation);
+        let width = tally.know(name, "the drive's link width", &own.device.max_width);
+        let (Some(generation), Some(width)) = (generation, width) else { continue };
+        let drive_able = LinkState { generation: *generation, width: *width };
+        let ables: Option<Vec<(&Link, LinkState)>> =
+            path.iter().map(|link| Some((*link, link.able()?))).collect();
+        let narrowest = ables.and_then(|all| {
+            all.into_iter().min_by(|a, b| links::raw(a.1).total_cmp(&links::raw(b.1)))
+        });
+        let Some((link, able)) = narrowest else {
+            tally.unknown(name, "what the ports above the drive are able to");
+            continue;
+        };
+        tally.looked();
+        if links::raw(able) >= links::raw(drive_able) {
+            continue;
         }
-        tally.report()
+        let what = if link.name() == own.name() {
+            format!("{name} can do {}, its slot {}.", drive_able.label(), able.label())
+        } else {
+            format!(
+                "{name} can do {}, the uplink {} above it {}.",
+                drive_able.label(),
+                link.name(),
+                able.label()
+            )
+        };
+        let carries = |state: LinkState| {
+            let rate = state.payload_bytes_per_s(link.max_payload_bytes());
+            rate.map_or_else(
+                || state.label(),
+                |rate| format!("{}, {}", state.label(), format_mb_per_s(rate)),
+            )
+        };
+        let mut evidence = vec![
+            Evidence::new("drive", carries(drive_able)),
+            Evidence::new("port", carries(able)),
+            Evidence::new("address of the port", link.port.address.clone()),
+        ];
+        evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            vec![name.clone(), link.name().to_owned()],
+            what,
+            evidence,
+            "The drive will not reach its data sheet's bandwidth here.",
+            "Move it to a slot that can do as much, or leave it and expect the slot's bandwidth.",
+        ));
     }
 }
 
@@ -91,22 +79,20 @@ mod tests {
 
     #[test]
     fn a_slot_or_uplink_below_the_drive_is_a_warning() {
-        assert_eq!(look(&LinkLimitedBySlot, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let slot = Bench::new(1).link(0, |link| link.port.max_generation = known(3));
-        assert!(
-            look(&LinkLimitedBySlot, &slot.record()).only(Severity::Warn).what.contains("its slot")
-        );
+        assert!(look(&RULE, &slot.record()).only(Severity::Warn).what.contains("its slot"));
         let uplink = Bench::new(1).host(|host| {
             let mut up = link("0000:00:01.0", "0000:01:00.0");
             up.port.max_width = known(2);
             host.links.push(up);
             host.drives[0].links.insert(0, "0000:01:00.0".into());
         });
-        let outcome = look(&LinkLimitedBySlot, &uplink.record());
+        let outcome = look(&RULE, &uplink.record());
         assert!(outcome.only(Severity::Warn).what.contains("uplink 0000:01:00.0"));
         let wide = Bench::new(1).link(0, |link| link.port.max_width = known(16));
-        assert_eq!(look(&LinkLimitedBySlot, &wide.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &wide.record()), Outcome::Clear);
         let blind = Bench::new(1).link(0, |link| link.port.max_width = Fact::Absent);
-        assert_eq!(look(&LinkLimitedBySlot, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

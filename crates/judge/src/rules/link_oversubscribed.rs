@@ -1,76 +1,62 @@
 //! Uplinks that several drives share and that carry less than those could send.
 
-use iodyno_model::{
-    Drive, Evidence, Host, Link, Measurement, Metric, RuleReport, Severity, format_mb_per_s,
-};
+use iodyno_model::{Drive, Evidence, Host, Link, Measurement, Metric, Severity, format_mb_per_s};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::compare::{figure_of, percent};
 use crate::facts::{Facts, claim_of, metric};
 use crate::limiter::figure;
 use crate::links;
 use crate::place::shared_drives;
 
-pub(super) struct LinkOversubscribed;
-
 /// Below this ratio nobody notices.
 const RATIO: f64 = 1.05;
 
-impl Rule for LinkOversubscribed {
-    fn id(&self) -> &'static str {
-        "link-oversubscribed"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "link-oversubscribed",
+    severity: Severity::Warn,
+    summary: "uplinks that carry less than the links of the drives that share them",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "uplinks that carry less than the links of the drives that share them"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for link in shared(host) {
-            match uplink(host, link) {
-                Some(_) => tally.looked(),
-                None => tally.unknown(link.name(), "the state of the link or of those below it"),
-            }
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for link in shared(host) {
+        match uplink(host, link) {
+            Some(_) => tally.looked(),
+            None => tally.unknown(link.name(), "the state of the link or of those below it"),
         }
-        for Uplink { link, drives, carried, sum } in oversubscribed(host) {
-            let ratio = sum / carried;
-            let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
-            let state = link.current.get().map(|state| state.label()).unwrap_or_default();
-            let mut evidence = vec![
-                Evidence::new("ratio", format!("{ratio:.1} : 1")),
-                Evidence::new("uplink", format!("{state}, {}", format_mb_per_s(carried))),
-                Evidence::new(
-                    "links below",
-                    format!("{} of {} drives", format_mb_per_s(sum), drives.len()),
-                ),
-            ];
-            let claims =
-                drives.iter().map(|drive| claim_of(facts.question.claims, drive)?.seq_read_mbs);
-            if let Some(claimed) = claims.sum::<Option<f64>>() {
-                evidence.push(Evidence::new("claims below", format_mb_per_s(claimed * 1e6)));
-            }
-            evidence.extend(measured(facts, &names));
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                links::subjects(host, link),
-                format!(
-                    "{} is shared by {} and oversubscribed {ratio:.1} : 1.",
-                    links::title(host, link),
-                    names.join(", ")
-                ),
-                evidence,
-                "The drives reach their bandwidth one at a time, but not all at once.",
-                link_advice(link),
-            ));
+    }
+    for Uplink { link, drives, carried, sum } in oversubscribed(host) {
+        let ratio = sum / carried;
+        let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
+        let state = link.current.get().map(|state| state.label()).unwrap_or_default();
+        let mut evidence = vec![
+            Evidence::new("ratio", format!("{ratio:.1} : 1")),
+            Evidence::new("uplink", format!("{state}, {}", format_mb_per_s(carried))),
+            Evidence::new(
+                "links below",
+                format!("{} of {} drives", format_mb_per_s(sum), drives.len()),
+            ),
+        ];
+        let claims =
+            drives.iter().map(|drive| claim_of(facts.question.claims, drive)?.seq_read_mbs);
+        if let Some(claimed) = claims.sum::<Option<f64>>() {
+            evidence.push(Evidence::new("claims below", format_mb_per_s(claimed * 1e6)));
         }
-        tally.report()
+        evidence.extend(measured(facts, &names));
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            links::subjects(host, link),
+            format!(
+                "{} is shared by {} and oversubscribed {ratio:.1} : 1.",
+                links::title(host, link),
+                names.join(", ")
+            ),
+            evidence,
+            "The drives reach their bandwidth one at a time, but not all at once.",
+            link_advice(link),
+        ));
     }
 }
 
@@ -181,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_shared_uplink_is_named_with_its_ratio() {
-        assert_eq!(look(&LinkOversubscribed, &Bench::new(3).record()), Outcome::NotApplicable);
-        assert_eq!(look(&LinkOversubscribed, &shared(8).record()), Outcome::Clear);
-        let outcome = look(&LinkOversubscribed, &shared(4).record());
+        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &shared(8).record()), Outcome::Clear);
+        let outcome = look(&RULE, &shared(4).record());
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0", "nvme1", "0000:01:00.0"]);
         assert_eq!(found.evidence[0].value, "2.0 : 1");
@@ -200,8 +186,8 @@ mod tests {
                 drive.links.insert(0, "0000:02:00.0".into());
             }
         });
-        look(&LinkOversubscribed, &chain.record()).only(Severity::Warn);
+        look(&RULE, &chain.record()).only(Severity::Warn);
         let blind = shared(4).link(3, |link| link.current = Fact::Absent);
-        assert_eq!(look(&LinkOversubscribed, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

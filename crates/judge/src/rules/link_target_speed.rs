@@ -1,68 +1,56 @@
 //! Links whose target speed was set below what they can do.
 
-use iodyno_model::{Evidence, Fact, RuleReport, Severity};
+use iodyno_model::{Evidence, Fact, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::links;
 
-pub(super) struct LinkTargetSpeed;
+pub(super) static RULE: Rule = Rule {
+    id: "link-target-speed",
+    severity: Severity::Warn,
+    summary: "links whose target speed was set below what both ends can do",
+    look: Look::Host(check),
+};
 
-impl Rule for LinkTargetSpeed {
-    fn id(&self) -> &'static str {
-        "link-target-speed"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "links whose target speed was set below what both ends can do"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for link in links::real(host) {
-            let target = match &link.port.target_generation {
-                Fact::Absent => continue,
-                fact => tally.know(link.name(), "target speed (Link Control 2)", fact),
-            };
-            let Some(target) = target else { continue };
-            let Some(able) = link.able() else {
-                tally.unknown(link.name(), "what both ends of the link are able to");
-                continue;
-            };
-            tally.looked();
-            if *target >= able.generation {
-                continue;
-            }
-            let mut evidence = vec![
-                Evidence::new("target speed", format!("Gen{target}")),
-                Evidence::new("able", able.label()),
-            ];
-            evidence.extend(link.current.get().map(|now| Evidence::new("in use", now.label())));
-            evidence.push(Evidence::new("port", link.port.address.clone()));
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                links::subjects(host, link),
-                format!(
-                    "{} has its target speed set to Gen{target} by firmware, though both ends can do Gen{}.",
-                    links::title(host, link),
-                    able.generation
-                ),
-                evidence,
-                "The link will not train faster than its target, whatever drive is in the slot.",
-                format!(
-                    "Look for the slot's link speed in the BIOS settings (often: Auto or Gen{}); the register: \
-                     sudo lspci -vv -s {} | grep LnkCtl2",
-                    able.generation, link.port.address
-                ),
-            ));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for link in links::real(host) {
+        let target = match &link.port.target_generation {
+            Fact::Absent => continue,
+            fact => tally.know(link.name(), "target speed (Link Control 2)", fact),
+        };
+        let Some(target) = target else { continue };
+        let Some(able) = link.able() else {
+            tally.unknown(link.name(), "what both ends of the link are able to");
+            continue;
+        };
+        tally.looked();
+        if *target >= able.generation {
+            continue;
         }
-        tally.report()
+        let mut evidence = vec![
+            Evidence::new("target speed", format!("Gen{target}")),
+            Evidence::new("able", able.label()),
+        ];
+        evidence.extend(link.current.get().map(|now| Evidence::new("in use", now.label())));
+        evidence.push(Evidence::new("port", link.port.address.clone()));
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            links::subjects(host, link),
+            format!(
+                "{} has its target speed set to Gen{target} by firmware, though both ends can do Gen{}.",
+                links::title(host, link),
+                able.generation
+            ),
+            evidence,
+            "The link will not train faster than its target, whatever drive is in the slot.",
+            format!(
+                "Look for the slot's link speed in the BIOS settings (often: Auto or Gen{}); the register: \
+                 sudo lspci -vv -s {} | grep LnkCtl2",
+                able.generation, link.port.address
+            ),
+        ));
     }
 }
 
@@ -73,12 +61,12 @@ mod tests {
 
     #[test]
     fn a_low_target_is_a_warning() {
-        assert_eq!(look(&LinkTargetSpeed, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let low = Bench::new(1).link(0, |link| link.port.target_generation = known(3));
-        look(&LinkTargetSpeed, &low.record()).only(Severity::Warn);
+        look(&RULE, &low.record()).only(Severity::Warn);
         let slow_drive = low.link(0, |link| link.device.max_generation = known(3));
-        assert_eq!(look(&LinkTargetSpeed, &slow_drive.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &slow_drive.record()), Outcome::Clear);
         let blind = Bench::new(1).link(0, |link| link.port.target_generation = Fact::NeedsRoot);
-        assert_eq!(look(&LinkTargetSpeed, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

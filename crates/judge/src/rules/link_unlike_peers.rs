@@ -2,83 +2,70 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Drive, Evidence, Link, LinkState, RuleReport, Severity};
+use iodyno_model::{Drive, Evidence, Host, Link, LinkState, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::compare::PEERS;
 use crate::facts::Facts;
 use crate::links;
 
-pub(super) struct LinkUnlikePeers;
+pub(super) static RULE: Rule = Rule {
+    id: "link-unlike-peers",
+    severity: Severity::Fail,
+    summary: "a drive whose link is narrower or slower than those of its equals",
+    look: Look::Host(check),
+};
 
-impl Rule for LinkUnlikePeers {
-    fn id(&self) -> &'static str {
-        "link-unlike-peers"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "a drive whose link is narrower or slower than those of its equals"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let mut models: BTreeMap<&str, Vec<(&Drive, &Link, LinkState)>> = BTreeMap::new();
-        for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
-            let own = drive.links.last().and_then(|name| host.link(name));
-            let (Some(link), Some(model)) = (own, drive.model.get()) else { continue };
-            match links::state(facts.record(), link) {
-                Some((state, _)) => models.entry(model).or_default().push((drive, link, state)),
-                None => {
-                    tally.know(&drive.name, "link in use", &link.current);
-                }
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let mut models: BTreeMap<&str, Vec<(&Drive, &Link, LinkState)>> = BTreeMap::new();
+    for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
+        let own = drive.links.last().and_then(|name| host.link(name));
+        let (Some(link), Some(model)) = (own, drive.model.get()) else { continue };
+        match links::state(facts.record(), link) {
+            Some((state, _)) => models.entry(model).or_default().push((drive, link, state)),
+            None => {
+                tally.know(&drive.name, "link in use", &link.current);
             }
         }
-        for (model, drives) in models {
-            if drives.len() < PEERS {
+    }
+    for (model, drives) in models {
+        if drives.len() < PEERS {
+            continue;
+        }
+        tally.looked();
+        let alike = |state: LinkState| drives.iter().filter(|(.., s)| *s == state).count();
+        let usual = drives.iter().map(|(.., state)| *state).find(|s| 2 * alike(*s) > drives.len());
+        let Some(usual) = usual else { continue };
+        for (drive, link, state) in &drives {
+            // Below what its own ends can do, it was found for that.
+            let degraded = link.able().is_some_and(|able| links::is_less(*state, able));
+            if links::raw(*state) >= links::raw(usual) || degraded {
                 continue;
             }
-            tally.looked();
-            let alike = |state: LinkState| drives.iter().filter(|(.., s)| *s == state).count();
-            let usual =
-                drives.iter().map(|(.., state)| *state).find(|s| 2 * alike(*s) > drives.len());
-            let Some(usual) = usual else { continue };
-            for (drive, link, state) in &drives {
-                // Below what its own ends can do, it was found for that.
-                let degraded = link.able().is_some_and(|able| links::is_less(*state, able));
-                if links::raw(*state) >= links::raw(usual) || degraded {
-                    continue;
-                }
-                tally.found(finding(
-                    self,
-                    Severity::Fail,
-                    vec![drive.name.clone(), link.name().to_owned()],
-                    format!(
-                        "The link of {} runs at {}, those of most drives of its model at {}.",
-                        drive.name,
-                        state.label(),
-                        usual.label()
-                    ),
-                    vec![
-                        Evidence::new("in use", state.label()),
-                        Evidence::new("its peers", usual.label()),
-                        Evidence::new("peers", format!("{} of {}", alike(usual), drives.len())),
-                        Evidence::new("model", model),
-                    ],
-                    "Equal drives in unequal bays slow down every array that they form.",
-                    format!(
-                        "Swap it with one of its peers: if the fault stays with the bay, the slot is narrower; \
-                         else the drive is. Look at: sudo lspci -vv -s {} | grep Lnk",
-                        link.name()
-                    ),
-                ));
-            }
+            tally.found(finding(
+                &RULE,
+                Severity::Fail,
+                vec![drive.name.clone(), link.name().to_owned()],
+                format!(
+                    "The link of {} runs at {}, those of most drives of its model at {}.",
+                    drive.name,
+                    state.label(),
+                    usual.label()
+                ),
+                vec![
+                    Evidence::new("in use", state.label()),
+                    Evidence::new("its peers", usual.label()),
+                    Evidence::new("peers", format!("{} of {}", alike(usual), drives.len())),
+                    Evidence::new("model", model),
+                ],
+                "Equal drives in unequal bays slow down every array that they form.",
+                format!(
+                    "Swap it with one of its peers: if the fault stays with the bay, the slot is narrower; \
+                     else the drive is. Look at: sudo lspci -vv -s {} | grep Lnk",
+                    link.name()
+                ),
+            ));
         }
-        tally.report()
     }
 }
 
@@ -97,19 +84,16 @@ mod tests {
 
     #[test]
     fn one_narrower_than_its_peers_fails() {
-        assert_eq!(look(&LinkUnlikePeers, &Bench::new(3).record()), Outcome::Clear);
-        assert_eq!(
-            look(&LinkUnlikePeers, &narrow(Bench::new(2), 0).record()),
-            Outcome::NotApplicable
-        );
-        let outcome = look(&LinkUnlikePeers, &narrow(Bench::new(3), 2).record());
+        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &narrow(Bench::new(2), 0).record()), Outcome::NotApplicable);
+        let outcome = look(&RULE, &narrow(Bench::new(3), 2).record());
         assert_eq!(outcome.only(Severity::Fail).subjects[0], "nvme2");
         // Degraded: another rule's.
         let degraded = narrow(Bench::new(3), 2).link(2, |link| link.port.max_width = known(4));
-        assert_eq!(look(&LinkUnlikePeers, &degraded.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &degraded.record()), Outcome::Clear);
         let even = narrow(narrow(Bench::new(4), 2), 3);
-        assert_eq!(look(&LinkUnlikePeers, &even.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &even.record()), Outcome::Clear);
         let blind = Bench::new(1).link(0, |link| link.current = Fact::Absent);
-        assert_eq!(look(&LinkUnlikePeers, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

@@ -1,57 +1,46 @@
 //! Measurements that did not come to their end.
 
-use iodyno_model::{EndReason, Evidence, RuleReport, Severity};
+use iodyno_model::{Cause, EndReason, Evidence, Severity};
 
-use super::{Reservation, Rule, Tally, advice, finding};
+use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::facts::Facts;
 
-pub(super) struct MeasurementFailed;
+pub(super) static RULE: Rule = Rule {
+    id: "measurement-failed",
+    severity: Severity::Fail,
+    summary: "measurements that failed or were interrupted",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for MeasurementFailed {
-    fn id(&self) -> &'static str {
-        "measurement-failed"
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    for of in &facts.record().measurements {
+        tally.looked();
+        let EndReason::Failed(how) = &of.end else { continue };
+        let (why, next) = if disk_is_full(of) {
+            (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
+        } else if how.cause == Cause::Unfit {
+            ("The job was never begun.", "Change what it says does not fit, and repeat".into())
+        } else {
+            (
+                "What cannot be read to the end of a measurement cannot be relied on.",
+                format!(
+                    "See what the kernel says: sudo dmesg | tail{}",
+                    advice::drive_logs(facts, of, "error-log")
+                ),
+            )
+        };
+        let evidence = vec![Evidence::new("failure", how.text.clone())];
+        let title = format!("{} failed.", of.title());
+        let subjects = facts.to_blame(of, |part| part.failure.is_some());
+        tally.found(finding(&RULE, Severity::Fail, subjects, title, evidence, why, next));
     }
+}
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "measurements that failed or were interrupted"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        for of in &facts.record().measurements {
-            tally.looked();
-            let Some(how) = of.failure() else { continue };
-            let (why, next) = if how.contains("ENOSPC") {
-                (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
-            } else if how.contains("does not fit") {
-                ("The job was never begun.", "Change what it says does not fit, and repeat".into())
-            } else {
-                (
-                    "What cannot be read to the end of a measurement cannot be relied on.",
-                    format!(
-                        "See what the kernel says: sudo dmesg | tail{}",
-                        advice::drive_logs(facts, of, "error-log")
-                    ),
-                )
-            };
-            let evidence = vec![Evidence::new("failure", how)];
-            let title = format!("{} failed.", of.title());
-            let subjects = facts.to_blame(of, |part| part.failure.is_some());
-            tally.found(finding(self, Severity::Fail, subjects, title, evidence, why, next));
-        }
-        tally.report()
-    }
-
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        match &facts.record().measurements.get(measurement)?.end {
-            EndReason::Failed(how) => Some(Reservation::invalid(format!("it failed: {how}"))),
-            EndReason::Interrupted => Some(Reservation::qualified("it was interrupted")),
-            _ => None,
-        }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    match &facts.record().measurements.get(measurement)?.end {
+        EndReason::Failed(how) => Some(Reservation::invalid(format!("it failed: {how}"))),
+        EndReason::Interrupted => Some(Reservation::qualified("it was interrupted")),
+        _ => None,
     }
 }
 
@@ -68,7 +57,7 @@ mod tests {
                 of.end = EndReason::Failed("nvme2n1: EIO".into());
                 n.into_iter().for_each(|n| of.parts[n].failure = Some("EIO".into()));
             });
-            look(&MeasurementFailed, &bench.record()).only(Severity::Fail).subjects.clone()
+            look(&RULE, &bench.record()).only(Severity::Fail).subjects.clone()
         };
         assert_eq!(failed(Some(2)), ["nvme2n1", "nvme2"]);
         assert_eq!(failed(None).len(), 6);
@@ -77,16 +66,16 @@ mod tests {
     #[test]
     fn failures_are_found_and_interruptions_qualify() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&MeasurementFailed, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&MeasurementFailed, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let record = bench
             .measurement(0, |m| m.end = EndReason::Failed("EIO".into()))
             .measurement(1, |m| m.end = EndReason::Interrupted)
             .record();
-        let found = look(&MeasurementFailed, &record);
+        let found = look(&RULE, &record);
         assert_eq!(found.only(Severity::Fail).subjects, ["nvme0n1", "nvme0"]);
-        assert_eq!(reserves(&MeasurementFailed, &record, 0).unwrap().validity, Validity::Invalid);
-        assert_eq!(reserves(&MeasurementFailed, &record, 1).unwrap().validity, Validity::Qualified);
-        assert_eq!(reserves(&MeasurementFailed, &record, 2), None);
+        assert_eq!(reserves(&RULE, &record, 0).unwrap().validity, Validity::Invalid);
+        assert_eq!(reserves(&RULE, &record, 1).unwrap().validity, Validity::Qualified);
+        assert_eq!(reserves(&RULE, &record, 2), None);
     }
 }

@@ -1,52 +1,40 @@
 //! Media errors that a drive ever counted.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 
-pub(super) struct MediaErrors;
+pub(super) static RULE: Rule = Rule {
+    id: "media-errors",
+    severity: Severity::Warn,
+    summary: "media errors in the drive's life",
+    look: Look::Host(check),
+};
 
-impl Rule for MediaErrors {
-    fn id(&self) -> &'static str {
-        "media-errors"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "media errors in the drive's life"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in &host.drives {
-            let name = &drive.name;
-            let Some(log) = tally.know(name, "SMART log", &drive.health) else { continue };
-            tally.looked();
-            if log.media_errors == 0 {
-                continue;
-            }
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                vec![name.clone()],
-                format!("{name} has counted media errors in its life."),
-                vec![
-                    Evidence::new("media errors", log.media_errors.to_string()),
-                    Evidence::new("power-on", format!("{} h", log.power_on_hours)),
-                ],
-                "Each is a block that was lost, unless something above the drive repaired it.",
-                format!(
-                    "Watch whether they grow, and compare with a later run (--baseline). Its log: \
-                     sudo nvme error-log /dev/{name}"
-                ),
-            ));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in &host.drives {
+        let name = &drive.name;
+        let Some(log) = tally.know(name, "SMART log", &drive.health) else { continue };
+        tally.looked();
+        if log.media_errors == 0 {
+            continue;
         }
-        tally.report()
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            vec![name.clone()],
+            format!("{name} has counted media errors in its life."),
+            vec![
+                Evidence::new("media errors", log.media_errors.to_string()),
+                Evidence::new("power-on", format!("{} h", log.power_on_hours)),
+            ],
+            "Each is a block that was lost, unless something above the drive repaired it.",
+            format!(
+                "Watch whether they grow, and compare with a later run (--baseline). Its log: \
+                 sudo nvme error-log /dev/{name}"
+            ),
+        ));
     }
 }
 
@@ -58,10 +46,10 @@ mod tests {
 
     #[test]
     fn any_is_a_warning() {
-        assert_eq!(look(&MediaErrors, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let some = Bench::new(1).drive(0, |d| log(d).media_errors = 1).record();
-        look(&MediaErrors, &some).only(Severity::Warn);
+        look(&RULE, &some).only(Severity::Warn);
         let blind = Bench::new(1).drive(0, |d| d.health = Fact::NeedsRoot).record();
-        assert_eq!(look(&MediaErrors, &blind), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
     }
 }

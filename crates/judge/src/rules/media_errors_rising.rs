@@ -1,58 +1,46 @@
 //! Media errors that came up during the run.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 
-pub(super) struct MediaErrorsRising;
+pub(super) static RULE: Rule = Rule {
+    id: "media-errors-rising",
+    severity: Severity::Fail,
+    summary: "media errors that the drive counted during the run",
+    look: Look::Host(check),
+};
 
-impl Rule for MediaErrorsRising {
-    fn id(&self) -> &'static str {
-        "media-errors-rising"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "media errors that the drive counted during the run"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in &host.drives {
-            let name = &drive.name;
-            // The last log that was read: quick snapshots hold none.
-            let later = facts.record().snapshots.iter().skip(1);
-            let Some(last) = later.rev().find_map(|host| host.drive(name)?.health.get()) else {
-                if facts.record().snapshots.len() > 1 && drive.health.get().is_none() {
-                    tally.know(name, "SMART log", &drive.health);
-                }
-                continue;
-            };
-            let Some(first) = tally.know(name, "SMART log", &drive.health) else { continue };
-            tally.looked();
-            if last.media_errors <= first.media_errors {
-                continue;
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in &host.drives {
+        let name = &drive.name;
+        // The last log that was read: quick snapshots hold none.
+        let later = facts.record().snapshots.iter().skip(1);
+        let Some(last) = later.rev().find_map(|host| host.drive(name)?.health.get()) else {
+            if facts.record().snapshots.len() > 1 && drive.health.get().is_none() {
+                tally.know(name, "SMART log", &drive.health);
             }
-            let grown = last.media_errors - first.media_errors;
-            tally.found(finding(
-                self,
-                Severity::Fail,
-                vec![name.clone()],
-                format!("{name} counted {grown} media errors during the run."),
-                vec![
-                    Evidence::new("before", first.media_errors.to_string()),
-                    Evidence::new("after", last.media_errors.to_string()),
-                ],
-                "The drive lost data while it was being read.",
-                format!("Save its data and replace it. Its log: sudo nvme error-log /dev/{name}"),
-            ));
+            continue;
+        };
+        let Some(first) = tally.know(name, "SMART log", &drive.health) else { continue };
+        tally.looked();
+        if last.media_errors <= first.media_errors {
+            continue;
         }
-        tally.report()
+        let grown = last.media_errors - first.media_errors;
+        tally.found(finding(
+            &RULE,
+            Severity::Fail,
+            vec![name.clone()],
+            format!("{name} counted {grown} media errors during the run."),
+            vec![
+                Evidence::new("before", first.media_errors.to_string()),
+                Evidence::new("after", last.media_errors.to_string()),
+            ],
+            "The drive lost data while it was being read.",
+            format!("Save its data and replace it. Its log: sudo nvme error-log /dev/{name}"),
+        ));
     }
 }
 
@@ -65,11 +53,11 @@ mod tests {
     #[test]
     fn only_growth_counts() {
         let bench = Bench::new(1).drive(0, |d| log(d).media_errors = 5);
-        assert_eq!(look(&MediaErrorsRising, &bench.record()), Outcome::NotApplicable);
-        assert_eq!(look(&MediaErrorsRising, &bench.clone().after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
         let grown = bench.clone().after(|host| log(&mut host.drives[0]).media_errors = 7).record();
-        assert!(look(&MediaErrorsRising, &grown).only(Severity::Fail).what.contains("2 media"));
+        assert!(look(&RULE, &grown).only(Severity::Fail).what.contains("2 media"));
         let blind = bench.drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
-        assert_eq!(look(&MediaErrorsRising, &blind), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -2,6 +2,7 @@
 
 use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::stacked;
@@ -9,7 +10,7 @@ use crate::place::stacked;
 /// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
 const MAPPED_BYTES: u64 = 4096;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "misaligned-layers",
     summary: "partitions, volumes or arrays that do not begin on a block or chunk of what is below",
     look,
@@ -18,7 +19,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           writes read what they do not overwrite.",
     next: "Only making it anew mends it: partitions at multiples of 1 MiB (what parted and fdisk \
            take by themselves), volumes and file systems made on the array and not before it.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

@@ -1,8 +1,12 @@
 //! The rules: one file each, one line in [`rules`], one page in docs/rules/.
 
-use iodyno_model::{RuleReport, Severity, Validity};
+use iodyno_model::{
+    Cause, Caveat, EndReason, Failure, Host, Measurement, RuleOutcome, RuleReport, Severity,
+    Validity,
+};
 
 use crate::facts::Facts;
+use qualifies::Qualifies;
 
 mod above_claim;
 mod advice;
@@ -89,23 +93,86 @@ const DISK_FULL: (&str, &str) = (
     "Free some space or make the job smaller (size, filesize); fill_device=1 fills it on purpose",
 );
 
-/// A named check of evidence.
-pub trait Rule: Sync {
+/// Whether it failed, or I/Os of it did, for want of room.
+fn disk_is_full(of: &Measurement) -> bool {
+    const ENOSPC: i32 = 28;
+    let is_full = |failure: &Failure| failure.cause == Cause::Errno(ENOSPC);
+    let first = of
+        .conditions
+        .shortfalls
+        .iter()
+        .any(|one| matches!(one, Caveat::IosFailed { first, .. } if is_full(first)));
+    let errors = || of.account.iter().flat_map(|account| &account.errors);
+    first
+        || matches!(&of.end, EndReason::Failed(failure) if is_full(failure))
+        || errors().any(|error| error.errno == ENOSPC)
+}
+
+/// A named check of evidence, as data: all that a rule is but its code.
+pub struct Rule {
     /// Its name, kebab-case; also of its page, docs/rules/`id`.md.
-    fn id(&self) -> &'static str;
-
+    pub id: &'static str,
     /// The gravest finding that it can make.
-    fn severity(&self) -> Severity;
-
+    pub severity: Severity,
     /// What it looks for, in a few words.
-    fn summary(&self) -> &'static str;
+    pub summary: &'static str,
+    look: Look,
+}
+
+type Check = fn(&Facts<'_>, &mut Tally);
+type CheckHost = fn(&Facts<'_>, &Host, &mut Tally);
+type Reserve = fn(&Facts<'_>, usize) -> Option<Reservation>;
+
+/// What a rule looks at.
+enum Look {
+    /// The run.
+    Run(Check),
+    /// The run, and each measurement for a reservation about it.
+    RunAndEach(Check, Reserve),
+    /// The run's machine, and the run.
+    Host(CheckHost),
+    /// The run's machine, and each measurement for a reservation about it.
+    HostAndEach(CheckHost, Reserve),
+    /// Each measurement for what it is affected by.
+    Each(Qualifies),
+}
+
+impl Rule {
+    /// A rule that is one look at a measurement.
+    const fn qualifies(of: Qualifies) -> Self {
+        Self { id: of.id, severity: Severity::Info, summary: of.summary, look: Look::Each(of) }
+    }
 
     /// Looks, and says what it found, that all is well, or what is missing.
-    fn check(&self, facts: &Facts<'_>) -> RuleReport;
+    pub fn check(&'static self, facts: &Facts<'_>) -> RuleReport {
+        let mut tally = Tally::new(self);
+        match (&self.look, facts.host()) {
+            (Look::Run(check) | Look::RunAndEach(check, _), _) => check(facts, &mut tally),
+            (Look::Each(of), _) => of.check(facts, &mut tally),
+            (Look::Host(check) | Look::HostAndEach(check, _), Some(host)) => {
+                check(facts, host, &mut tally);
+            }
+            (Look::Host(_) | Look::HostAndEach(..), None) => {
+                let missing = "the run holds no snapshot of the host's devices".to_owned();
+                return RuleReport {
+                    rule: self.id.to_owned(),
+                    outcome: RuleOutcome::CannotTell(missing),
+                    cannot_tell: Vec::new(),
+                };
+            }
+        }
+        tally.report()
+    }
 
     /// Its reservation about a measurement (an index into the run's), if any.
-    fn reservation(&self, _facts: &Facts<'_>, _measurement: usize) -> Option<Reservation> {
-        None
+    pub fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+        match &self.look {
+            Look::RunAndEach(_, reserve) | Look::HostAndEach(_, reserve) => {
+                reserve(facts, measurement)
+            }
+            Look::Each(of) => of.reservation(facts, measurement),
+            Look::Run(_) | Look::Host(_) => None,
+        }
     }
 }
 
@@ -131,76 +198,76 @@ impl Reservation {
 }
 
 /// All rules, in the order in which findings of one severity are shown.
-pub fn rules() -> impl ExactSizeIterator<Item = &'static dyn Rule> {
+pub fn rules() -> impl ExactSizeIterator<Item = &'static Rule> {
     RULES.iter().map(|(rule, _)| *rule)
 }
 
 /// The page of a rule, as Markdown; `None` where there is no rule of this name.
 pub fn page(id: &str) -> Option<&'static str> {
-    RULES.iter().find(|(rule, _)| rule.id() == id).map(|(_, page)| *page)
+    RULES.iter().find(|(rule, _)| rule.id == id).map(|(_, page)| *page)
 }
 
 /// A rule with its page, docs/rules/`id`.md.
 macro_rules! listed {
     ($rule:expr, $id:literal) => {
         (
-            &$rule as &dyn Rule,
+            &$rule,
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $id, ".md")),
         )
     };
 }
 
-static RULES: &[(&dyn Rule, &str)] = &[
-    listed!(drive_missing::DriveMissing, "drive-missing"),
-    listed!(drive_dead::DriveDead, "drive-dead"),
-    listed!(measurement_failed::MeasurementFailed, "measurement-failed"),
-    listed!(health_critical::HealthCritical, "health-critical"),
-    listed!(io_errors::IoErrors, "io-errors"),
-    listed!(verify_mismatch::VerifyMismatch, "verify-mismatch"),
-    listed!(media_errors_rising::MediaErrorsRising, "media-errors-rising"),
-    listed!(media_errors::MediaErrors, "media-errors"),
-    listed!(worn_out::WornOut, "worn-out"),
-    listed!(array_degraded::ArrayDegraded, "array-degraded"),
-    listed!(temperature::TemperatureHigh, "temperature"),
-    listed!(thermal_throttling::ThermalThrottling, "thermal-throttling"),
-    listed!(pcie_errors::PcieErrors, "pcie-errors"),
-    listed!(link_degraded::LinkDegraded, "link-degraded"),
-    listed!(link_unlike_peers::LinkUnlikePeers, "link-unlike-peers"),
-    listed!(link_target_speed::LinkTargetSpeed, "link-target-speed"),
-    listed!(link_limited_by_slot::LinkLimitedBySlot, "link-limited-by-slot"),
-    listed!(link_oversubscribed::LinkOversubscribed, "link-oversubscribed"),
-    listed!(payload_size::PayloadSize, "payload-size"),
-    listed!(iommu_strict::IommuStrict, "iommu-strict"),
-    listed!(all_at_once::AllAtOnce, "all-at-once"),
-    listed!(shared_limit::SharedLimit, "shared-limit"),
-    listed!(layer_below_members::LayerBelowMembers, "layer-below-members"),
-    listed!(better_bay::BetterBay, "better-bay"),
-    listed!(firmware_differs::FirmwareDiffers, "firmware-differs"),
-    listed!(write_cache_differs::WriteCacheDiffers, "write-cache-differs"),
-    listed!(lba_format::LbaFormatSlower, "lba-format"),
-    listed!(zoned::Zoned, "zoned"),
-    listed!(virtual_disk::VirtualDisk, "virtual-disk"),
-    listed!(blocks_not_written::BlocksNotWritten, "blocks-not-written"),
-    listed!(cgroup_limit::CgroupLimit, "cgroup-limit"),
-    listed!(below_claim::BelowClaim, "below-claim"),
-    listed!(above_claim::AboveClaim, "above-claim"),
-    listed!(unlike_peers::UnlikePeers, "unlike-peers"),
-    listed!(unlike_baseline::UnlikeBaseline, "unlike-baseline"),
-    listed!(submitter_saturated::SubmitterSaturated, "submitter-saturated"),
-    listed!(depth_not_reached::DepthNotReached, "depth-not-reached"),
+static RULES: &[(&Rule, &str)] = &[
+    listed!(drive_missing::RULE, "drive-missing"),
+    listed!(drive_dead::RULE, "drive-dead"),
+    listed!(measurement_failed::RULE, "measurement-failed"),
+    listed!(health_critical::RULE, "health-critical"),
+    listed!(io_errors::RULE, "io-errors"),
+    listed!(verify_mismatch::RULE, "verify-mismatch"),
+    listed!(media_errors_rising::RULE, "media-errors-rising"),
+    listed!(media_errors::RULE, "media-errors"),
+    listed!(worn_out::RULE, "worn-out"),
+    listed!(array_degraded::RULE, "array-degraded"),
+    listed!(temperature::RULE, "temperature"),
+    listed!(thermal_throttling::RULE, "thermal-throttling"),
+    listed!(pcie_errors::RULE, "pcie-errors"),
+    listed!(link_degraded::RULE, "link-degraded"),
+    listed!(link_unlike_peers::RULE, "link-unlike-peers"),
+    listed!(link_target_speed::RULE, "link-target-speed"),
+    listed!(link_limited_by_slot::RULE, "link-limited-by-slot"),
+    listed!(link_oversubscribed::RULE, "link-oversubscribed"),
+    listed!(payload_size::RULE, "payload-size"),
+    listed!(iommu_strict::RULE, "iommu-strict"),
+    listed!(all_at_once::RULE, "all-at-once"),
+    listed!(shared_limit::RULE, "shared-limit"),
+    listed!(layer_below_members::RULE, "layer-below-members"),
+    listed!(better_bay::RULE, "better-bay"),
+    listed!(firmware_differs::RULE, "firmware-differs"),
+    listed!(write_cache_differs::RULE, "write-cache-differs"),
+    listed!(lba_format::RULE, "lba-format"),
+    listed!(zoned::RULE, "zoned"),
+    listed!(virtual_disk::RULE, "virtual-disk"),
+    listed!(blocks_not_written::RULE, "blocks-not-written"),
+    listed!(cgroup_limit::RULE, "cgroup-limit"),
+    listed!(below_claim::RULE, "below-claim"),
+    listed!(above_claim::RULE, "above-claim"),
+    listed!(unlike_peers::RULE, "unlike-peers"),
+    listed!(unlike_baseline::RULE, "unlike-baseline"),
+    listed!(submitter_saturated::RULE, "submitter-saturated"),
+    listed!(depth_not_reached::RULE, "depth-not-reached"),
     listed!(other_io::RULE, "other-io"),
-    listed!(counters_differ::CountersDiffer, "counters-differ"),
-    listed!(not_steady::NotSteady, "not-steady"),
-    listed!(slow_fluctuations::SlowFluctuations, "slow-fluctuations"),
-    listed!(steady_state_not_reached::SteadyStateNotReached, "steady-state-not-reached"),
+    listed!(counters_differ::RULE, "counters-differ"),
+    listed!(not_steady::RULE, "not-steady"),
+    listed!(slow_fluctuations::RULE, "slow-fluctuations"),
+    listed!(steady_state_not_reached::RULE, "steady-state-not-reached"),
     listed!(rate_cliff::RULE, "rate-cliff"),
     listed!(process_stopped::RULE, "process-stopped"),
     listed!(tail_not_drives::RULE, "tail-not-drives"),
     listed!(steadystate_slope::RULE, "steadystate-slope"),
-    listed!(interval_too_wide::IntervalTooWide, "interval-too-wide"),
-    listed!(overlapping_jobs::OverlappingJobs, "overlapping-jobs"),
+    listed!(interval_too_wide::RULE, "interval-too-wide"),
+    listed!(overlapping_jobs::RULE, "overlapping-jobs"),
     listed!(page_cache::RULE, "page-cache"),
-    listed!(latency_too_low::LatencyTooLow, "latency-too-low"),
+    listed!(latency_too_low::RULE, "latency-too-low"),
     listed!(depth_ignored::RULE, "depth-ignored"),
     listed!(depth_capped::RULE, "depth-capped"),
     listed!(blocks_split::RULE, "blocks-split"),
@@ -209,7 +276,7 @@ static RULES: &[(&dyn Rule, &str)] = &[
     listed!(numa_remote::RULE, "numa-remote"),
     listed!(one_path_used::RULE, "one-path-used"),
     listed!(interrupts_on_one_cpu::RULE, "interrupts-on-one-cpu"),
-    listed!(few_queues::FewQueues, "few-queues"),
+    listed!(few_queues::RULE, "few-queues"),
     listed!(power_saving::RULE, "power-saving"),
     listed!(unaligned_io::RULE, "unaligned-io"),
     listed!(indirection_unit::RULE, "indirection-unit"),
@@ -229,6 +296,21 @@ static RULES: &[(&dyn Rule, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RULESET;
+
+    /// A verdict says by which rules it was made: whoever adds a rule, takes one away or changes
+    /// its worst severity raises [`RULESET`], and writes it here with the new sum.
+    #[test]
+    fn other_rules_are_another_ruleset() {
+        const RULES_OF: (&str, u64) = ("6", 0xce20_d3fb_5d4d_9e13);
+        // FNV-1a
+        let sum = rules()
+            .flat_map(|rule| format!("{} {:?}\n", rule.id, rule.severity).into_bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
+                (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        assert_eq!((RULESET, format!("{sum:#x}")), (RULES_OF.0, format!("{:#x}", RULES_OF.1)));
+    }
 
     #[test]
     fn every_rule_has_its_page_and_every_page_its_rule() {
@@ -240,21 +322,21 @@ mod tests {
             .collect();
         pages.sort();
         let index = std::fs::read_to_string(format!("{directory}/README.md")).unwrap();
-        let mut expected: Vec<String> = rules().map(|r| format!("{}.md", r.id())).collect();
+        let mut expected: Vec<String> = rules().map(|r| format!("{}.md", r.id)).collect();
         expected.sort();
         assert_eq!(pages, expected);
         for rule in rules() {
-            let text = page(rule.id()).unwrap();
-            assert!(text.starts_with(&format!("# {}\n", rule.id())), "{}", rule.id());
-            let severity = format!("{:?}", rule.severity()).to_uppercase();
-            let row = format!("| [{0}]({0}.md) | {severity} | {1} |", rule.id(), rule.summary());
+            let text = page(rule.id).unwrap();
+            assert!(text.starts_with(&format!("# {}\n", rule.id)), "{}", rule.id);
+            let severity = format!("{:?}", rule.severity).to_uppercase();
+            let row = format!("| [{0}]({0}.md) | {severity} | {1} |", rule.id, rule.summary);
             assert!(index.contains(&row), "the index has the line {row}");
-            assert!(text.contains(&severity), "{}: its page names {severity}", rule.id());
+            assert!(text.contains(&severity), "{}: its page names {severity}", rule.id);
             for part in ["What it looks at", "When it fires", "Why", "What to do", "Sources"] {
-                assert!(text.contains(&format!("## {part}\n")), "{}: {part}", rule.id());
+                assert!(text.contains(&format!("## {part}\n")), "{}: {part}", rule.id);
             }
-            assert!(rule.id().chars().all(|c| c.is_ascii_lowercase() || c == '-'));
-            assert!(!rule.summary().is_empty() && !rule.summary().ends_with('.'), "{}", rule.id());
+            assert!(rule.id.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+            assert!(!rule.summary.is_empty() && !rule.summary.ends_with('.'), "{}", rule.id);
         }
     }
 }

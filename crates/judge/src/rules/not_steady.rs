@@ -1,63 +1,49 @@
 //! Rates that changed while they were measured.
 
-use iodyno_model::{
-    DirectionResult, Measurement, Metric, RuleReport, Severity, Window, format_duration_ns,
-};
+use iodyno_model::{DirectionResult, Measurement, Metric, Severity, Window, format_duration_ns};
 use iodyno_stats::shift::shift;
 
-use super::{Affected, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
+use super::{Affected, Look, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
 use crate::facts::Facts;
 use crate::figures;
 
-pub(super) struct NotSteady;
+pub(super) static RULE: Rule = Rule {
+    id: "not-steady",
+    severity: Severity::Info,
+    summary: "rates that changed over the measured time",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for NotSteady {
-    fn id(&self) -> &'static str {
-        "not-steady"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "rates that changed over the measured time"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(result) = of.total.first() else { continue };
-            let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
-            else {
-                tally.unknown(of.title(), "it is too short to tell whether it is steady");
-                continue;
-            };
-            tally.looked();
-            if !steady && !is_told(facts, of) {
-                let rate = figures::estimate(Metric::Iops, &iops);
-                let levels = levels(result, of.warmup_ns)
-                    .map_or_else(String::new, |text| format!(": {text}"));
-                let figure = format!("{rate} over {}{levels}", format_duration_ns(ns as f64));
-                affected.add(of.title(), figure, facts.subjects(of));
-            }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        let Some(result) = of.total.first() else { continue };
+        let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
+        else {
+            tally.unknown(of.title(), "it is too short to tell whether it is steady");
+            continue;
+        };
+        tally.looked();
+        if !steady && !is_told(facts, of) {
+            let rate = figures::estimate(Metric::Iops, &iops);
+            let levels =
+                levels(result, of.warmup_ns).map_or_else(String::new, |text| format!(": {text}"));
+            let figure = format!("{rate} over {}{levels}", format_duration_ns(ns as f64));
+            affected.add(of.title(), figure, facts.subjects(of));
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "the rate changed while it was measured",
-            "A rate that changes has no mean worth the name: another moment gives another figure.",
-            "Measure longer (check: --time 60; jobs: runtime=60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
-        );
-        tally.report()
     }
+    affected.tell(
+        tally,
+        "the rate changed while it was measured",
+        "A rate that changes has no mean worth the name: another moment gives another figure.",
+        "Measure longer (check: --time 60; jobs: runtime=60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
+    );
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let unsteady = of.total.first()?.steady == Some(false) && !is_told(facts, of);
-        unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let unsteady = of.total.first()?.steady == Some(false) && !is_told(facts, of);
+    unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
 }
 
 /// It is told already, with its cause or its figures.
@@ -103,7 +89,7 @@ mod tests {
                 of.total[0].series.push(window);
             }
         });
-        let outcome = look(&NotSteady, &cliff.record());
+        let outcome = look(&RULE, &cliff.record());
         let told = &outcome.only(Severity::Info).evidence[0].value;
         assert!(told.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"), "{told}");
     }
@@ -111,15 +97,15 @@ mod tests {
     #[test]
     fn a_change_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&NotSteady, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&NotSteady, &bench.record(), 1), None);
-        assert_eq!(look(&NotSteady, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.clone().measurement(1, |of| of.total[0].steady = Some(false)).record();
-        look(&NotSteady, &tripped).only(Severity::Info);
-        assert!(reserves(&NotSteady, &tripped, 1).is_some());
+        look(&RULE, &tripped).only(Severity::Info);
+        assert!(reserves(&RULE, &tripped, 1).is_some());
         let blind =
             (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].steady = None));
-        assert_eq!(look(&NotSteady, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&NotSteady, &blind.record(), 1), None);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

@@ -2,10 +2,11 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "numa-remote",
     summary: "jobs on CPUs of another NUMA node than the drive's",
     look,
@@ -14,7 +15,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           bandwidth where many drives do so.",
     next: "Keep the jobs on CPUs near the drive (cpus_allowed, numa_cpu_nodes) and compare: near is \
            mostly faster, not always.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

@@ -2,11 +2,12 @@
 
 use iodyno_model::{Drive, Fact, Host, Measurement, NamespacePath};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::place::bottoms;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "one-path-used",
     summary: "namespaces with several paths of which not all can be or are used",
     look,
@@ -16,7 +17,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "See the paths: nvme list-subsys; compare with \
            echo round-robin | sudo tee /sys/class/nvme-subsystem/SUBSYSTEM/iopolicy (numa keeps to \
            the nearest path). A path that is not optimized is the storage system's to mend.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

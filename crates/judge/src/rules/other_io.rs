@@ -2,18 +2,19 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::limiter;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "other-io",
     summary: "I/O on the device that was not the measurement's",
     look,
     what: "somebody else used the device",
     why: "The drive shared its time between us and somebody else, so its figures are too low.",
     next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
-};
+});
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     limiter::other_io(of).ok_or_else(|| "disk statistics around it are not recorded".into())

@@ -1,64 +1,52 @@
 //! Clones of a sequential job that all read the same blocks.
 
-use iodyno_model::{Measurement, RuleReport, Severity};
+use iodyno_model::{Measurement, Severity};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Affected, Look, Reservation, Rule, Tally};
 use crate::facts::{Facts, is_fio, option};
 
-pub(super) struct OverlappingJobs;
+pub(super) static RULE: Rule = Rule {
+    id: "overlapping-jobs",
+    severity: Severity::Info,
+    summary: "sequential jobs that all go through the same blocks",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for OverlappingJobs {
-    fn id(&self) -> &'static str {
-        "overlapping-jobs"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "sequential jobs that all go through the same blocks"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(clones) = sequential_clones(of) else { continue };
-            match overlap(of) {
-                Err(missing) => tally.unknown(of.title(), missing),
-                Ok(overlap) => {
-                    tally.looked();
-                    if overlap {
-                        affected.add(of.title(), format!("{clones} jobs"), facts.subjects(of));
-                    }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        let Some(clones) = sequential_clones(of) else { continue };
+        match overlap(of) {
+            Err(missing) => tally.unknown(of.title(), missing),
+            Ok(overlap) => {
+                tally.looked();
+                if overlap {
+                    affected.add(of.title(), format!("{clones} jobs"), facts.subjects(of));
                 }
             }
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "several jobs went through the same blocks",
-            "Each of numjobs sequential jobs begins at the same offset (fio does the same), so what one has read the drive's or the kernel's cache has for the next.",
-            "Give each a part of its own: offset_increment=SIZE, with size=SIZE.",
-        );
-        tally.report()
     }
+    affected.tell(
+        tally,
+        "several jobs went through the same blocks",
+        "Each of numjobs sequential jobs begins at the same offset (fio does the same), so what one has read the drive's or the kernel's cache has for the next.",
+        "Give each a part of its own: offset_increment=SIZE, with size=SIZE.",
+    );
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let clones = sequential_clones(of)?;
-        if overlap(of) != Ok(true) {
-            return None;
-        }
-        let same = format!("{clones} jobs went through the same blocks");
-        Some(match too_much(facts, measurement) {
-            Some(what) => Reservation::invalid(format!(
-                "{same}, and the sum is above {what}: a cache gave what the drive did not"
-            )),
-            None => Reservation::qualified(format!("{same}: offset_increment gives each its own")),
-        })
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let clones = sequential_clones(of)?;
+    if overlap(of) != Ok(true) {
+        return None;
     }
+    let same = format!("{clones} jobs went through the same blocks");
+    Some(match too_much(facts, measurement) {
+        Some(what) => Reservation::invalid(format!(
+            "{same}, and the sum is above {what}: a cache gave what the drive did not"
+        )),
+        None => Reservation::qualified(format!("{same}: offset_increment gives each its own")),
+    })
 }
 
 /// How many clones of a sequential job there were, if several. Our own tell
@@ -114,21 +102,21 @@ mod tests {
             };
             of.parts = vec![part.clone(), iodyno_model::Part { clone: Some(1), ..part }];
         };
-        assert_eq!(look(&OverlappingJobs, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
         let tripped = bench.clone().measurement(0, clones).record();
-        look(&OverlappingJobs, &tripped).only(Severity::Info);
-        assert!(reserves(&OverlappingJobs, &tripped, 0).is_some());
+        look(&RULE, &tripped).only(Severity::Info);
+        assert!(reserves(&RULE, &tripped, 0).is_some());
         let apart = bench.clone().measurement(0, |of| {
             clones(of);
             of.workload.options.insert("offset_increment".into(), "1g".into());
         });
-        assert_eq!(look(&OverlappingJobs, &apart.record()), Outcome::Clear);
-        assert_eq!(reserves(&OverlappingJobs, &apart.record(), 0), None);
+        assert_eq!(look(&RULE, &apart.record()), Outcome::Clear);
+        assert_eq!(reserves(&RULE, &apart.record(), 0), None);
         let random = bench.measurement(0, |of| {
             clones(of);
             of.workload.rw = Some("randread".into());
         });
-        assert_eq!(look(&OverlappingJobs, &random.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &random.record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -143,7 +131,7 @@ mod tests {
             bench.record()
         };
         let validity = |record: &iodyno_model::RunRecord| {
-            reserves(&OverlappingJobs, record, 0).map(|reserved| reserved.validity)
+            reserves(&RULE, record, 0).map(|reserved| reserved.validity)
         };
         let runtime = ("runtime", "10");
         assert_eq!(validity(&clones(1, runtime, 1.0)), None);
@@ -153,6 +141,6 @@ mod tests {
         let mut silent = clones(4, runtime, 1.0);
         silent.measurements[0].workload.options.clear();
         silent.measurements[0].workload.direct = None;
-        assert_eq!(look(&OverlappingJobs, &silent), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
     }
 }

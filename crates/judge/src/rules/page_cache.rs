@@ -2,10 +2,11 @@
 
 use iodyno_model::{Bytes, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, reach_bytes};
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "page-cache",
     summary: "I/O through the page cache, which answers reads and takes writes itself",
     look,
@@ -14,9 +15,9 @@ pub(super) static RULE: Qualifies = Qualifies {
           the figures are those of memory and drive together.",
     next: "Bypass it with direct=1; where the cache is what is to be measured, make the file larger \
            than the memory and end writes with end_fsync=1.",
-};
+});
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let through = match (of.workload.is_buffered(), of.workload.ioengine.as_deref()) {
         (Some(false), _) => return Ok(None),
         (Some(true), Some("mmap")) => "mapped memory is the page cache",

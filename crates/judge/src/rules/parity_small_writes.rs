@@ -2,12 +2,13 @@
 
 use iodyno_model::{Bytes, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::ceiling::small_writes;
 use crate::facts::{Facts, writes};
 use crate::limiter::Case;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "parity-small-writes",
     summary: "random writes of less than a stripe on RAID 4, 5 or 6, which cost four or six I/Os each",
     look,
@@ -17,7 +18,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "For many small writes take RAID 10 or RAID 1; else make writes as large as a full stripe \
            and aligned to it (a smaller chunk makes a smaller stripe: iodyno layouts holds chunks \
            against each other on empty drives).",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let record = facts.record();

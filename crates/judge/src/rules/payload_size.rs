@@ -1,80 +1,68 @@
 //! Links whose packets are smaller than both ends can take.
 
-use iodyno_model::{Evidence, Link, RuleReport, Severity, format_mb_per_s};
+use iodyno_model::{Evidence, Host, Link, Severity, format_mb_per_s};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::links;
 
-pub(super) struct PayloadSize;
+pub(super) static RULE: Rule = Rule {
+    id: "payload-size",
+    severity: Severity::Info,
+    summary: "links whose maximum payload size is set below what both ends can do",
+    look: Look::Host(check),
+};
 
-impl Rule for PayloadSize {
-    fn id(&self) -> &'static str {
-        "payload-size"
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    // A BIOS sets all alike: one finding for each pair of sizes.
+    let mut found: Vec<((u32, u32), Vec<&Link>)> = Vec::new();
+    for link in links::real(host) {
+        let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
+        let [Some(port), Some(device)] = ends.map(|end| end.value()) else {
+            tally.unknown(link.name(), "the payload size in force");
+            continue;
+        };
+        let Some(able) = link.able_payload_bytes() else {
+            tally.unknown(link.name(), "the payload size that both ends can do");
+            continue;
+        };
+        tally.looked();
+        let sizes = (port.min(device), able);
+        if sizes.0 >= sizes.1 {
+            continue;
+        }
+        match found.iter_mut().find(|(known, _)| *known == sizes) {
+            Some((_, links)) => links.push(link),
+            None => found.push((sizes, vec![link])),
+        }
     }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "links whose maximum payload size is set below what both ends can do"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        // A BIOS sets all alike: one finding for each pair of sizes.
-        let mut found: Vec<((u32, u32), Vec<&Link>)> = Vec::new();
-        for link in links::real(host) {
-            let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
-            let [Some(port), Some(device)] = ends.map(|end| end.value()) else {
-                tally.unknown(link.name(), "the payload size in force");
-                continue;
-            };
-            let Some(able) = link.able_payload_bytes() else {
-                tally.unknown(link.name(), "the payload size that both ends can do");
-                continue;
-            };
-            tally.looked();
-            let sizes = (port.min(device), able);
-            if sizes.0 >= sizes.1 {
-                continue;
-            }
-            match found.iter_mut().find(|(known, _)| *known == sizes) {
-                Some((_, links)) => links.push(link),
-                None => found.push((sizes, vec![link])),
+    for ((in_force, able), all) in found {
+        let mut subjects: Vec<String> = Vec::new();
+        for subject in all.iter().flat_map(|link| links::subjects(host, link)) {
+            if !subjects.contains(&subject) {
+                subjects.push(subject);
             }
         }
-        for ((in_force, able), all) in found {
-            let mut subjects: Vec<String> = Vec::new();
-            for subject in all.iter().flat_map(|link| links::subjects(host, link)) {
-                if !subjects.contains(&subject) {
-                    subjects.push(subject);
-                }
-            }
-            let what = match all.as_slice() {
-                [only] => links::title(host, only),
-                several => format!("{} links", several.len()),
-            };
-            let verb = if all.len() == 1 { "sends" } else { "send" };
-            let mut evidence = vec![
-                Evidence::new("in force", format!("{in_force} bytes")),
-                Evidence::new("able", format!("{able} bytes")),
-            ];
-            evidence.extend(carries(all[0], in_force, able));
-            tally.found(finding(
-                self,
-                Severity::Info,
-                subjects,
-                format!("{what} {verb} {in_force} bytes of data in a packet, though both ends can do {able}."),
-                evidence,
-                "Every packet has some 24 bytes besides its data: smaller packets leave less of the link for data.",
-                "Look for the maximum payload size in the BIOS, or let the kernel set it: pci=pcie_bus_perf on its \
-                 command line. It has to hold for all that is below one root port.",
-            ));
-        }
-        tally.report()
+        let what = match all.as_slice() {
+            [only] => links::title(host, only),
+            several => format!("{} links", several.len()),
+        };
+        let verb = if all.len() == 1 { "sends" } else { "send" };
+        let mut evidence = vec![
+            Evidence::new("in force", format!("{in_force} bytes")),
+            Evidence::new("able", format!("{able} bytes")),
+        ];
+        evidence.extend(carries(all[0], in_force, able));
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            subjects,
+            format!("{what} {verb} {in_force} bytes of data in a packet, though both ends can do {able}."),
+            evidence,
+            "Every packet has some 24 bytes besides its data: smaller packets leave less of the link for data.",
+            "Look for the maximum payload size in the BIOS, or let the kernel set it: pci=pcie_bus_perf on its \
+             command line. It has to hold for all that is below one root port.",
+        ));
     }
 }
 
@@ -103,17 +91,17 @@ mod tests {
 
     #[test]
     fn smaller_packets_than_both_can_take_are_told_once() {
-        assert_eq!(look(&PayloadSize, &able(2, 256, 512).record()), Outcome::Clear);
-        let all = look(&PayloadSize, &able(2, 512, 512).record());
+        assert_eq!(look(&RULE, &able(2, 256, 512).record()), Outcome::Clear);
+        let all = look(&RULE, &able(2, 512, 512).record());
         let found = all.only(Severity::Info);
         assert!(found.what.starts_with("2 links send 256 bytes"), "{found:?}");
         assert_eq!(found.evidence[2].value, "7094 MB/s, and would 7411 MB/s");
         let mixed = able(2, 512, 512).link(0, |link| link.device.max_payload_bytes = known(128));
-        let Outcome::Findings(two) = look(&PayloadSize, &mixed.record()) else { panic!() };
+        let Outcome::Findings(two) = look(&RULE, &mixed.record()) else { panic!() };
         assert_eq!(two.len(), 2);
         let blind = able(1, 512, 512).link(0, |link| link.port.max_payload_bytes = Fact::NeedsRoot);
-        assert_eq!(look(&PayloadSize, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
         let unable = Bench::new(1).link(0, |link| link.device.able_payload_bytes = Fact::NeedsRoot);
-        assert_eq!(look(&PayloadSize, &unable.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &unable.record()), Outcome::CannotTell);
     }
 }

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{
-    Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, RuleReport, Severity,
-};
+use iodyno_model::{Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::links;
-
-pub(super) struct PcieErrors;
 
 /// Bit error ratio that a link may have (PCI Express Base Specification 5.0,
 /// chapter 8: 10^-12).
@@ -19,122 +15,101 @@ const BIT_ERRORS: f64 = 1e-12;
 /// a replay, at one end and the other.
 const OF_ONE: f64 = 6.0;
 
-impl Rule for PcieErrors {
-    fn id(&self) -> &'static str {
-        "pcie-errors"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "pcie-errors",
+    severity: Severity::Fail,
+    summary: "PCIe errors counted during the run, by either end of a link",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "PCIe errors counted during the run, by either end of a link"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let record = facts.record();
-        let (Some(host), Some(last)) = (facts.host(), record.host_after()) else {
-            return Tally::no_host(self);
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let record = facts.record();
+    let Some(last) = record.host_after().filter(|_| record.snapshots.len() > 1) else { return };
+    let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
+    for link in links::real(host) {
+        let Some(after) = last.link(link.name()) else { continue };
+        // Where firmware keeps the counters to itself some drives have their own.
+        let counted = grown(link, after).or_else(|| Some((by_drive(host, last, link)?, 0)));
+        let Some((corrected, lost)) = counted else {
+            tally.unknown(link.name(), "its PCIe error counters (AER)");
+            continue;
         };
-        let mut tally = Tally::new(self);
-        if record.snapshots.len() < 2 {
-            return tally.report();
+        tally.looked();
+        if corrected.max(lost) == 0 {
+            continue;
         }
-        let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
-        for link in links::real(host) {
-            let Some(after) = last.link(link.name()) else { continue };
-            // Where firmware keeps the counters to itself some drives have their own.
-            let counted = grown(link, after).or_else(|| Some((by_drive(host, last, link)?, 0)));
-            let Some((corrected, lost)) = counted else {
-                tally.unknown(link.name(), "its PCIe error counters (AER)");
-                continue;
-            };
-            tally.looked();
-            if corrected.max(lost) == 0 {
-                continue;
-            }
-            let allowed = link.current.get().and_then(|state| allowed(*state, seconds));
-            let severity = match allowed {
-                _ if lost > 0 => Severity::Fail,
-                Some(allowed) if corrected as f64 <= allowed => Severity::Info,
-                Some(_) => Severity::Warn,
-                None => Severity::Info,
-            };
-            let mut found = self.errors(host, link, (corrected, lost), allowed, severity);
-            found.evidence.extend(kinds(link, after));
-            tally.found(found);
+        let allowed = link.current.get().and_then(|state| allowed(*state, seconds));
+        let severity = match allowed {
+            _ if lost > 0 => Severity::Fail,
+            Some(allowed) if corrected as f64 <= allowed => Severity::Info,
+            Some(_) => Severity::Warn,
+            None => Severity::Info,
+        };
+        let mut found = errors(host, link, (corrected, lost), allowed, severity);
+        found.evidence.extend(kinds(link, after));
+        tally.found(found);
+    }
+    for drive in &host.drives {
+        let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_retrainings);
+        // Few drives count them, which is nothing to be told of each.
+        let Some(before) = count(drive) else { continue };
+        let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
+        tally.looked();
+        if after > before {
+            tally.found(retrained(&drive.name, after - before));
         }
-        for drive in &host.drives {
-            let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_retrainings);
-            // Few drives count them, which is nothing to be told of each.
-            let Some(before) = count(drive) else { continue };
-            let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
-            tally.looked();
-            if after > before {
-                tally.found(self.retrained(&drive.name, after - before));
-            }
-        }
-        tally.report()
     }
 }
 
-impl PcieErrors {
-    fn retrained(&self, name: &str, times: u64) -> Finding {
-        finding(
-            self,
-            Severity::Info,
-            vec![name.to_owned()],
-            format!("{name} trained its link anew {times} times during the run."),
-            vec![Evidence::new("trained anew, by the drive's count (OCP)", times.to_string())],
-            "While a link trains nothing is sent; it does so after errors it cannot mend, and to save power.",
-            "See whether its state is still what it was (iodyno list), and what the kernel says: sudo dmesg | grep -i pci",
-        )
-    }
+fn retrained(name: &str, times: u64) -> Finding {
+    finding(
+        &RULE,
+        Severity::Info,
+        vec![name.to_owned()],
+        format!("{name} trained its link anew {times} times during the run."),
+        vec![Evidence::new("trained anew, by the drive's count (OCP)", times.to_string())],
+        "While a link trains nothing is sent; it does so after errors it cannot mend, and to save power.",
+        "See whether its state is still what it was (iodyno list), and what the kernel says: sudo dmesg | grep -i pci",
+    )
+}
 
-    fn errors(
-        &self,
-        host: &Host,
-        link: &Link,
-        (corrected, lost): (u64, u64),
-        allowed: Option<f64>,
-        severity: Severity,
-    ) -> Finding {
-        let mut evidence = vec![
-            Evidence::new("corrected", corrected.to_string()),
-            Evidence::new("not corrected", lost.to_string()),
-            Evidence::new("ends", format!("{} and {}", link.port.address, link.device.address)),
-        ];
-        evidence.extend(allowed.map(|allowed| {
-            Evidence::new(
-                "corrected at most on a link within the specification",
-                format!("{allowed:.0}"),
-            )
-        }));
-        evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
-        let why = match severity {
-            Severity::Fail => {
-                "What is not corrected is lost: the kernel may reset the drive for it."
-            }
-            _ => "What is corrected is sent again: it costs time, and tells of a weak signal.",
-        };
-        let title = links::title(host, link);
-        let what = match lost {
-            0 => format!("{title} corrected {corrected} errors during the run."),
-            _ => format!("{title} had {lost} errors during the run that were not corrected."),
-        };
-        let next = match severity {
-            Severity::Info => {
-                "Nothing, unless it grows: so few are within the specification.".into()
-            }
-            _ => format!(
-                "See what they are: sudo dmesg | grep -i aer; then reseat the drive, and look at connector, \
-                 cable and riser: sudo lspci -vv -s {}",
-                link.name()
-            ),
-        };
-        finding(self, severity, links::subjects(host, link), what, evidence, why, next)
-    }
+fn errors(
+    host: &Host,
+    link: &Link,
+    (corrected, lost): (u64, u64),
+    allowed: Option<f64>,
+    severity: Severity,
+) -> Finding {
+    let mut evidence = vec![
+        Evidence::new("corrected", corrected.to_string()),
+        Evidence::new("not corrected", lost.to_string()),
+        Evidence::new("ends", format!("{} and {}", link.port.address, link.device.address)),
+    ];
+    evidence.extend(allowed.map(|allowed| {
+        Evidence::new(
+            "corrected at most on a link within the specification",
+            format!("{allowed:.0}"),
+        )
+    }));
+    evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
+    let why = match severity {
+        Severity::Fail => "What is not corrected is lost: the kernel may reset the drive for it.",
+        _ => "What is corrected is sent again: it costs time, and tells of a weak signal.",
+    };
+    let title = links::title(host, link);
+    let what = match lost {
+        0 => format!("{title} corrected {corrected} errors during the run."),
+        _ => format!("{title} had {lost} errors during the run that were not corrected."),
+    };
+    let next = match severity {
+        Severity::Info => "Nothing, unless it grows: so few are within the specification.".into(),
+        _ => format!(
+            "See what they are: sudo dmesg | grep -i aer; then reseat the drive, and look at connector, \
+             cable and riser: sudo lspci -vv -s {}",
+            link.name()
+        ),
+    };
+    finding(&RULE, severity, links::subjects(host, link), what, evidence, why, next)
 }
 
 /// The kinds of errors that grew, at either end.
@@ -205,13 +180,13 @@ mod tests {
             host.taken_ns = seconds * 1_000_000_000;
             change(&mut host.links[1]);
         });
-        look(&PcieErrors, &bench.record())
+        look(&RULE, &bench.record())
     }
 
     #[test]
     fn errors_of_the_run_are_weighed() {
         assert_eq!(after(60, |_| ()), Outcome::Clear);
-        assert_eq!(look(&PcieErrors, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         // 128 Gbit/s both ways for a minute: 7.7 bit errors on the average.
         let few = after(60, |link| link.device.correctable_errors = known(40));
         few.only(Severity::Info);
@@ -226,7 +201,7 @@ mod tests {
     #[test]
     fn old_errors_and_links_without_counters_are_no_errors_of_the_run() {
         let old = Bench::new(1).link(0, |link| link.port.uncorrectable_errors = known(7));
-        assert_eq!(look(&PcieErrors, &old.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &old.after(|_| ()).record()), Outcome::Clear);
         let none = |link: &mut Link| {
             for end in [&mut link.port, &mut link.device] {
                 end.correctable_errors = Fact::Absent;
@@ -234,7 +209,7 @@ mod tests {
             }
         };
         let blind = Bench::new(1).link(0, none).after(|_| ());
-        assert_eq!(look(&PcieErrors, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
         let log = |pcie_correctable_errors| {
             known(iodyno_model::OcpHealth { pcie_correctable_errors, ..Default::default() })
         };
@@ -243,9 +218,9 @@ mod tests {
             host.taken_ns = 1_000_000_000;
             host.drives[0].ocp_health = log(401);
         });
-        look(&PcieErrors, &told.record()).only(Severity::Warn);
+        look(&RULE, &told.record()).only(Severity::Warn);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
-        assert_eq!(look(&PcieErrors, &one_end.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
     }
 
     #[test]
@@ -257,7 +232,7 @@ mod tests {
         };
         let bench = Bench::new(1).link(0, |link| link.device.errors = vec![error("RxErr", 7)]);
         let outcome = look(
-            &PcieErrors,
+            &RULE,
             &bench
                 .after(|host| {
                     let device = &mut host.links[0].device;
@@ -273,6 +248,6 @@ mod tests {
         };
         let bench = Bench::new(1).drive(0, |drive| drive.ocp_health = trained(3));
         let anew = bench.after(|host| host.drives[0].ocp_health = trained(5));
-        look(&PcieErrors, &anew.record()).only(Severity::Info);
+        look(&RULE, &anew.record()).only(Severity::Info);
     }
 }

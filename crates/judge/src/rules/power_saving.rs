@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::limiter::{PowerSaving, power_saving};
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "power-saving",
     summary: "power states of link or drive where they count: at depth 1, or with pauses",
     look,
@@ -17,7 +18,7 @@ pub(super) static RULE: Qualifies = Qualifies {
            sudo nvme set-feature /dev/CONTROLLER --feature-id=2 --value=0 for its best power state; and \
            nvme_core.default_ps_max_latency_us=0 on the kernel's command line, so that it stays \
            there. Where the machine is to save power, leave all as it is.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

@@ -2,10 +2,11 @@
 
 use iodyno_model::{Measurement, format_duration_ns};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, is_fio};
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "process-stopped",
     summary: "measurements during which iodyno itself did not run: stopped, migrated, asleep",
     look,
@@ -14,7 +15,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           rested meanwhile, and a paced job has catching up to do.",
     next: "Repeat it without the pause: no SIGSTOP or Ctrl-Z, no live migration or snapshot of the \
            virtual machine, no sleep (systemd-inhibit).",
-};
+});
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     if is_fio(of) {

@@ -2,10 +2,11 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "punted",
     summary: "I/O that the kernel handed to worker threads",
     look,
@@ -13,7 +14,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     why: "Such targets cannot take I/O without waiting (NOWAIT); each I/O costs a thread switch, so latencies are higher and rates lower.",
     next: "Measure the device below directly (sudo iodyno check DEVICE), or compare with \
            ioengine=libaio.",
-};
+});
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     let words = "kernel threads ran the I/O: the target has no NOWAIT support";

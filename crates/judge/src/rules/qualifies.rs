@@ -1,8 +1,8 @@
 //! Rules that look at each measurement and qualify those that they fit.
 
-use iodyno_model::{Measurement, RuleReport, Severity};
+use iodyno_model::Measurement;
 
-use super::{Reservation, Rule, advice, qualify};
+use super::{Reservation, Tally, advice, qualify};
 use crate::facts::Facts;
 
 /// What a measurement is affected by, as a sentence without its stop; `None`:
@@ -23,20 +23,8 @@ pub(super) struct Qualifies {
     pub(super) next: &'static str,
 }
 
-impl Rule for Qualifies {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        self.summary
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
+impl Qualifies {
+    pub(super) fn check(&self, facts: &Facts<'_>, tally: &mut Tally) {
         let look = |of: &Measurement| (self.look)(facts, of);
         let mut next = self.next.to_owned();
         if advice::has_place(&next) {
@@ -45,10 +33,10 @@ impl Rule for Qualifies {
                 all.filter(|of| matches!(look(of), Ok(Some(_)))).collect();
             next = advice::filled(&next, facts.host(), &affected);
         }
-        qualify(self, facts, look, [self.what, self.why, &next])
+        qualify(tally, facts, look, [self.what, self.why, &next]);
     }
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    pub(super) fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
         let seen = of.failure().is_none().then(|| (self.look)(facts, of))?;
         Some(Reservation::qualified(seen.ok().flatten()?))

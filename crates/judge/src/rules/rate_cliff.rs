@@ -4,12 +4,13 @@ use iodyno_model::{
     Bytes, Direction, DirectionResult, Measurement, format_duration_ns, format_mb_per_s,
 };
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::cliff::Cliff;
 use crate::facts::{Facts, is_paced};
 use crate::limiter;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "rate-cliff",
     summary: "a rate that fell to a lower level and stayed there: a full write cache, spent credit",
     look,
@@ -18,7 +19,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           cache is full or no block is erased any more, a cloud's disk where its credit is spent.",
     next: "For the rate that lasts, write until it is reached and measure then (iodyno prepare, \
            ramp_time); for the fast one, measure less than the cache holds, and say so.",
-};
+});
 
 /// Its two levels in words. What has them is no rate that merely changed.
 pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
@@ -89,7 +90,7 @@ mod tests {
         look(&RULE, &cliff).only(Severity::Info);
         let mut told = cliff.clone();
         told.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
-        assert_eq!(reserves(&super::super::not_steady::NotSteady, &told, 0), None, "told once");
+        assert_eq!(reserves(&super::super::not_steady::RULE, &told, 0), None, "told once");
         let why = reserves(&RULE, &cliff, 0).unwrap().why;
         assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
         let clear: [fn(u64) -> u64; 6] = [

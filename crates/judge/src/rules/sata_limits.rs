@@ -2,6 +2,7 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 use crate::outstanding::allowed;
@@ -15,7 +16,7 @@ const BYTES_PER_S: f64 = 600e6;
 /// From this share on it is the link that is measured.
 const REACHED: f64 = 0.85;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "sata-limits",
     summary: "SATA disks at 6 Gbit/s or 32 commands, also behind an HBA",
     look,
@@ -23,7 +24,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     why: "A SATA disk takes 32 commands at a time (NCQ) and 6 Gbit/s, whatever its flash and the \
           HBA's own link can do.",
     next: "Compare with the disks' data sheets; ask for no more than 32 I/Os a disk.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;

@@ -1,69 +1,58 @@
 //! Drives that slow each other down without a link that explains it.
 
-use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, RuleReport, Severity};
+use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, Severity};
 
 use super::all_at_once::{FULL, is_cpu_busy};
 use super::link_oversubscribed::has_named_uplink;
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::compare::{UNLIKE_WARN, figure_of};
 use crate::facts::{Facts, metric};
 use crate::limiter::figure;
 use crate::place::{drives_below, shared_drives};
 
-pub(super) struct SharedLimit;
+pub(super) static RULE: Rule = Rule {
+    id: "shared-limit",
+    severity: Severity::Warn,
+    summary: "drives that slow each other down, while others beside them do not and no link is full",
+    look: Look::Run(check),
+};
 
-impl Rule for SharedLimit {
-    fn id(&self) -> &'static str {
-        "shared-limit"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "drives that slow each other down, while others beside them do not and no link is full"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for (_, of) in facts.finished() {
-            // With all of them it is the machine: all-at-once tells of that.
-            if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
-                continue;
-            }
-            let Some(all) = shares(facts, of) else {
-                tally.unknown(of.title(), "what each target gives alone and at once");
-                continue;
-            };
-            // Those that lie on the same drive take turns there, and no limit is to be sought.
-            let shares: Vec<&Share<'_>> = all.iter().filter(|share| share.has_own_drives).collect();
-            if shares.len() < 3 {
-                continue;
-            }
-            tally.looked();
-            if is_cpu_busy(facts, of) {
-                continue;
-            }
-            let fell: Vec<&Share<'_>> = shares
-                .iter()
-                .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
-                .copied()
-                .collect();
-            if fell.len() < 2 || fell.len() == shares.len() || have_named_uplink(facts, &fell) {
-                continue;
-            }
-            let fell: Vec<Share<'_>> = fell.into_iter().cloned().collect();
-            let names: Vec<&str> = fell.iter().map(|share| share.target).collect();
-            match groups.iter_mut().find(|group| group.names == names) {
-                Some(group) => group.steps.push((of, fell)),
-                None => groups.push(Group { names, count: shares.len(), steps: vec![(of, fell)] }),
-            }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (_, of) in facts.finished() {
+        // With all of them it is the machine: all-at-once tells of that.
+        if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
+            continue;
         }
-        groups.iter().for_each(|group| tally.found(self.group(group)));
-        tally.report()
+        let Some(all) = shares(facts, of) else {
+            tally.unknown(of.title(), "what each target gives alone and at once");
+            continue;
+        };
+        // Those that lie on the same drive take turns there, and no limit is to be sought.
+        let shares: Vec<&Share<'_>> = all.iter().filter(|share| share.has_own_drives).collect();
+        if shares.len() < 3 {
+            continue;
+        }
+        tally.looked();
+        if is_cpu_busy(facts, of) {
+            continue;
+        }
+        let fell: Vec<&Share<'_>> = shares
+            .iter()
+            .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
+            .copied()
+            .collect();
+        if fell.len() < 2 || fell.len() == shares.len() || have_named_uplink(facts, &fell) {
+            continue;
+        }
+        let fell: Vec<Share<'_>> = fell.into_iter().cloned().collect();
+        let names: Vec<&str> = fell.iter().map(|share| share.target).collect();
+        match groups.iter_mut().find(|group| group.names == names) {
+            Some(group) => group.steps.push((of, fell)),
+            None => groups.push(Group { names, count: shares.len(), steps: vec![(of, fell)] }),
+        }
     }
+    groups.iter().for_each(|group| tally.found(limited(group)));
 }
 
 /// Targets that slow each other down, in one step or in several.
@@ -80,38 +69,36 @@ pub(super) fn have_named_uplink(facts: &Facts<'_>, fell: &[&Share<'_>]) -> bool 
     facts.host().is_some_and(|host| has_named_uplink(host, &drives))
 }
 
-impl SharedLimit {
-    fn group(&self, group: &Group<'_>) -> iodyno_model::Finding {
-        let names = &group.names;
-        let (mut evidence, mut gave): (Vec<Evidence>, Vec<String>) = (Vec::new(), Vec::new());
-        for (of, fell) in &group.steps {
-            let written = |value: f64| figure(metric(of), value);
-            evidence.extend(fell.iter().map(|share| {
-                let (alone, at_once) = (written(share.alone), written(share.at_once));
-                Evidence::new(share.target, format!("{at_once} at once, {alone} alone"))
-            }));
-            let sum = written(fell.iter().map(|share| share.at_once).sum());
-            evidence.push(Evidence::new("together", sum.clone()));
-            gave.push(format!("{sum} together ({})", of.name));
-        }
-        let (count, others) = (group.count, group.count - names.len());
-        evidence.push(Evidence::new("unaffected", format!("{others} of {count} targets")));
-        finding(
-            self,
-            Severity::Warn,
-            names.iter().map(|name| (*name).to_owned()).collect(),
-            format!(
-                "{} give {}, less than each alone would: they share a limit that is no link that can be seen.",
-                names.join(", "),
-                gave.join(" and "),
-            ),
-            evidence,
-            "Others that ran at the same time were not slowed, so it is nothing that the whole machine shares.",
-            "Look for what these have in common: an expander, a retimer card or switch without links of its own in \
-             sysfs, one RAID card, one storage network path, one host disk below virtual drives. Measure pairs of them \
-             to find the group.",
-        )
+fn limited(group: &Group<'_>) -> iodyno_model::Finding {
+    let names = &group.names;
+    let (mut evidence, mut gave): (Vec<Evidence>, Vec<String>) = (Vec::new(), Vec::new());
+    for (of, fell) in &group.steps {
+        let written = |value: f64| figure(metric(of), value);
+        evidence.extend(fell.iter().map(|share| {
+            let (alone, at_once) = (written(share.alone), written(share.at_once));
+            Evidence::new(share.target, format!("{at_once} at once, {alone} alone"))
+        }));
+        let sum = written(fell.iter().map(|share| share.at_once).sum());
+        evidence.push(Evidence::new("together", sum.clone()));
+        gave.push(format!("{sum} together ({})", of.name));
     }
+    let (count, others) = (group.count, group.count - names.len());
+    evidence.push(Evidence::new("unaffected", format!("{others} of {count} targets")));
+    finding(
+        &RULE,
+        Severity::Warn,
+        names.iter().map(|name| (*name).to_owned()).collect(),
+        format!(
+            "{} give {}, less than each alone would: they share a limit that is no link that can be seen.",
+            names.join(", "),
+            gave.join(" and "),
+        ),
+        evidence,
+        "Others that ran at the same time were not slowed, so it is nothing that the whole machine shares.",
+        "Look for what these have in common: an expander, a retimer card or switch without links of its own in \
+         sysfs, one RAID card, one storage network path, one host disk below virtual drives. Measure pairs of them \
+         to find the group.",
+    )
 }
 
 /// One of several targets, alone and with the others.
@@ -198,19 +185,19 @@ mod tests {
     #[test]
     fn those_that_share_are_named() {
         let bench = || Bench::new(4).measured();
-        assert_eq!(look(&SharedLimit, &bench().record()), Outcome::Clear);
-        let outcome = look(&SharedLimit, &halved(bench(), 2).record());
+        assert_eq!(look(&RULE, &bench().record()), Outcome::Clear);
+        let outcome = look(&RULE, &halved(bench(), 2).record());
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0n1", "nvme1n1"]);
         assert_eq!(found.evidence[0].value, "3400 MB/s at once, 6800 MB/s alone");
         // One alone shares with nobody here, and all of them share the machine.
         for count in [1, 4] {
-            assert_eq!(look(&SharedLimit, &halved(bench(), count).record()), Outcome::Clear);
+            assert_eq!(look(&RULE, &halved(bench(), count).record()), Outcome::Clear);
         }
-        assert_eq!(look(&SharedLimit, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::NotApplicable);
         let mut lone = bench().record();
         lone.measurements.drain(..3);
-        assert_eq!(look(&SharedLimit, &lone), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &lone), Outcome::CannotTell);
     }
 
     #[test]
@@ -225,7 +212,7 @@ mod tests {
                     *bandwidth = bandwidth.map(|rate| rate.scaled(0.5));
                 }
             });
-            look(&SharedLimit, &bench.record())
+            look(&RULE, &bench.record())
         };
         assert_eq!(halved(&["nvme0n1", "nvme1n1", "md0"]), Outcome::Clear);
         let outcome = halved(&["nvme0n1", "nvme1n1", "md0", "nvme2n1", "nvme3n1"]);
@@ -234,7 +221,7 @@ mod tests {
         assert_eq!(found.evidence.last().unwrap().value, "1 of 3 targets");
         // Of three none is left to share anything.
         let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
-        assert_eq!(look(&SharedLimit, &few.measured().record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &few.measured().record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -249,13 +236,13 @@ mod tests {
                 }
             })
         };
-        assert_eq!(look(&SharedLimit, &shared(4).record()), Outcome::Clear);
-        look(&SharedLimit, &shared(16).record()).only(Severity::Warn);
+        assert_eq!(look(&RULE, &shared(4).record()), Outcome::Clear);
+        look(&RULE, &shared(16).record()).only(Severity::Warn);
         let busy = halved(Bench::new(4).measured(), 2).measurement(12, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;
             }
         });
-        assert_eq!(look(&SharedLimit, &busy.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &busy.record()), Outcome::Clear);
     }
 }

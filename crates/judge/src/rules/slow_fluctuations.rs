@@ -1,15 +1,11 @@
 //! Rates that fluctuate more slowly than they were measured for.
 
-use iodyno_model::{
-    DirectionResult, Estimate, Measurement, Metric, RuleReport, Severity, format_duration_ns,
-};
+use iodyno_model::{DirectionResult, Estimate, Measurement, Metric, Severity, format_duration_ns};
 use iodyno_stats::two_sample::disjoint;
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Affected, Look, Reservation, Rule, Tally};
 use crate::facts::Facts;
 use crate::figures;
-
-pub(super) struct SlowFluctuations;
 
 /// What shows that the next measurement may lie outside of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,49 +18,39 @@ enum Slow {
     AllAtOnce(Estimate),
 }
 
-impl Rule for SlowFluctuations {
-    fn id(&self) -> &'static str {
-        "slow-fluctuations"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "slow-fluctuations",
+    severity: Severity::Info,
+    summary: "rates that fluctuate more slowly than they were measured for",
+    look: Look::RunAndEach(check, reservation),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "rates that fluctuate more slowly than they were measured for"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        for (_, of) in facts.finished() {
-            let Some(result) = of.total.first() else { continue };
-            let (Some(_), Some(iops)) = (result.slow, result.iops) else {
-                tally.unknown(of.title(), "it is too short to tell how slowly it fluctuates");
-                continue;
-            };
-            tally.looked();
-            if let Some(slow) = slow(facts, of) {
-                let figure = figures::estimate(Metric::Iops, &iops);
-                let figure = format!("{figure}; {}", words(slow, of));
-                affected.add(of.title(), figure, facts.subjects(of));
-            }
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    for (_, of) in facts.finished() {
+        let Some(result) = of.total.first() else { continue };
+        let (Some(_), Some(iops)) = (result.slow, result.iops) else {
+            tally.unknown(of.title(), "it is too short to tell how slowly it fluctuates");
+            continue;
+        };
+        tally.looked();
+        if let Some(slow) = slow(facts, of) {
+            let figure = figures::estimate(Metric::Iops, &iops);
+            let figure = format!("{figure}; {}", words(slow, of));
+            affected.add(of.title(), figure, facts.subjects(of));
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "the rate fluctuates slowly: the interval is of the measured time only",
-            "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
-            "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
-        );
-        tally.report()
     }
+    affected.tell(
+        tally,
+        "the rate fluctuates slowly: the interval is of the measured time only",
+        "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
+        "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
+    );
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
 }
 
 /// What shows it; `None` also where it is told already, that the rate changed.
@@ -128,18 +114,18 @@ mod tests {
     #[test]
     fn a_slow_wave_qualifies_and_a_change_is_told_elsewhere() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&SlowFluctuations, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&SlowFluctuations, &bench.record(), 1), None);
-        assert_eq!(look(&SlowFluctuations, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let slow = bench.clone().measurement(1, |of| of.total[0].slow = Some(true));
-        look(&SlowFluctuations, &slow.record()).only(Severity::Info);
-        let why = reserves(&SlowFluctuations, &slow.record(), 1).unwrap().why;
+        look(&RULE, &slow.record()).only(Severity::Info);
+        let why = reserves(&RULE, &slow.record(), 1).unwrap().why;
         assert!(why.starts_with("slow fluctuations: the interval is of these "), "{why}");
         let changed = slow.measurement(1, |of| of.total[0].steady = Some(false));
-        assert_eq!(reserves(&SlowFluctuations, &changed.record(), 1), None);
+        assert_eq!(reserves(&RULE, &changed.record(), 1), None);
         let blind =
             (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].slow = None));
-        assert_eq!(look(&SlowFluctuations, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 
     #[test]
@@ -149,14 +135,14 @@ mod tests {
         again.phase = 77;
         record.measurements.push(again);
         let last = record.measurements.len() - 1;
-        assert_eq!(reserves(&SlowFluctuations, &record, 1), None);
+        assert_eq!(reserves(&RULE, &record, 1), None);
         let result = &mut record.measurements[last].total[0];
         result.iops = result.iops.map(|iops| iops.scaled(0.9));
         for measurement in [1, last] {
-            let why = reserves(&SlowFluctuations, &record, measurement).unwrap().why;
+            let why = reserves(&RULE, &record, measurement).unwrap().why;
             assert!(why.contains("measured again, it was "), "{why}");
         }
         record.measurements[last].round = Some(2);
-        assert_eq!(reserves(&SlowFluctuations, &record, 1), None);
+        assert_eq!(reserves(&RULE, &record, 1), None);
     }
 }

@@ -1,83 +1,71 @@
 //! Runs in rounds whose drive did not come to its steady state, and points that write.
 
-use iodyno_model::{EndReason, Measurement, Rounds, RuleReport, Severity, format_duration_ns};
+use iodyno_model::{EndReason, Measurement, Rounds, Severity, format_duration_ns};
 
-use super::{Affected, Reservation, Rule, Tally};
+use super::{Affected, Look, Reservation, Rule, Tally};
 use crate::compare::percent;
 use crate::convergence::limits;
 use crate::facts::Facts;
 
-pub(super) struct SteadyStateNotReached;
+pub(super) static RULE: Rule = Rule {
+    id: "steady-state-not-reached",
+    severity: Severity::Info,
+    summary: "rounds, points that write and jobs with steadystate that ended before the drive was steady",
+    look: Look::RunAndEach(check, reservation),
+};
 
-impl Rule for SteadyStateNotReached {
-    fn id(&self) -> &'static str {
-        "steady-state-not-reached"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "rounds, points that write and jobs with steadystate that ended before the drive was steady"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let mut affected = Affected::default();
-        if let Some((asked, targets)) = &facts.rounds {
-            for (targets, found) in targets {
-                tally.looked();
-                if found.steady_in.is_none() {
-                    let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
-                    affected.add(targets.join(" "), rounds, targets.to_vec());
-                }
-            }
-        }
-        for (_, of) in facts.finished() {
-            if of.conditions.steady_state.is_some() {
-                tally.looked();
-                if let Some(missing) = missing(of) {
-                    affected.add(of.title(), missing, facts.subjects(of));
-                }
-            }
-            let Some(attained) = of.account.as_ref().and_then(|of| of.steadystate_attained) else {
-                continue;
-            };
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let mut affected = Affected::default();
+    if let Some((asked, targets)) = &facts.rounds {
+        for (targets, found) in targets {
             tally.looked();
-            if !attained {
-                let time = of.duration_ns.map_or_else(
-                    || "not attained".into(),
-                    |ns| format!("not attained in {}", format_duration_ns(ns as f64)),
-                );
-                affected.add(of.title(), time, facts.subjects(of));
+            if found.steady_in.is_none() {
+                let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
+                affected.add(targets.join(" "), rounds, targets.to_vec());
             }
         }
-        affected.tell(
-            &mut tally,
-            self,
-            "it ended before the drive was steady",
-            "What a drive does before its steady state depends on what it went through before, and does not last.",
-            "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
-        );
-        tally.report()
     }
+    for (_, of) in facts.finished() {
+        if of.conditions.steady_state.is_some() {
+            tally.looked();
+            if let Some(missing) = missing(of) {
+                affected.add(of.title(), missing, facts.subjects(of));
+            }
+        }
+        let Some(attained) = of.account.as_ref().and_then(|of| of.steadystate_attained) else {
+            continue;
+        };
+        tally.looked();
+        if !attained {
+            let time = of.duration_ns.map_or_else(
+                || "not attained".into(),
+                |ns| format!("not attained in {}", format_duration_ns(ns as f64)),
+            );
+            affected.add(of.title(), time, facts.subjects(of));
+        }
+    }
+    affected.tell(
+        tally,
+        "it ended before the drive was steady",
+        "What a drive does before its steady state depends on what it went through before, and does not last.",
+        "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
+    );
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
-            return Some(Reservation::qualified("its steadystate was not attained"));
-        }
-        if let Some(missing) = missing(of) {
-            return Some(Reservation::qualified(missing));
-        }
-        let (asked, targets) = facts.rounds.as_ref()?;
-        let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
-        let window = found.window(asked)?;
-        let is_in_window = of.round.is_some_and(|round| window.contains(&round));
-        (is_in_window && found.steady_in.is_none())
-            .then(|| Reservation::qualified("the drive was not in its steady state"))
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
+        return Some(Reservation::qualified("its steadystate was not attained"));
     }
+    if let Some(missing) = missing(of) {
+        return Some(Reservation::qualified(missing));
+    }
+    let (asked, targets) = facts.rounds.as_ref()?;
+    let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
+    let window = found.window(asked)?;
+    let is_in_window = of.round.is_some_and(|round| window.contains(&round));
+    (is_in_window && found.steady_in.is_none())
+        .then(|| Reservation::qualified("the drive was not in its steady state"))
 }
 
 /// What a measurement that had to be steady lacks of that, in words, where it ended at the longest
@@ -120,24 +108,24 @@ mod tests {
 
     #[test]
     fn windows_that_are_not_steady_qualify() {
-        let rule = SteadyStateNotReached;
-        assert_eq!(look(&rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        let rule = &RULE;
+        assert_eq!(look(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         let steady = in_rounds(&[900.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
-        assert_eq!(look(&rule, &steady), Outcome::Clear);
-        assert_eq!(reserves(&rule, &steady, 5), None);
+        assert_eq!(look(rule, &steady), Outcome::Clear);
+        assert_eq!(reserves(rule, &steady, 5), None);
         let unsteady = in_rounds(&[900.0, 100.0, 100.0, 200.0, 100.0, 100.0]);
-        look(&rule, &unsteady).only(Severity::Info);
-        assert!(reserves(&rule, &unsteady, 5).is_some());
+        look(rule, &unsteady).only(Severity::Info);
+        assert!(reserves(rule, &unsteady, 5).is_some());
         let attained = |attained| {
             let job = Bench::new(1).measured().measurement(0, |of| {
                 of.account = Some(Account { steadystate_attained: attained, ..Account::default() });
             });
             job.record()
         };
-        assert_eq!(look(&rule, &attained(Some(true))), Outcome::Clear);
-        assert_eq!(look(&rule, &attained(None)), Outcome::NotApplicable);
-        look(&rule, &attained(Some(false))).only(Severity::Info);
-        assert!(reserves(&rule, &attained(Some(false)), 0).is_some());
+        assert_eq!(look(rule, &attained(Some(true))), Outcome::Clear);
+        assert_eq!(look(rule, &attained(None)), Outcome::NotApplicable);
+        look(rule, &attained(Some(false))).only(Severity::Info);
+        assert!(reserves(rule, &attained(Some(false)), 0).is_some());
         // A point that writes, at its longest time.
         let writes = |end: EndReason, window: Option<(f64, f64)>| {
             let point = Bench::new(1).measured().measurement(0, |of| {
@@ -152,10 +140,10 @@ mod tests {
             });
             point.record()
         };
-        let why = |record| reserves(&rule, &record, 0).map(|reserved| reserved.why);
-        let not_steady = &super::super::not_steady::NotSteady;
+        let why = |record| reserves(rule, &record, 0).map(|reserved| reserved.why);
+        let not_steady = &super::super::not_steady::RULE;
         let falling = writes(EndReason::MaxTime, Some((0.45, 0.3)));
-        look(&rule, &falling).only(Severity::Info);
+        look(rule, &falling).only(Severity::Info);
         assert_eq!(reserves(not_steady, &falling, 0), None, "told once");
         assert_eq!(
             why(falling).unwrap(),
@@ -163,7 +151,7 @@ mod tests {
              range was 45 % of its average (at most 20 %), its slope 30 % (at most 10 %)"
         );
         let short = writes(EndReason::MaxTime, None);
-        look(&rule, &short).only(Severity::Info);
+        look(rule, &short).only(Severity::Info);
         assert!(reserves(not_steady, &short, 0).is_some());
         assert_eq!(
             why(short).unwrap(),
@@ -178,7 +166,7 @@ mod tests {
             assert_eq!(why(writes(end, window)), None);
         }
         // The first round is not in the window.
-        assert_eq!(reserves(&rule, &unsteady, 0), None);
-        look(&rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);
+        assert_eq!(reserves(rule, &unsteady, 0), None);
+        look(rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);
     }
 }

@@ -2,6 +2,7 @@
 
 use iodyno_model::{Measurement, parse_duration_ns};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, option};
 
@@ -9,7 +10,7 @@ use crate::facts::{Facts, option};
 /// (SSS PTS 2.0.2, 2.1.24).
 const SNIA_PERCENT: f64 = 10.0;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "steadystate-slope",
     summary: "a steadystate slope that lets the rate change by far more than SNIA's 10 %",
     look,
@@ -18,7 +19,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           within ten.",
     next: "Divide by the samples less one: 10 % over 300 samples is iops_slope:0.033%; or let \
            rounds decide, as the presets for SNIA's tests do.",
-};
+});
 
 fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(limit) = option(of, "steadystate")?.or(option(of, "ss")?) else { return Ok(None) };

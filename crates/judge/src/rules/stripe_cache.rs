@@ -2,6 +2,7 @@
 
 use iodyno_model::{Bytes, Measurement};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, writes};
 use crate::place::arrays_under;
@@ -9,7 +10,7 @@ use crate::place::arrays_under;
 /// What the kernel begins with (NR_STRIPES in drivers/md/raid5.c), pages for each member.
 const DEFAULT_PAGES: u32 = 256;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "stripe-cache",
     summary: "writes on RAID 4, 5 or 6 whose stripe cache is no larger than the kernel's default",
     look,
@@ -19,9 +20,9 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "Compare with more: echo 8192 | sudo tee /sys/block/ARRAY/md/stripe_cache_size (so many \
            pages of memory for each member, 32 MiB with pages of 4 KiB), and with threads: \
            echo 4 | sudo tee /sys/block/ARRAY/md/group_thread_cnt. Neither outlives a reboot.",
-};
+});
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     if !writes(of) {
         return Ok(None);
     }

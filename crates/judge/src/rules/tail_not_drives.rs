@@ -2,6 +2,7 @@
 
 use iodyno_model::{Direction, Measurement, format_count};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 
@@ -10,7 +11,7 @@ const LEAST: u64 = 10;
 /// The drive counted less than this share of what the host counted.
 const SHARE: f64 = 0.1;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "tail-not-drives",
     summary: "slow I/Os that the drive's own latency monitor did not count as slow",
     look,
@@ -19,7 +20,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           after it had answered: in the queue, on the link, until a CPU had time.",
     next: "Look at the host: CPU load and governor, interrupts, power states, layers and \
            schedulers; with less depth less waits in front of the drive.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let [target] = of.targets.as_slice() else { return Ok(None) };

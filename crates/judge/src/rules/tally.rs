@@ -9,15 +9,15 @@ use crate::facts::Facts;
 
 /// A rule's findings so far, what it looked at, and what it could not see.
 pub(crate) struct Tally {
-    rule: &'static str,
+    rule: &'static Rule,
     findings: Vec<Finding>,
     unknown: Vec<(String, String)>,
     looked: bool,
 }
 
 impl Tally {
-    pub(crate) fn new(rule: &dyn Rule) -> Self {
-        Self { rule: rule.id(), findings: Vec::new(), unknown: Vec::new(), looked: false }
+    pub(super) fn new(rule: &'static Rule) -> Self {
+        Self { rule, findings: Vec::new(), unknown: Vec::new(), looked: false }
     }
 
     /// It looked at something and could see it.
@@ -67,14 +67,7 @@ impl Tally {
             }
             RuleOutcome::CannotTell(missing.join("; "))
         };
-        RuleReport { rule: self.rule.to_owned(), outcome, cannot_tell: self.unknown }
-    }
-
-    /// The report of a rule that needs the host, of a run without a snapshot.
-    pub(crate) fn no_host(rule: &dyn Rule) -> RuleReport {
-        let outcome =
-            RuleOutcome::CannotTell("the run holds no snapshot of the host's devices".into());
-        RuleReport { rule: rule.id().to_owned(), outcome, cannot_tell: Vec::new() }
+        RuleReport { rule: self.rule.id.to_owned(), outcome, cannot_tell: self.unknown }
     }
 }
 
@@ -82,12 +75,11 @@ impl Tally {
 /// gives the figure that one is affected by, `None` where it is not, or what is
 /// missing to tell. All that are affected make one finding: `what`, `why`, `next`.
 pub(crate) fn qualify(
-    rule: &dyn Rule,
+    tally: &mut Tally,
     facts: &Facts<'_>,
     look: impl Fn(&Measurement) -> Result<Option<String>, String>,
     [what, why, next]: [&str; 3],
-) -> RuleReport {
-    let mut tally = Tally::new(rule);
+) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         match look(of) {
@@ -100,8 +92,7 @@ pub(crate) fn qualify(
             }
         }
     }
-    affected.tell(&mut tally, rule, what, why, next);
-    tally.report()
+    affected.tell(tally, what, why, next);
 }
 
 /// Measurements that a rule has the same reservation about: one finding for
@@ -125,14 +116,7 @@ impl Affected {
     }
 
     /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
-    pub(crate) fn tell(
-        self,
-        tally: &mut Tally,
-        rule: &dyn Rule,
-        what: &str,
-        why: &str,
-        next: &str,
-    ) {
+    pub(crate) fn tell(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
         let whose = match self.evidence.as_slice() {
             [] => return,
             [only] => only.what.clone(),
@@ -140,7 +124,7 @@ impl Affected {
         };
         let what = format!("{whose}: {what}.");
         let (subjects, evidence) = (self.subjects, self.evidence);
-        tally.found(finding(rule, Severity::Info, subjects, what, evidence, why, next));
+        tally.found(finding(tally.rule, Severity::Info, subjects, what, evidence, why, next));
     }
 }
 
@@ -155,7 +139,7 @@ pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
 
 /// A finding of `rule`.
 pub(crate) fn finding(
-    rule: &dyn Rule,
+    rule: &Rule,
     severity: Severity,
     subjects: Vec<String>,
     what: impl Into<String>,
@@ -164,7 +148,7 @@ pub(crate) fn finding(
     next: impl Into<String>,
 ) -> Finding {
     Finding {
-        rule: rule.id().to_owned(),
+        rule: rule.id.to_owned(),
         severity,
         subjects,
         what: what.into(),

@@ -2,25 +2,26 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "target-qualified",
     summary: "targets whose figures are not those of a drive: overlay, compression, memory",
     look,
     what: "the target is not quite a drive",
     why: "Something between the target and the drive answers I/O by itself or changes it.",
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
-};
+});
 
 /// Of what is measured without /sys nobody knows whether a drive is below.
 const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
-    let remarks = of.conditions.target_remarks.iter().map(String::as_str).chain(blind);
-    let remarks: Vec<&str> = remarks.collect();
+    let remarks = of.conditions.target_remarks.iter().map(ToString::to_string);
+    let remarks: Vec<String> = remarks.chain(blind.map(str::to_owned)).collect();
     Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
 }
 
@@ -28,7 +29,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
-    use iodyno_model::Severity;
+    use iodyno_model::{Caveat, FileSystemEffect, Severity};
 
     #[test]
     fn remarks_qualify() {
@@ -37,7 +38,9 @@ mod tests {
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
         assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.measurement(1, |of| {
-            of.conditions.target_remarks = vec!["on overlay".into()];
+            let effect = FileSystemEffect::Overlay;
+            of.conditions.target_remarks =
+                vec![Caveat::FileSystem { name: "overlay".into(), effect }];
         });
         look(&RULE, &tripped.record()).only(Severity::Info);
         assert!(reserves(&RULE, &tripped.record(), 1).unwrap().why.contains("overlay"));
@@ -49,6 +52,6 @@ mod tests {
         let mut record = Bench::new(1).measured().record();
         record.snapshots = blind.snapshots;
         assert_eq!(reserves(&RULE, &record, 1).unwrap().why, NO_SYSFS);
-        assert_eq!(look(&super::super::drive_dead::DriveDead, &record), Outcome::CannotTell);
+        assert_eq!(look(&super::super::drive_dead::RULE, &record), Outcome::CannotTell);
     }
 }

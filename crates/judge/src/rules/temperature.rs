@@ -1,11 +1,9 @@
 //! Drives that are too hot.
 
-use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, RuleReport, Severity};
+use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
-
-pub(super) struct TemperatureHigh;
 
 /// Temperature bit of Critical Warning.
 const TEMPERATURE: u8 = 1 << 1;
@@ -26,65 +24,54 @@ const WAS_CRITICAL: Said = (
     "Look at fans and blanking panels; watch whether the minutes grow.",
 );
 
-impl Rule for TemperatureHigh {
-    fn id(&self) -> &'static str {
-        "temperature"
-    }
+pub(super) static RULE: Rule = Rule {
+    id: "temperature",
+    severity: Severity::Warn,
+    summary: "temperature at the drive's warning level, or its warning bit",
+    look: Look::Host(check),
+};
 
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "temperature at the drive's warning level, or its warning bit"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in &host.drives {
-            let name = &drive.name;
-            let seen: Vec<&Drive> =
-                facts.record().snapshots.iter().filter_map(|host| host.drive(name)).collect();
-            let warned = seen
-                .iter()
-                .filter_map(|drive| drive.health.get())
-                .any(|log| log.critical_warning & TEMPERATURE != 0);
-            let hottest =
-                seen.iter().filter_map(|drive| drive.composite_c()).max_by(f64::total_cmp);
-            let level = seen.iter().find_map(|drive| warning_c(drive));
-            if drive.health.get().is_none() && (hottest.is_none() || level.is_none()) {
-                tally.know(name, "SMART log", &drive.health);
-                continue;
-            }
-            tally.looked();
-            let minutes = |drive: &&Drive| Some(drive.health.get()?.critical_temperature_min);
-            let before = seen.first().and_then(minutes);
-            let critical = seen.iter().filter_map(minutes).max().filter(|minutes| *minutes > 0);
-            let at_level = matches!((hottest, level), (Some(now), Some(level)) if now >= level);
-            let grew = before.is_some() && critical > before;
-            if !warned && !at_level && critical.is_none() {
-                continue;
-            }
-            let mut evidence = Vec::new();
-            let since = |min: u32| {
-                if grew {
-                    format!("{min} min, and counting")
-                } else {
-                    format!("{min} min since it was made")
-                }
-            };
-            evidence.extend(critical.map(|min| Evidence::new("at its critical level", since(min))));
-            evidence.extend(hottest.map(|c| Evidence::new("temperature", format!("{c:.0} °C"))));
-            evidence.extend(level.map(|c| Evidence::new("warning level", format!("{c:.0} °C"))));
-            let bit = if warned { "set" } else { "not set" };
-            evidence.push(Evidence::new("warning bit", bit));
-            let is_hot = warned || at_level || grew;
-            let (severity, what, why, next) = if is_hot { HOT } else { WAS_CRITICAL };
-            let what = format!("{name} {what}.");
-            tally.found(finding(self, severity, vec![name.clone()], what, evidence, why, next));
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in &host.drives {
+        let name = &drive.name;
+        let seen: Vec<&Drive> =
+            facts.record().snapshots.iter().filter_map(|host| host.drive(name)).collect();
+        let warned = seen
+            .iter()
+            .filter_map(|drive| drive.health.get())
+            .any(|log| log.critical_warning & TEMPERATURE != 0);
+        let hottest = seen.iter().filter_map(|drive| drive.composite_c()).max_by(f64::total_cmp);
+        let level = seen.iter().find_map(|drive| warning_c(drive));
+        if drive.health.get().is_none() && (hottest.is_none() || level.is_none()) {
+            tally.know(name, "SMART log", &drive.health);
+            continue;
         }
-        tally.report()
+        tally.looked();
+        let minutes = |drive: &&Drive| Some(drive.health.get()?.critical_temperature_min);
+        let before = seen.first().and_then(minutes);
+        let critical = seen.iter().filter_map(minutes).max().filter(|minutes| *minutes > 0);
+        let at_level = matches!((hottest, level), (Some(now), Some(level)) if now >= level);
+        let grew = before.is_some() && critical > before;
+        if !warned && !at_level && critical.is_none() {
+            continue;
+        }
+        let mut evidence = Vec::new();
+        let since = |min: u32| {
+            if grew {
+                format!("{min} min, and counting")
+            } else {
+                format!("{min} min since it was made")
+            }
+        };
+        evidence.extend(critical.map(|min| Evidence::new("at its critical level", since(min))));
+        evidence.extend(hottest.map(|c| Evidence::new("temperature", format!("{c:.0} °C"))));
+        evidence.extend(level.map(|c| Evidence::new("warning level", format!("{c:.0} °C"))));
+        let bit = if warned { "set" } else { "not set" };
+        evidence.push(Evidence::new("warning bit", bit));
+        let is_hot = warned || at_level || grew;
+        let (severity, what, why, next) = if is_hot { HOT } else { WAS_CRITICAL };
+        let what = format!("{name} {what}.");
+        tally.found(finding(&RULE, severity, vec![name.clone()], what, evidence, why, next));
     }
 }
 
@@ -108,13 +95,13 @@ mod tests {
 
     #[test]
     fn heat_is_seen_in_any_snapshot_and_by_the_bit() {
-        assert_eq!(look(&TemperatureHigh, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let hot = Bench::new(1).after(|host| host.drives[0].temperature = at(80.0)).record();
-        look(&TemperatureHigh, &hot).only(Severity::Warn);
+        look(&RULE, &hot).only(Severity::Warn);
         let warm = Bench::new(1).after(|host| host.drives[0].temperature = at(79.0)).record();
-        assert_eq!(look(&TemperatureHigh, &warm), Outcome::Clear);
+        assert_eq!(look(&RULE, &warm), Outcome::Clear);
         let bit = Bench::new(1).drive(0, |d| log(d).critical_warning = 2).record();
-        look(&TemperatureHigh, &bit).only(Severity::Warn);
+        look(&RULE, &bit).only(Severity::Warn);
     }
 
     #[test]
@@ -123,16 +110,16 @@ mod tests {
             d.health = Fact::NeedsRoot;
             d.temperature = Fact::Absent;
         });
-        assert_eq!(look(&TemperatureHigh, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
     }
 
     #[test]
     fn minutes_at_the_critical_level_are_told_and_count_while_measured() {
         let past = Bench::new(1).drive(0, |d| log(d).critical_temperature_min = 12);
-        let found = look(&TemperatureHigh, &past.record());
+        let found = look(&RULE, &past.record());
         assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min since it was made");
         let now = past.after(|host| log(&mut host.drives[0]).critical_temperature_min = 13);
-        let found = look(&TemperatureHigh, &now.record());
+        let found = look(&RULE, &now.record());
         assert_eq!(found.only(Severity::Warn).evidence[0].value, "13 min, and counting");
     }
 
@@ -143,7 +130,7 @@ mod tests {
             log(d).temperature_k = 0;
             log(d).critical_warning = 2;
         });
-        let found = look(&TemperatureHigh, &none.record());
+        let found = look(&RULE, &none.record());
         let names: Vec<&str> =
             found.only(Severity::Warn).evidence.iter().map(|one| one.what.as_str()).collect();
         assert_eq!(names, ["warning level", "warning bit"]);

@@ -1,69 +1,56 @@
 //! Drives that slowed themselves down for heat during the run.
 
-use iodyno_model::{Drive, Evidence, RuleReport, Severity};
+use iodyno_model::{Drive, Evidence, Host, Severity};
 
-use super::{Reservation, Rule, Tally, finding};
+use super::{Look, Reservation, Rule, Tally, finding};
 use crate::facts::Facts;
 use crate::limiter;
 
-pub(super) struct ThermalThrottling;
+pub(super) static RULE: Rule = Rule {
+    id: "thermal-throttling",
+    severity: Severity::Warn,
+    summary: "throttling for heat during the run, by the drive's own counters",
+    look: Look::HostAndEach(check, reservation),
+};
 
-impl Rule for ThermalThrottling {
-    fn id(&self) -> &'static str {
-        "thermal-throttling"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "throttling for heat during the run, by the drive's own counters"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        for drive in &host.drives {
-            let name = &drive.name;
-            if facts.record().snapshots.len() < 2 {
-                break;
-            }
-            let later = facts.record().snapshots.iter().skip(1);
-            let mut later = later.rev().filter_map(|host| host.drive(name));
-            let told =
-                later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
-            let Some((last, throttled)) = told else {
-                tally.know(name, "SMART log", &drive.health);
-                continue;
-            };
-            tally.looked();
-            if !throttled {
-                continue;
-            }
-            let evidence = evidence(drive, last);
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                vec![name.clone()],
-                format!("{name} throttled for heat during the run."),
-                evidence,
-                "A throttled drive is slower than it could be, and so are the figures of it.",
-                "Look at fans, blanking panels and the room; then repeat.",
-            ));
+fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    for drive in &host.drives {
+        let name = &drive.name;
+        if facts.record().snapshots.len() < 2 {
+            break;
         }
-        tally.report()
+        let later = facts.record().snapshots.iter().skip(1);
+        let mut later = later.rev().filter_map(|host| host.drive(name));
+        let told = later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
+        let Some((last, throttled)) = told else {
+            tally.know(name, "SMART log", &drive.health);
+            continue;
+        };
+        tally.looked();
+        if !throttled {
+            continue;
+        }
+        let evidence = evidence(drive, last);
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            vec![name.clone()],
+            format!("{name} throttled for heat during the run."),
+            evidence,
+            "A throttled drive is slower than it could be, and so are the figures of it.",
+            "Look at fans, blanking panels and the room; then repeat.",
+        ));
     }
+}
 
-    fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let throttled = of.targets.iter().find_map(|target| {
-            let drive = facts.place(of, target).drive?;
-            let throttled = limiter::throttled(facts.record(), of, &drive.name) == Some(true);
-            throttled.then(|| drive.name.clone())
-        })?;
-        Some(Reservation::qualified(format!("{throttled} throttled for heat meanwhile")))
-    }
+fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    let of = facts.record().measurements.get(measurement)?;
+    let throttled = of.targets.iter().find_map(|target| {
+        let drive = facts.place(of, target).drive?;
+        let throttled = limiter::throttled(facts.record(), of, &drive.name) == Some(true);
+        throttled.then(|| drive.name.clone())
+    })?;
+    Some(Reservation::qualified(format!("{throttled} throttled for heat meanwhile")))
 }
 
 /// The counters that grew.
@@ -101,23 +88,23 @@ mod tests {
     #[test]
     fn growing_counters_mean_throttling() {
         let bench = Bench::new(1).drive(0, |d| log(d).thermal_seconds = [5, 0]).measured();
-        assert_eq!(look(&ThermalThrottling, &bench.record()), Outcome::NotApplicable);
-        assert_eq!(look(&ThermalThrottling, &bench.clone().after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
         let hot = bench.clone().after(|host| log(&mut host.drives[0]).thermal_seconds = [5, 3]);
         let record = hot.record();
-        let outcome = look(&ThermalThrottling, &record);
+        let outcome = look(&RULE, &record);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "0 to 3");
-        assert!(reserves(&ThermalThrottling, &record, 0).is_some());
+        assert!(reserves(&RULE, &record, 0).is_some());
         let blind = bench.clone().drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
-        assert_eq!(look(&ThermalThrottling, &blind), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
         // Drives of data centers count besides, and may begin again at 0.
         let counted = |thermal_throttling_count| {
             known(OcpHealth { thermal_throttling_count, ..OcpHealth::default() })
         };
         let bench = bench.drive(0, |drive| drive.ocp_health = counted(255));
         let again = bench.after(|host| host.drives[0].ocp_health = counted(0)).record();
-        let outcome = look(&ThermalThrottling, &again);
+        let outcome = look(&RULE, &again);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "255 to 0");
-        assert!(reserves(&ThermalThrottling, &again, 0).is_some());
+        assert!(reserves(&RULE, &again, 0).is_some());
     }
 }

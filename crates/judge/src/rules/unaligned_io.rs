@@ -2,6 +2,7 @@
 
 use iodyno_model::{Bytes, Direction, Measurement, format_count};
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, writes};
 use crate::limiter::ocp_grown;
@@ -15,7 +16,7 @@ const LEAST: u64 = 1000;
 /// … and so is a smaller share of what was issued.
 const SHARE: f64 = 0.1;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "unaligned-io",
     summary: "I/O smaller than the drive's physical blocks, or not on their boundaries",
     look,
@@ -25,7 +26,7 @@ pub(super) static RULE: Qualifies = Qualifies {
     next: "Take block sizes and offsets that are multiples of the physical block \
            (cat /sys/block/DEVICE/queue/physical_block_size), or of the drive's unit of mapping where \
            its data sheet states one; blockalign defaults to the block size.",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let Some(block_bytes) = of.workload.bs else {

@@ -1,62 +1,50 @@
 //! What became slower since an earlier run.
 
-use iodyno_model::{Evidence, RuleReport, Severity};
+use iodyno_model::{Evidence, Severity};
 
-use super::{Rule, Tally, finding, severity_of};
+use super::{Look, Rule, Tally, finding, severity_of};
 use crate::facts::{Facts, unwritten};
 use crate::figures;
 
-pub(super) struct UnlikeBaseline;
+pub(super) static RULE: Rule = Rule {
+    id: "unlike-baseline",
+    severity: Severity::Fail,
+    summary: "figures worse than in the run given with --baseline",
+    look: Look::Run(check),
+};
 
-impl Rule for UnlikeBaseline {
-    fn id(&self) -> &'static str {
-        "unlike-baseline"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Fail
-    }
-
-    fn summary(&self) -> &'static str {
-        "figures worse than in the run given with --baseline"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let mut tally = Tally::new(self);
-        let Some(baseline) = facts.question.baseline else { return tally.report() };
-        for compared in &facts.compared {
-            let of = &facts.record().measurements[compared.measurement];
-            let Some((earlier, held)) = &compared.baseline else {
-                tally.unknown(of.title(), "the baseline holds no valid measurement of it");
-                continue;
-            };
-            if unwritten(of) {
-                tally.unknown(of.title(), "its blocks were never written");
-                continue;
-            }
-            tally.looked();
-            let Some(severity) = severity_of(held.verdict) else { continue };
-            let mut evidence = vec![
-                Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
-                Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
-                Evidence::new("run", baseline.run.name.clone()),
-            ];
-            evidence
-                .extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
-            tally.found(finding(
-                self,
-                severity,
-                facts.subjects(of),
-                format!("{}: {}.", of.title(), held.reason),
-                evidence,
-                "Something changed: the drive, its link, what else uses it, or the machine's settings.",
-                format!(
-                    "Compare the two runs' hosts, links and drives: iodyno show {}; then repeat once more.",
-                    baseline.run.id
-                ),
-            ));
+fn check(facts: &Facts<'_>, tally: &mut Tally) {
+    let Some(baseline) = facts.question.baseline else { return };
+    for compared in &facts.compared {
+        let of = &facts.record().measurements[compared.measurement];
+        let Some((earlier, held)) = &compared.baseline else {
+            tally.unknown(of.title(), "the baseline holds no valid measurement of it");
+            continue;
+        };
+        if unwritten(of) {
+            tally.unknown(of.title(), "its blocks were never written");
+            continue;
         }
-        tally.report()
+        tally.looked();
+        let Some(severity) = severity_of(held.verdict) else { continue };
+        let mut evidence = vec![
+            Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
+            Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
+            Evidence::new("run", baseline.run.name.clone()),
+        ];
+        evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
+        tally.found(finding(
+            &RULE,
+            severity,
+            facts.subjects(of),
+            format!("{}: {}.", of.title(), held.reason),
+            evidence,
+            "Something changed: the drive, its link, what else uses it, or the machine's settings.",
+            format!(
+                "Compare the two runs' hosts, links and drives: iodyno show {}; then repeat once more.",
+                baseline.run.id
+            ),
+        ));
     }
 }
 
@@ -67,7 +55,7 @@ mod tests {
     use iodyno_model::RunRecord;
 
     fn against(now: &RunRecord, baseline: &RunRecord) -> Outcome {
-        look_with(&UnlikeBaseline, now, Some(baseline), None)
+        look_with(&RULE, now, Some(baseline), None)
     }
 
     #[test]
@@ -75,7 +63,7 @@ mod tests {
         let before = Bench::new(2).measured();
         let now = |factor| before.clone().measurement(1, |of| scale(of, factor)).record();
         let before = before.record();
-        assert_eq!(look(&UnlikeBaseline, &now(0.5)), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &now(0.5)), Outcome::NotApplicable);
         assert_eq!(against(&now(1.0), &before), Outcome::Clear);
         assert_eq!(against(&now(1.5), &before), Outcome::Clear);
         against(&now(0.85), &before).only(Severity::Warn);

@@ -2,75 +2,65 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Drive, Evidence, RuleReport, Severity};
+use iodyno_model::{Drive, Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 
-pub(super) struct WriteCacheDiffers;
+pub(super) static RULE: Rule = Rule {
+    id: "write-cache-differs",
+    severity: Severity::Warn,
+    summary: "equal drives of which some have their volatile write cache off",
+    look: Look::Host(check),
+};
 
-impl Rule for WriteCacheDiffers {
-    fn id(&self) -> &'static str {
-        "write-cache-differs"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Warn
-    }
-
-    fn summary(&self) -> &'static str {
-        "equal drives of which some have their volatile write cache off"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let mut models: BTreeMap<&str, Vec<(&Drive, bool)>> = BTreeMap::new();
-        for drive in &host.drives {
-            // What has none cannot differ.
-            if drive.identify.get().is_some_and(|page| !page.volatile_write_cache) {
-                continue;
-            }
-            let Some(on) = tally.know(&drive.name, "volatile write cache", &drive.write_cache_on)
-            else {
-                continue;
-            };
-            let Some(model) = drive.model.get() else { continue };
-            models.entry(model).or_default().push((drive, *on));
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let mut models: BTreeMap<&str, Vec<(&Drive, bool)>> = BTreeMap::new();
+    for drive in &host.drives {
+        // What has none cannot differ.
+        if drive.identify.get().is_some_and(|page| !page.volatile_write_cache) {
+            continue;
         }
-        for (model, drives) in models.into_iter().filter(|(_, drives)| drives.len() > 1) {
-            tally.looked();
-            let names = |wanted: bool| -> Vec<String> {
-                let some = drives.iter().filter(|(_, on)| *on == wanted);
-                some.map(|(drive, _)| drive.name.clone()).collect()
-            };
-            let (on, off) = (names(true), names(false));
-            if on.is_empty() || off.is_empty() {
-                continue;
-            }
-            let (is, are) = (off.join(", "), on.join(", "));
-            let next = format!(
-                "Set all alike before comparing writes: sudo nvme set-feature -f 6 -V 1 /dev/{0} (-V 0 \
-                 switches off; what is not flushed is lost when the power fails)",
-                off[0]
-            );
-            let subjects = if off.len() <= on.len() { off } else { on };
-            tally.found(finding(
-                self,
-                Severity::Warn,
-                subjects,
-                format!("The volatile write cache of {is} is off; that of {are}, the same model, is on."),
-                vec![
-                    Evidence::new("model", model),
-                    Evidence::new("off", is.clone()),
-                    Evidence::new("on", are.clone()),
-                ],
-                "Without its cache a drive answers a write when it is on flash: writes are slower, and \
-                 an array is as fast as its slowest member.",
-                next,
-            ));
+        let Some(on) = tally.know(&drive.name, "volatile write cache", &drive.write_cache_on)
+        else {
+            continue;
+        };
+        let Some(model) = drive.model.get() else { continue };
+        models.entry(model).or_default().push((drive, *on));
+    }
+    for (model, drives) in models.into_iter().filter(|(_, drives)| drives.len() > 1) {
+        tally.looked();
+        let names = |wanted: bool| -> Vec<String> {
+            let some = drives.iter().filter(|(_, on)| *on == wanted);
+            some.map(|(drive, _)| drive.name.clone()).collect()
+        };
+        let (on, off) = (names(true), names(false));
+        if on.is_empty() || off.is_empty() {
+            continue;
         }
-        tally.report()
+        let (is, are) = (off.join(", "), on.join(", "));
+        let next = format!(
+            "Set all alike before comparing writes: sudo nvme set-feature -f 6 -V 1 /dev/{0} (-V 0 \
+             switches off; what is not flushed is lost when the power fails)",
+            off[0]
+        );
+        let subjects = if off.len() <= on.len() { off } else { on };
+        tally.found(finding(
+            &RULE,
+            Severity::Warn,
+            subjects,
+            format!(
+                "The volatile write cache of {is} is off; that of {are}, the same model, is on."
+            ),
+            vec![
+                Evidence::new("model", model),
+                Evidence::new("off", is.clone()),
+                Evidence::new("on", are.clone()),
+            ],
+            "Without its cache a drive answers a write when it is on flash: writes are slower, and \
+             an array is as fast as its slowest member.",
+            next,
+        ));
     }
 }
 
@@ -90,9 +80,9 @@ mod tests {
             })
         };
         let (on, off) = (|| known(true), || known(false));
-        assert_eq!(look(&WriteCacheDiffers, &with([on(), on(), on()]).record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &with([on(), on(), on()]).record()), Outcome::Clear);
         let one = with([on(), off(), on()]);
-        let found = look(&WriteCacheDiffers, &one.record());
+        let found = look(&RULE, &one.record());
         let found = found.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme1"]);
         assert!(
@@ -101,13 +91,13 @@ mod tests {
             found.what
         );
         let other = one.drive(1, |drive| drive.model = known("ANOTHER".into()));
-        assert_eq!(look(&WriteCacheDiffers, &other.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &other.record()), Outcome::Clear);
         let unread = || Fact::NeedsRoot;
         let blind = with([unread(), unread(), unread()]);
-        assert_eq!(look(&WriteCacheDiffers, &blind.record()), Outcome::CannotTell);
+        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
         let without = (0..3).fold(blind, |bench, n| {
             bench.drive(n, |drive| drive.identify = known(IdentifyController::default()))
         });
-        assert_eq!(look(&WriteCacheDiffers, &without.record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &without.record()), Outcome::NotApplicable);
     }
 }

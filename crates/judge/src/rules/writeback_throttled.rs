@@ -2,11 +2,12 @@
 
 use iodyno_model::Measurement;
 
+use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::{Facts, writes};
 use crate::place::bottoms;
 
-pub(super) static RULE: Qualifies = Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "writeback-throttled",
     summary: "buffered writes or trims under write-back throttling (wbt_lat_usec)",
     look,
@@ -15,7 +16,7 @@ pub(super) static RULE: Qualifies = Qualifies {
           through: their rate is a setting's and not the drive's.",
     next: "Write with direct=1, which is not throttled; or switch it off while measuring: \
            echo 0 | sudo tee /sys/block/DEVICE/queue/wbt_lat_usec (-1 sets the default again).",
-};
+});
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
     let rw = of.workload.rw.as_deref().unwrap_or_default();

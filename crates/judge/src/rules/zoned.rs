@@ -1,57 +1,45 @@
 //! Zoned namespaces.
 
-use iodyno_model::{Bytes, Evidence, RuleReport, Severity};
+use iodyno_model::{Bytes, Evidence, Host, Severity};
 
-use super::{Rule, Tally, finding};
+use super::{Look, Rule, Tally, finding};
 use crate::facts::Facts;
 
-pub(super) struct Zoned;
+pub(super) static RULE: Rule = Rule {
+    id: "zoned",
+    severity: Severity::Info,
+    summary: "zoned devices, whose zones are written in sequence alone",
+    look: Look::Host(check),
+};
 
-impl Rule for Zoned {
-    fn id(&self) -> &'static str {
-        "zoned"
-    }
-
-    fn severity(&self) -> Severity {
-        Severity::Info
-    }
-
-    fn summary(&self) -> &'static str {
-        "zoned devices, whose zones are written in sequence alone"
-    }
-
-    fn check(&self, facts: &Facts<'_>) -> RuleReport {
-        let Some(host) = facts.host() else { return Tally::no_host(self) };
-        let mut tally = Tally::new(self);
-        let layers = |name: &String| host.block(name).is_some_and(|one| !one.stands_on.is_empty());
-        for block in host.blocks.iter().filter(|block| !layers(&block.name)) {
-            let Some(zone_bytes) = block.zones() else {
-                // Of kernels that do not say, and of captures made before it was asked.
-                if block.queue.zoned.get().is_some() {
-                    tally.looked();
-                }
-                continue;
-            };
-            let mut evidence = vec![Evidence::new("zones", "host-managed")];
-            let size = zone_bytes.map(|bytes| Bytes(bytes).binary());
-            evidence.extend(size.map(|size| Evidence::new("zone size", size)));
-            let name = &block.name;
-            tally.found(finding(
-                self,
-                Severity::Info,
-                vec![name.clone()],
-                format!("{name} is zoned: each zone is written in sequence, from its start on."),
-                evidence,
-                "Any other write fails, and says nothing of the drive's health. Blocks behind a zone's \
-                 write pointer hold no data.",
-                format!(
-                    "Fill it with: sudo iodyno prepare {name} --fill 1x. Write to it with zonemode=zbd, \
-                     which fio does (iodyno run --generator fio). Its zones: sudo blkzone report \
-                     /dev/{name}"
-                ),
-            ));
-        }
-        tally.report()
+fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+    let layers = |name: &String| host.block(name).is_some_and(|one| !one.stands_on.is_empty());
+    for block in host.blocks.iter().filter(|block| !layers(&block.name)) {
+        let Some(zone_bytes) = block.zones() else {
+            // Of kernels that do not say, and of captures made before it was asked.
+            if block.queue.zoned.get().is_some() {
+                tally.looked();
+            }
+            continue;
+        };
+        let mut evidence = vec![Evidence::new("zones", "host-managed")];
+        let size = zone_bytes.map(|bytes| Bytes(bytes).binary());
+        evidence.extend(size.map(|size| Evidence::new("zone size", size)));
+        let name = &block.name;
+        tally.found(finding(
+            &RULE,
+            Severity::Info,
+            vec![name.clone()],
+            format!("{name} is zoned: each zone is written in sequence, from its start on."),
+            evidence,
+            "Any other write fails, and says nothing of the drive's health. Blocks behind a zone's \
+             write pointer hold no data.",
+            format!(
+                "Fill it with: sudo iodyno prepare {name} --fill 1x. Write to it with zonemode=zbd, \
+                 which fio does (iodyno run --generator fio). Its zones: sudo blkzone report \
+                 /dev/{name}"
+            ),
+        ));
     }
 }
 
@@ -65,7 +53,7 @@ mod tests {
         let bench = Bench::new(2).host(|host| {
             host.blocks.iter_mut().for_each(|block| block.queue.zoned = known("none".into()));
         });
-        assert_eq!(look(&Zoned, &bench.record()), Outcome::Clear);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
         let zoned = bench.host(|host| {
             host.blocks[1].queue.zoned = known("host-managed".into());
             host.blocks[1].queue.zone_bytes = known(64 << 20);
@@ -73,10 +61,10 @@ mod tests {
             part.queue = host.blocks[1].queue.clone();
             host.blocks.push(part);
         });
-        let found = look(&Zoned, &zoned.record());
+        let found = look(&RULE, &zoned.record());
         let found = found.only(Severity::Info);
         assert_eq!(found.subjects, ["nvme1n1"]);
         assert_eq!(found.evidence[1].value, "64 MiB");
-        assert_eq!(look(&Zoned, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 }

@@ -413,13 +413,13 @@ impl Outcome {
 }
 
 /// What a rule says of a run, by the builder's data sheet.
-pub(crate) fn look(rule: &dyn Rule, record: &RunRecord) -> Outcome {
+pub(crate) fn look(rule: &'static Rule, record: &RunRecord) -> Outcome {
     look_with(rule, record, None, None)
 }
 
 /// The same with a baseline and an expectation.
 pub(crate) fn look_with(
-    rule: &dyn Rule,
+    rule: &'static Rule,
     record: &RunRecord,
     baseline: Option<&RunRecord>,
     expect: Option<&Expectation>,
@@ -429,7 +429,7 @@ pub(crate) fn look_with(
     let report = rule.check(&Facts::gather(&question));
     if let RuleOutcome::Findings(findings) = &report.outcome {
         for finding in findings {
-            assert!(finding.severity <= rule.severity(), "{finding:?}");
+            assert!(finding.severity <= rule.severity, "{finding:?}");
             assert!(!finding.what.is_empty() && !finding.why.is_empty(), "{finding:?}");
             assert!(!finding.next.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
         }
@@ -448,7 +448,7 @@ pub(crate) fn look_with(
 
 /// A rule's reservation about a measurement.
 pub(crate) fn reserves(
-    rule: &dyn Rule,
+    rule: &'static Rule,
     record: &RunRecord,
     measurement: usize,
 ) -> Option<crate::rules::Reservation> {

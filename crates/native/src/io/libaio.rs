@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use iodyno_model::{Caveat, DepthLimit, NotPolled};
+
 use super::aside::Aside;
 use super::files::Files;
 use super::syscall::{outcome, syscall};
@@ -85,13 +87,12 @@ impl Io for Libaio {
         let (context, possible) = Context::with_room_for(depth)?;
         let mut shortfalls = Vec::new();
         if possible < depth {
-            shortfalls.push(format!(
-                "iodepth={possible} instead of {depth}: fs.aio-max-nr is used up; raise it with \
-                 `sysctl fs.aio-max-nr`"
-            ));
+            let (asked, possible) = (depth.into(), possible.into());
+            let limit = DepthLimit::AioMaxNr;
+            shortfalls.push(Caveat::DepthReduced { asked, possible, limit });
         }
         if options.polled {
-            shortfalls.push("libaio cannot poll for completions; use io_uring for hipri".into());
+            shortfalls.push(Caveat::NotPolled { why: NotPolled::Libaio });
         }
         let depth = possible;
         let buffers =

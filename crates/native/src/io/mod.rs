@@ -28,6 +28,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use iodyno_model::Caveat;
 use iodyno_target::{FileEntry, Lookup};
 use thiserror::Error;
 
@@ -321,7 +322,7 @@ pub(crate) struct Opened<I> {
     /// Buffers are registered; `None` where the engine knows no such thing.
     pub(crate) registered_buffers: Option<bool>,
     /// What was not possible, each a sentence.
-    pub(crate) shortfalls: Vec<String>,
+    pub(crate) shortfalls: Vec<Caveat>,
 }
 
 /// Why an engine could not be set up.

@@ -3,6 +3,8 @@
 
 use std::io;
 
+use iodyno_model::Caveat;
+
 use super::files::Files;
 use super::{
     Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError, try_polling,
@@ -56,9 +58,8 @@ impl<T: Transfer> Io for OneByOne<T> {
         if T::POLLS && setup.options.polled {
             try_polling(&mut io, length)?;
         }
-        let shortfalls = (depth > 1)
-            .then(|| format!("{} keeps one I/O in flight; iodepth={depth} was asked for", T::NAME));
-        let shortfalls = shortfalls.into_iter().collect();
+        let ignored = || Caveat::DepthIgnored { engine: T::NAME.into(), asked: depth.into() };
+        let shortfalls = (depth > 1).then(ignored).into_iter().collect();
         Ok(Opened { io, depth: 1, registered_buffers: None, shortfalls })
     }
 

@@ -6,6 +6,7 @@ mod every_nth;
 use std::io;
 use std::time::Duration;
 
+use iodyno_model::{Caveat, DepthLimit, Failure};
 use rustix::process::{Resource, getrlimit};
 
 use super::aside::Aside;
@@ -211,12 +212,11 @@ fn sync(entry: &mut FileEntry, head: u64, descriptor: &Descriptor) {
 }
 
 /// The depth that a ring has room for.
-pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<String>) -> u16 {
+pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<Caveat>) -> u16 {
     let possible = depth.clamp(1, MOST_ENTRIES);
     if possible < depth {
-        shortfalls.push(format!(
-            "iodepth={possible} instead of {depth}: io_uring has no larger ring; use numjobs"
-        ));
+        let (asked, limit) = (depth.into(), DepthLimit::RingSize);
+        shortfalls.push(Caveat::DepthReduced { asked, possible: possible.into(), limit });
     }
     possible
 }
@@ -225,9 +225,9 @@ pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<String>) -> u16 {
 pub(super) fn register_files<E: Entry>(
     ring: &Ring<E>,
     files: &[i32],
-    shortfalls: &mut Vec<String>,
+    shortfalls: &mut Vec<Caveat>,
 ) -> bool {
-    let refused = |error| format!("targets are not registered: {}", error_name(&error));
+    let refused = |error| Caveat::FilesNotRegistered { why: refused(&error) };
     ring.register_files(files).map_err(|error| shortfalls.push(refused(error))).is_ok()
 }
 
@@ -237,27 +237,26 @@ pub(super) fn register<E: Entry>(
     ring: &Ring<E>,
     buffers: &Buffers,
     options: &EngineOptions,
-    shortfalls: &mut Vec<String>,
+    shortfalls: &mut Vec<Caveat>,
 ) -> Option<u32> {
     if !options.fixed_buffers {
         return None;
     }
     let Some((pieces, shift)) = buffers.pieces(LARGEST_PIECE) else {
-        shortfalls.push(
-            "buffers are not registered: a block is larger than what the kernel registers".into(),
-        );
+        shortfalls.push(Caveat::BlockTooLargeToRegister);
         return None;
     };
     // SAFETY: the pieces are the memory of `buffers`, which outlives the ring.
     let registered = unsafe { ring.register_buffers(&pieces) };
-    let refused = |error| {
-        let limit = getrlimit(Resource::Memlock).current;
-        let limit = limit.map_or("unlimited".into(), |bytes| format!("{bytes} bytes"));
-        let (size, said) = (buffers.size(), error_name(&error));
-        format!(
-            "buffers of {size} bytes are not registered: {said}; RLIMIT_MEMLOCK is {limit}, \
-             raise it with `ulimit -l`"
-        )
+    let refused = |error| Caveat::BuffersNotRegistered {
+        bytes: buffers.size() as u64,
+        limit_bytes: getrlimit(Resource::Memlock).current,
+        why: refused(&error),
     };
     registered.map(|()| shift).map_err(|error| shortfalls.push(refused(error))).ok()
+}
+
+/// What the kernel said of a registration.
+fn refused(error: &io::Error) -> Failure {
+    Failure::of(error.raw_os_error().unwrap_or(0), error_name(error))
 }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use iodyno_model::Caveat;
+
 use super::checksum::Checksum;
 use super::header;
 
@@ -165,9 +167,16 @@ impl fmt::Display for Damage {
     }
 }
 
+impl Mismatch {
+    /// As a measurement has it.
+    pub(crate) fn caveat(&self) -> Caveat {
+        Caveat::Mismatch { offset: self.offset, length: self.length, what: self.to_string() }
+    }
+}
+
+/// What is wrong; where it is stands beside it.
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offset {}: ", self.offset)?;
         match &self.kind {
             Kind::NeverWritten { zeros: true } => write!(
                 f,

@@ -44,6 +44,9 @@ pub struct Measurement {
     pub end: End,
     /// How it failed; null unless `end` is `failed`.
     pub failure: Option<String>,
+    /// What kind of failure it was; absent unless `end` is `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<model::Cause>,
     /// Whether it says what it seems to say; null: not assessed.
     pub validity: Option<Validity>,
     /// The reservations.
@@ -221,6 +224,10 @@ impl Measurement {
             source: measurement.source.clone(),
             end: End::from(&measurement.end),
             failure: measurement.failure().map(str::to_string),
+            cause: match &measurement.end {
+                EndReason::Failed(how) => Some(how.cause),
+                _ => None,
+            },
             validity: judged.map(|judged| judged.validity),
             reasons: judged.map_or(Vec::new(), |judged| judged.reasons.clone()),
             read: result(Direction::Read),

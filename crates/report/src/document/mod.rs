@@ -33,7 +33,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub use tree::{TreeDocument, tree_document};
 
-/// The JSON schemas by file name: `iodyno.run.1.json`, ….
+/// The JSON schemas by file name: `iodyno.run.2.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
     fn schema<T: JsonSchema>() -> Value {
         let facts = schemars::transform::RecursiveTransform(facts::describe);
@@ -41,7 +41,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         settings.into_generator().into_root_schema_for::<T>().to_value()
     }
     vec![
-        ("iodyno.run.1.json", schema::<RunDocument>()),
+        ("iodyno.run.2.json", schema::<RunDocument>()),
         ("iodyno.list.1.json", schema::<ListDocument>()),
         ("iodyno.history.1.json", schema::<HistoryDocument>()),
         ("iodyno.runs.1.json", schema::<RunsDocument>()),

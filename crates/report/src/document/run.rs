@@ -13,16 +13,17 @@ use super::facts;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
+use super::read::RUN_SCHEMA;
 use super::reported::GroupTotal;
 use super::rounds::TargetRounds;
 use super::verdict::{RuleReport, Subject};
 use crate::text::totals::totals_of;
 
-/// A run with all that was measured and judged: `iodyno.run/1`. SI base units
+/// A run with all that was measured and judged: `iodyno.run/2`. SI base units
 /// (bytes, ns, per second); what is unknown is null or absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
-    /// `iodyno.run/1`.
+    /// `iodyno.run/2`.
     pub schema: String,
     /// UUIDv7.
     pub id: String,
@@ -196,7 +197,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
     let run = &record.run;
     let host = record.host();
     RunDocument {
-        schema: "iodyno.run/1".into(),
+        schema: RUN_SCHEMA.into(),
         id: run.id.clone(),
         name: run.name.clone(),
         command: run.command.clone(),

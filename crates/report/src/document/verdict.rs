@@ -38,6 +38,12 @@ pub struct MetricVerdict {
     pub verdict: Verdict,
     /// What it stands on, in words.
     pub reason: String,
+    /// The yardstick that the verdict stands on; null: there is none.
+    #[serde(default)]
+    pub yardstick: Option<model::Yardstick>,
+    /// What was measured over the yardstick's figure.
+    #[serde(default)]
+    pub ratio: Option<f64>,
     /// What was measured, in the metric's unit.
     pub measured: Option<Estimate>,
     /// Median of the peers, in the metric's unit.
@@ -112,7 +118,9 @@ impl From<&MetricJudgement> for MetricVerdict {
         Self {
             metric: judgement.metric,
             verdict: judgement.verdict,
-            reason: judgement.reason.clone(),
+            reason: judgement.reason.to_string(),
+            yardstick: judgement.reason.share.map(|(of, _)| of),
+            ratio: judgement.reason.share.map(|(_, ratio)| ratio),
             measured: judgement.estimate.finite(),
             peers_median: judgement.peers.map(|(median, _)| median),
             peers: judgement.peers.map(|(_, count)| count),

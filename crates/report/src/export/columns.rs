@@ -2,7 +2,8 @@
 
 use iodyno_judge::drive_under;
 use iodyno_model::{
-    Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict, rfc3339,
+    Basis, Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict,
+    rfc3339,
 };
 
 use super::rows::Row;
@@ -87,7 +88,7 @@ pub(super) const COLUMNS: &[(&str, Get)] = &[
     ("validity", Text(|row| Some(row.judged?.validity.label().into()))),
     ("reservations", Text(reservations)),
     ("verdict", Text(|row| Some(verdict(row)?.0.label().into()))),
-    ("verdict_reason", Text(|row| Some(verdict(row)?.1.into()))),
+    ("verdict_reason", Text(|row| Some(verdict(row)?.1.to_string()))),
 ];
 
 fn of_drive(row: &Row<'_>, fact: fn(&Drive) -> &Fact<String>) -> Option<String> {
@@ -197,7 +198,7 @@ fn reservations(row: &Row<'_>) -> Option<String> {
 }
 
 /// The worst verdict of the measurement's metrics, and what it stands on.
-fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a str)> {
+fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a Basis)> {
     let worst = row.judged?.metrics.iter().max_by_key(|metric| metric.verdict)?;
     Some((worst.verdict, &worst.reason))
 }

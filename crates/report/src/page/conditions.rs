@@ -62,8 +62,8 @@ fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
         };
         put("set", Some(format!("{} = {} ({was})", setting.path, setting.value)));
     }
-    known.target_remarks.iter().for_each(|remark| put("remark", Some(remark.clone())));
-    known.shortfalls.iter().for_each(|shortfall| put("shortfall", Some(shortfall.clone())));
+    known.target_remarks.iter().for_each(|remark| put("remark", Some(remark.to_string())));
+    known.shortfalls.iter().for_each(|shortfall| put("shortfall", Some(shortfall.to_string())));
 }
 
 fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {

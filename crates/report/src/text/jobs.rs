@@ -53,7 +53,9 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     let hanging = Hanging { lead, lead_width, indent, ..Hanging::of(style) };
     out.push_str(&hanging.lines(&heading(of)));
     match &of.end {
-        EndReason::Failed(why) => out.push_str(&line("failed", &[clean(why)], Ink::Bad, style)),
+        EndReason::Failed(why) => {
+            out.push_str(&line("failed", &[clean(&why.text)], Ink::Bad, style));
+        }
         EndReason::Interrupted => {
             out.push_str(&line("stopped", &["interrupted by the user".into()], Ink::Bad, style));
         }
@@ -67,7 +69,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
         out.push_str(&line("note", &[reason], Ink::Doubt, style));
     }
     for shortfall in &of.conditions.shortfalls {
-        out.push_str(&line("note", &[clean(shortfall)], Ink::Doubt, style));
+        out.push_str(&line("note", &[clean(&shortfall.to_string())], Ink::Doubt, style));
     }
     out
 }

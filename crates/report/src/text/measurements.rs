@@ -3,7 +3,7 @@
 use iodyno_judge::{device_of, shared_drives};
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, Reason, RunRecord, Validity, WrittenState, format_duration_ns,
+    MetricJudgement, Reason, RunRecord, Validity, WrittenState, Yardstick, format_duration_ns,
     format_mb_per_s,
 };
 
@@ -90,9 +90,9 @@ fn own_notes(measurement: &Measurement) -> Vec<String> {
         let rate = format_mb_per_s(beside.bytes_per_s);
         format!("beside it rw={} went on at {}, {rate}", beside.rw, beside.target)
     });
-    let beside: Vec<String> = beside.collect();
-    let texts = conditions.target_remarks.iter().chain(&conditions.shortfalls).chain(&beside);
-    texts.map(|text| clean(text).trim_end_matches('.').to_string()).collect()
+    let caveats = conditions.target_remarks.iter().chain(&conditions.shortfalls);
+    let texts = caveats.map(ToString::to_string).chain(beside);
+    texts.map(|text| clean(&text).trim_end_matches('.').to_string()).collect()
 }
 
 fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
@@ -279,38 +279,39 @@ pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     let metric = judgement.metric;
     let own = measured(metric, &judgement.estimate);
     let mut items = vec![if metric == Metric::LatencyMean { format!("mean {own}") } else { own }];
-    let mut reason = clean(&judgement.reason);
+    let mut own_figure = None;
     let share = |of: f64| match of > 0.0 {
         true => format!(", {}", percent(judgement.estimate.value / of)),
         false => String::new(),
     };
     let mut yardsticks = Vec::new();
     // Where the reason speaks of the yardstick, its figure stands there, once.
-    let mut beside = |phrase: &str, figure: String, otherwise: String| match reason.find(phrase) {
-        Some(at) => reason.insert_str(at + phrase.len(), &format!(" ({figure})")),
-        None => yardsticks.push(otherwise),
+    let counts = judgement.reason.share.map(|(of, _)| of);
+    let mut beside = |of, figure, otherwise| match counts == Some(of) {
+        true => own_figure = Some(figure),
+        false => yardsticks.push(otherwise),
     };
     if let Some(claim) = &judgement.claim {
         let figure = stated(metric, claim.value);
         let otherwise = format!("claim {figure}{}", share(claim.value));
-        beside("the claim", figure, otherwise);
+        beside(Yardstick::Claim, figure, otherwise);
     }
     if let Some((median, count)) = judgement.peers {
         let figure =
             format!("{} of {}", stated(metric, median), counted(count as usize, "equal drive"));
         let otherwise = format!("median {figure}{}", share(median));
-        beside("peers' median", figure, otherwise);
+        beside(Yardstick::Peers, figure, otherwise);
     }
     if let Some(baseline) = &judgement.baseline {
         let figure = estimated(metric, baseline);
         let otherwise = format!("baseline {figure}{}", share(baseline.value));
-        beside("the baseline", figure, otherwise);
+        beside(Yardstick::Baseline, figure, otherwise);
     }
     if let Some((value, by)) = &judgement.ceiling {
         let bound = if metric == Metric::LatencyMean { "floor" } else { "ceiling" };
         yardsticks.push(format!("{bound} {} ({})", stated(metric, *value), clean(by)));
     }
-    items.push(reason);
+    items.push(clean(&judgement.reason.sentence(own_figure.as_deref())));
     items.extend(yardsticks);
     items
 }

@@ -129,13 +129,17 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
     }
 }
 
+fn of_claim(ratio: f64) -> Basis {
+    Basis::share(Yardstick::Claim, ratio)
+}
+
 fn judge(
     measurement: usize,
     of: &Measurement,
     claim: Option<f64>,
     ceiling: Option<(f64, &str)>,
     verdict: Verdict,
-    reason: &str,
+    reason: impl Into<Basis>,
 ) -> JudgedMeasurement {
     let result = &of.total[0];
     let (metric, estimate) = match of.name.as_str() {
@@ -232,27 +236,27 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
     let gen4 = Some((7.094e9, "link Gen4 x4"));
     let gen3 = Some((1.746e9, "link Gen3 x2"));
     let mut judged = vec![
-        judge(0, &m[0], Some(6.9e9), gen4, Verdict::Pass, "99 % of the claim"),
+        judge(0, &m[0], Some(6.9e9), gen4, Verdict::Pass, of_claim(0.99)),
         judge(
             1,
             &m[1],
             Some(1e6),
             gen4.map(|_| (1.69e6, "link Gen4 x4")),
             Verdict::Pass,
-            "98 % of the claim",
+            of_claim(0.98),
         ),
         judge(2, &m[2], None, None, Verdict::Unjudged, "no claim, peers or baseline"),
-        judge(3, &m[3], Some(6.9e9), gen4, Verdict::Pass, "99 % of the claim"),
-        judge(4, &m[4], Some(1e6), None, Verdict::Pass, "98 % of the claim"),
+        judge(3, &m[3], Some(6.9e9), gen4, Verdict::Pass, of_claim(0.99)),
+        judge(4, &m[4], Some(1e6), None, Verdict::Pass, of_claim(0.98)),
         judge(5, &m[5], None, None, Verdict::Unjudged, "no claim, peers or baseline"),
-        judge(6, &m[6], Some(6.9e9), gen3, Verdict::Unjudged, "25 % of the claim"),
+        judge(6, &m[6], Some(6.9e9), gen3, Verdict::Unjudged, of_claim(0.25)),
         judge(
             7,
             &m[7],
             Some(1e6),
             gen3.map(|_| (416_000.0, "link Gen3 x2")),
             Verdict::Unjudged,
-            "40 % of the claim",
+            of_claim(0.40),
         ),
         judge(
             8,

@@ -1,8 +1,8 @@
 //! The results of one job, as they are gathered from its statements.
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, LatencyRange, Measurement,
-    StatedLatencies, Workload,
+    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Failure, LatencyRange,
+    Measurement, StatedLatencies, Workload,
 };
 
 use super::direction::{Issued, Side};
@@ -176,7 +176,7 @@ impl Job {
         let account = self.account(&total, runtime_ns, workload.numjobs);
         let cpu = self.cpu(workload.numjobs);
         let end = match &self.head.failure {
-            Some(failure) => EndReason::Failed(failure.clone()),
+            Some(failure) => EndReason::Failed(Failure::of(self.head.errno, failure)),
             None if surroundings.interrupted => EndReason::Interrupted,
             None if workload.options.contains_key("runtime") => EndReason::Time,
             None => EndReason::Done,

@@ -114,7 +114,7 @@ fn a_large_ring_and_large_blocks_work() {
     setup.length = 512;
     let opened = Uring::open(setup).unwrap();
     assert_eq!(opened.depth, 32768);
-    assert!(opened.shortfalls[0].contains("iodepth=32768 instead of 40000"));
+    assert!(opened.shortfalls[0].to_string().contains("iodepth=32768 instead of 40000"));
     let mut large = super::setup(vec![file.open()], 2, true);
     large.length = 64 * LENGTH;
     let mut io = Uring::open(large).unwrap().io;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model as model;
 use iodyno_model::{
-    Direction, EndReason, Estimate, LatencySummary, Spread, StatedLatencies, Workload,
+    Direction, EndReason, Estimate, Failure, LatencySummary, Spread, StatedLatencies, Workload,
 };
 
 use super::{DocumentError, time_ns};
@@ -46,7 +46,10 @@ fn end(of: &Measurement) -> EndReason {
         End::MaxTime => EndReason::MaxTime,
         End::Done => EndReason::Done,
         End::Interrupted => EndReason::Interrupted,
-        End::Failed => EndReason::Failed(of.failure.clone().unwrap_or_default()),
+        End::Failed => EndReason::Failed(Failure {
+            cause: of.cause.unwrap_or_default(),
+            text: of.failure.clone().unwrap_or_default(),
+        }),
     }
 }
 

@@ -12,8 +12,10 @@ use thiserror::Error;
 
 use super::run::{OriginKind, RunDocument};
 
-/// The schema that is read.
-pub const RUN_SCHEMA: &str = "iodyno.run/1";
+/// The schema that is written, and read.
+pub const RUN_SCHEMA: &str = "iodyno.run/2";
+/// Caveats were sentences alone.
+const SCHEMA_1: &str = "iodyno.run/1";
 
 /// Why a text is no document of runs.
 #[derive(Debug, Error)]
@@ -47,7 +49,7 @@ pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
 
 fn run(value: Value) -> Result<RunRecord, DocumentError> {
     let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
-    if schema != RUN_SCHEMA {
+    if schema != RUN_SCHEMA && schema != SCHEMA_1 {
         return Err(DocumentError::Schema(schema.into()));
     }
     let document: RunDocument = serde_json::from_value(value).map_err(DocumentError::Member)?;

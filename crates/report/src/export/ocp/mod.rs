@@ -211,7 +211,7 @@ fn measured(
         let diagnosis = Diagnosis {
             verdict: format!("{what}-{}", metric.verdict.label().to_lowercase()),
             kind: diagnosis_type(metric.verdict),
-            message: Some(metric.reason.clone()),
+            message: Some(metric.reason.to_string()),
             hardware_info_id: drive.clone(),
         };
         lines.in_step(end_ns, StepArtifact::Diagnosis(diagnosis))?;
