@@ -332,7 +332,7 @@ fn open(
 
 /// The descriptors by which a job trims, of all of its files.
 fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
-    if !job.pattern.rw.has(Direction::Trim) {
+    if !job.pattern.rw.has(Direction::Trim) && !job.trims_writes() {
         return Ok(Vec::new());
     }
     let claims = files.iter().filter_map(Access::write);

@@ -392,6 +392,7 @@ fn writes_are_trimmed_and_verified_as_zeros() {
             ("trim_percentage=100 trim_backlog=16 trim_verify_zero=0", BLOCKS - 8, 8),
             ("trim_percentage=100 trim_backlog=20 trim_backlog_batch=5", 10 * 5, BLOCKS),
             ("trim_percentage=100 trim_backlog=16 verify_backlog=50", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 do_verify=0", BLOCKS - 8, 0),
             ("trim_percentage=100", 0, BLOCKS),
             ("trim_backlog=16", 0, BLOCKS),
         ] {
