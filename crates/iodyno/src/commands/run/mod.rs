@@ -82,7 +82,11 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let mut output = Output::new(face, &script, invocation);
     output.begin()?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
-    let options = Options::of_jobs(run_name, arguments.carrying.permission());
+    // A script of the name `fio` gives its permission to whatever a program asks of it.
+    let options = Options {
+        standing: face == Face::Fio,
+        ..Options::of_jobs(run_name, arguments.carrying.permission())
+    };
     let live = match invocation.eta {
         _ if face == Face::Fio => false,
         Eta::Auto => terminal::is_live(context),
