@@ -44,6 +44,9 @@ pub struct Options {
     pub busy: bool,
     /// What may be written, and lost.
     pub permission: Permission,
+    /// The permission stands for more runs than this one: words that this one has no need of are
+    /// no mistake.
+    pub standing: bool,
     /// Devices beside the targets, of which an investigation may write those that
     /// the permission names.
     pub neighbours: Vec<Target>,
@@ -70,6 +73,7 @@ impl Options {
             max_ns: None,
             busy: true,
             permission,
+            standing: false,
             neighbours: Vec::new(),
             no_load: false,
             scope: Scope::Targets,

@@ -44,7 +44,7 @@ impl Campaign<'_, '_> {
         permission: &Permission,
     ) -> Result<Places, CampaignError> {
         // What a preparation was allowed to write may be only read after it.
-        let all_words = !self.touched;
+        let all_words = !self.touched && !self.options.standing;
         // As the first phase is refused, see `phase`; of a run that goes on it was done before.
         let first = script.phases.first().filter(|_| self.phase == 0);
         Places::clear(self.tools, self.host, script, permission, all_words, first)

@@ -71,6 +71,7 @@ impl Stage {
             unusable: Vec::new(),
             origin: Origin::Simulated,
             resumed: None,
+            standing: false,
         };
         let mut tools = Tools {
             source: &self.source,

@@ -153,6 +153,9 @@ fn the_guard_asks_on_standard_error_and_is_answered_by_its_words() {
     let word = drive.word();
     fine(&world, &format!("{job} --allow-write {word} --discard-data {word}"));
     assert!(before != drive.bytes());
+    // Whoever gives the permission to each call gives it to those that only read, too.
+    let job = format!("--rw=read --filename={} {JOB}", drive.device);
+    fine(&world, &format!("{job} --allow-write {word} --discard-data {word}"));
     // A file that somebody touched for the job asks nothing, nor do those that jobs make.
     let work = world.directory("work");
     fs::write(work.join("touched"), "").unwrap();

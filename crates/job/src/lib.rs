@@ -19,7 +19,8 @@ pub use job::{
     Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate, FileService, Files, Flush,
     IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace, Pattern, PatternPart, Percentiles,
     Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, StatType, SteadyKind,
-    SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
+    SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, VerifyPolicy,
+    Zone, ZoneMode,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;

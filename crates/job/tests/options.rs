@@ -419,6 +419,10 @@ fn verify_only_writes_nothing() {
     assert!(!job.writes() && job.pattern.rw == Pattern::RandRead);
     assert_eq!(job.pattern.bs.read, BlockSize::Fixed(8192), "in the blocks that were written");
     assert!(!job.verify.write_sequence && check(&job).is_empty());
+    // A job that only reads has no writes to be counted.
+    let mut reads = Job::default();
+    apply_all(&mut reads, &[("rw", Some("read")), ("verify_only", None)]).unwrap();
+    assert!(job.verify.verify_only && !reads.verify.verify_only);
     // Which blocks a mix wrote only the mix knows: it stays one.
     let mut mix = Job::default();
     apply_all(&mut mix, &[("rw", Some("randrw")), ("verify_only", None)]).unwrap();

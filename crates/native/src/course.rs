@@ -292,10 +292,11 @@ impl<'a, I: Io> Course<'a, I> {
                 pacer.completed(now);
             }
             let tally = self.tallies[flight.operation as usize];
-            if result != i64::from(flight.length) {
-                if let Some(preparation) = &mut self.preparation {
-                    preparation.forget(flight.file, flight.offset, flight.length);
-                }
+            let succeeded = result == i64::from(flight.length);
+            if let Some(preparation) = &mut self.preparation {
+                preparation.completed(slot, &flight, succeeded);
+            }
+            if !succeeded {
                 let ending = unexpected(&self.policy, self.shared, tally, &flight, result);
                 self.end(ending);
                 continue;

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use iodyno_job::{Job, Region, Room, Stream};
@@ -27,18 +28,26 @@ const PATIENCE: Duration = Duration::from_secs(90);
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
     commands: Commands,
+    states: Option<PathBuf>,
 }
 
 impl NativeGenerator {
     /// A generator.
     pub const fn new() -> Self {
-        Self { commands: Commands::Refused }
+        Self { commands: Commands::Refused, states: None }
     }
 
     /// The same, which does so with `exec_prerun` and `exec_postrun`.
     #[must_use]
-    pub const fn with_commands(self, commands: Commands) -> Self {
-        Self { commands }
+    pub fn with_commands(self, commands: Commands) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// The same, which keeps the states of jobs that verify in `folder` (`verify_state_save`);
+    /// without it none is saved.
+    #[must_use]
+    pub fn with_states(self, folder: PathBuf) -> Self {
+        Self { states: Some(folder), ..self }
     }
 }
 
@@ -82,7 +91,9 @@ impl LoadGenerator for NativeGenerator {
         let (mut choices, mut flows) = (Choices::default(), Flows::default());
         let prepared = jobs
             .iter()
-            .map(|job| prepare(job, bytes, entropy, &mut choices, &mut flows))
+            .map(|job| {
+                prepare(job, bytes, entropy, self.states.as_deref(), &mut choices, &mut flows)
+            })
             .collect::<Result<_, _>>()?;
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) = jobs.iter().try_for_each(|job| {

@@ -6,10 +6,10 @@ use iodyno_job::Request;
 
 use crate::buffers::Buffers;
 use crate::contents::Filler;
-use crate::flights::Batch;
+use crate::flights::{Batch, Flight};
 use crate::io::{Descriptor, Operation};
 use crate::trims::Trims;
-use crate::verify::{Expected, Ledger, Mismatch, Verifier};
+use crate::verify::{Expected, Following, Ledger, Mismatch, Verifier};
 
 /// Prepares what a thread is about to write, and knows what it wrote.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Verifying {
     pub(crate) backlog: Option<Vec<Request>>,
     /// Writes that are trimmed again.
     pub(crate) trims: Option<Trims>,
+    /// What becomes of writes, where the job saves its state.
+    pub(crate) following: Option<Following>,
     /// Nothing was written: there is nothing to compare (ioengine=null).
     pub(crate) pretended: bool,
 }
@@ -42,6 +44,10 @@ impl Preparation {
     /// Sees to the writes and trims of `batch`.
     pub(crate) fn prepare(&mut self, batch: &Batch<'_>, buffers: &mut Buffers) {
         for Descriptor { offset, length, slot, file, operation } in batch.iter() {
+            let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
+            if let Some(following) = following {
+                following.submitted(slot, operation, self.number);
+            }
             match operation {
                 Operation::Write => {
                     let block = buffers.slot_mut(slot, length);
@@ -79,10 +85,14 @@ impl Preparation {
         }
     }
 
-    /// A write failed: what is there now nobody knows.
-    pub(crate) fn forget(&mut self, file: u16, offset: u64, length: u32) {
-        if let Some(ledger) = self.ledger(file) {
-            ledger.forget(offset, length.into());
+    /// An I/O is done. Of a write that failed nobody knows what is there now.
+    pub(crate) fn completed(&mut self, slot: u16, flight: &Flight, succeeded: bool) {
+        let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
+        if let Some(following) = following {
+            following.completed(slot, flight.operation, succeeded);
+        }
+        if !succeeded && let Some(ledger) = self.ledger(flight.file) {
+            ledger.forget(flight.offset, flight.length.into());
         }
     }
 

@@ -1,10 +1,11 @@
 //! From a cleared job to threads that only have to be started.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Space, StatType, Stream, Sync, VerifyMethod};
+use iodyno_job::{IoEngine, Job, Room, Space, StatType, Stream, Sync};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
@@ -24,7 +25,7 @@ use crate::running::Running;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::trims::Trims;
-use crate::verify::{Ledger, Verifier};
+use crate::verify::{Following, Ledger, State, Verifier};
 use crate::worker::Assignment;
 use crate::written_log::WrittenLog;
 
@@ -48,8 +49,9 @@ pub(crate) struct Prepared {
     pub(crate) running: Running,
 }
 
-/// Makes a cleared job ready; `entropy` is a number that no other run has, `choices` are those
-/// made for other jobs of the phase, as are `flows`.
+/// Makes a cleared job ready; `entropy` is a number that no other run has, `states` the folder for
+/// states of jobs that verify; `choices` are those made for other jobs of the phase, as are
+/// `flows`.
 ///
 /// # Errors
 /// What does not fit, and what would.
@@ -57,6 +59,7 @@ pub(crate) fn prepare(
     cleared: &ClearedJob<'_>,
     memory_bytes: u64,
     entropy: u64,
+    states: Option<&Path>,
     choices: &mut Choices,
     flows: &mut Flows,
 ) -> Result<Prepared, LoadError> {
@@ -110,6 +113,7 @@ pub(crate) fn prepare(
         rows: to,
         memory_bytes,
         entropy,
+        states,
     };
     let assignments = (0..)
         .zip(streams)
@@ -167,6 +171,7 @@ struct Team<'a> {
     rows: Option<SyncSender<Vec<IoRow>>>,
     memory_bytes: u64,
     entropy: u64,
+    states: Option<&'a Path>,
 }
 
 impl Team<'_> {
@@ -184,10 +189,13 @@ impl Team<'_> {
         // Threads that share a job take CPUs in turn, and so do clones.
         let turn = thread as usize + job.threads.clone as usize;
         let seed = seed(job.pattern.randseed, job.threads.number, thread, *entropy);
-        let verifies = job.verify.method != VerifyMethod::None;
-        let verifying = verifies
+        let verifies = job.verify.is_on();
+        let mut verifying = verifies
             .then(|| verifying(job, &stream, files.len(), self.memory_bytes, *entropy, seed))
             .transpose()?;
+        if let Some(verifying) = &mut verifying {
+            verifying.following = Following::new(job, self.states);
+        }
         let lengths = stream.regions().iter().map(|region| region.length);
         let blocks = lengths.fold(0, u64::saturating_add);
         let smallest = job.pattern.bs.write.smallest().max(1);
@@ -230,6 +238,7 @@ impl Team<'_> {
             stream,
             filler,
             verifying,
+            state: State::load(job, self.states)?,
             on_device: files.iter().all(is_device),
             placement: Placement::new(&job.threads, &self.cpus_of_nodes, turn),
             shared: Arc::clone(&self.shared),
@@ -323,7 +332,7 @@ fn open(
 
 /// The descriptors by which a job trims, of all of its files.
 fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
-    if !job.pattern.rw.has(Direction::Trim) {
+    if !job.pattern.rw.has(Direction::Trim) && !job.trims_writes() {
         return Ok(Vec::new());
     }
     let claims = files.iter().filter_map(Access::write);
@@ -393,7 +402,7 @@ fn verifying(
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
     let pretended = job.engine.ioengine.is_diskless();
     let trims = Trims::new(job, seed);
-    Ok(Verifying { verifier, ledgers, dumps, backlog, trims, pretended })
+    Ok(Verifying { verifier, ledgers, dumps, backlog, trims, following: None, pretended })
 }
 
 /// A number that each thread has for itself.
@@ -403,7 +412,7 @@ fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_job::Pattern;
+    use iodyno_job::{Pattern, VerifyMethod};
 
     use super::*;
 

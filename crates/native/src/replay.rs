@@ -21,6 +21,8 @@ struct Run {
     file: u16,
     offset: u64,
     length: u64,
+    /// Where blocks are counted from, bytes.
+    origin: u64,
 }
 
 impl Replay {
@@ -29,13 +31,13 @@ impl Replay {
     pub(crate) fn new(ledgers: &[Ledger], interval: u64, length: u32) -> Self {
         let mut runs: Vec<Run> = Vec::new();
         for (file, ledger) in ledgers.iter().enumerate() {
-            let file = file as u16;
+            let (file, origin) = (file as u16, ledger.start());
             for offset in ledger.in_order() {
                 match runs.last_mut() {
                     Some(run) if run.file == file && run.offset + run.length == offset => {
                         run.length += interval;
                     }
-                    _ => runs.push(Run { file, offset, length: interval }),
+                    _ => runs.push(Run { file, offset, length: interval, origin }),
                 }
             }
         }
@@ -55,8 +57,9 @@ impl Replay {
                 continue;
             }
             let Some(run) = self.runs.get_mut(self.run) else { return count };
-            // Blocks stay where they were written, so that fio's counts are ours.
-            let within = run.offset % u64::from(self.length);
+            // Blocks stay where they were written, so that fio's counts are ours, and a pattern
+            // begins where it did.
+            let within = (run.offset - run.origin) % u64::from(self.length);
             let length = (u64::from(self.length) - within).min(run.length);
             let (file, offset) = (run.file, run.offset);
             let operation = Operation::Read;

@@ -6,6 +6,7 @@ use iodyno_model::Direction;
 use crate::page_cache::PageCache;
 use crate::replay::Replay;
 use crate::replayed_log::ReplayedLog;
+use crate::verify::{State, Verdict};
 
 /// Requests that are made at once, at least: asking for each by itself would
 /// cost as much as all the rest of the loop at depth 1.
@@ -33,8 +34,20 @@ enum Source {
     Replay(Replay),
     /// What a log has.
     Log(Box<ReplayedLog>),
-    /// The writes of what the job asks for, to be read (`verify_only`).
-    Writes(Box<Stream>),
+    /// Of what the job asks for what is to be verified.
+    Verified(Box<Verified>),
+}
+
+/// The reads of a stream, or its writes, which are read.
+#[derive(Debug)]
+struct Verified {
+    stream: Stream,
+    operation: Operation,
+    /// Of the next one.
+    number: u64,
+    /// As far as it says.
+    state: Option<State>,
+    stopped: bool,
 }
 
 impl Requests {
@@ -48,9 +61,10 @@ impl Requests {
         Self::of(Source::Replay(replay))
     }
 
-    /// The writes of what the job asks for, to be read.
-    pub(crate) fn writes(stream: Stream) -> Self {
-        Self::of(Source::Writes(Box::new(stream)))
+    /// The reads of what the job asks for, or its writes, to be read: those that `state` has.
+    pub(crate) fn verified(stream: Stream, operation: Operation, state: Option<State>) -> Self {
+        let verified = Verified { stream, operation, number: 0, state, stopped: false };
+        Self::of(Source::Verified(Box::new(verified)))
     }
 
     /// What a log has.
@@ -124,7 +138,7 @@ impl Requests {
             }
             Source::Replay(replay) => replay.fill(empty),
             Source::Log(log) => log.fill(empty),
-            Source::Writes(stream) => fill_with_writes(stream, empty),
+            Source::Verified(verified) => verified.fill(empty),
         };
         (self.first, self.end) = (0, kept + made);
     }
@@ -136,23 +150,32 @@ fn empty_if_begun_again(page_cache: &mut Option<PageCache>, stream: &Stream) {
     }
 }
 
-/// Fills `requests` with reads where `stream` has writes; with fewer where it has no more.
-fn fill_with_writes(stream: &mut Stream, requests: &mut [Request]) -> usize {
-    let mut kept = 0;
-    while kept < requests.len() {
-        let begin = kept;
-        let made = stream.fill(&mut requests[begin..]);
-        for at in begin..begin + made {
-            if requests[at].operation == Operation::Write {
-                requests[kept] = Request { operation: Operation::Read, ..requests[at] };
-                kept += 1;
+impl Verified {
+    /// Fewer where there are no more.
+    fn fill(&mut self, requests: &mut [Request]) -> usize {
+        let mut kept = 0;
+        while kept < requests.len() && !self.stopped {
+            let begin = kept;
+            let made = self.stream.fill(&mut requests[begin..]);
+            self.stopped = made == 0;
+            for at in begin..begin + made {
+                if requests[at].operation != self.operation || self.stopped {
+                    continue;
+                }
+                let state = self.state.as_ref();
+                match state.map_or(Verdict::Verify, |state| state.verdict(self.number)) {
+                    Verdict::Verify => {
+                        requests[kept] = Request { operation: Operation::Read, ..requests[at] };
+                        kept += 1;
+                    }
+                    Verdict::Skip => {}
+                    Verdict::Stop => self.stopped = true,
+                }
+                self.number += 1;
             }
         }
-        if made == 0 {
-            break;
-        }
+        kept
     }
-    kept
 }
 
 #[cfg(test)]
@@ -160,6 +183,26 @@ mod tests {
     use iodyno_job::{Job, Room};
 
     use super::*;
+
+    #[test]
+    fn a_state_leaves_out_what_failed_and_ends_with_what_is_unknown() {
+        let job = Job::default();
+        let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
+        let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
+        let state = State::of(500, vec![400], (100..300).collect());
+        let mut requests = Requests::verified(stream, Operation::Read, Some(state));
+        requests.make_room(64, true);
+        let mut taken = Vec::new();
+        loop {
+            let some = requests.take(64);
+            taken.extend(some.iter().map(|one| one.offset / 4096));
+            if some.len() < 64 {
+                break;
+            }
+        }
+        assert_eq!(taken, (0..100).chain(300..400).collect::<Vec<_>>());
+        assert!(requests.take(1).is_empty());
+    }
 
     #[test]
     fn none_is_lost_whatever_is_taken_at_once() {

@@ -11,6 +11,12 @@ use crate::contents::mix;
 pub(crate) struct Trims {
     percent: u64,
     random: u64,
+    /// Percent of all writes so far, summed up.
+    sum: u64,
+    /// Of each hundred one is drawn, at which another write is owed a trim: as many are trimmed as
+    /// was asked for, in few writes as in many, and nobody knows which.
+    next: u64,
+    owed: u64,
     queued: VecDeque<Request>,
     /// Writes between two turns.
     pub(crate) every: u64,
@@ -25,9 +31,12 @@ impl Trims {
     pub(crate) fn new(job: &Job, seed: u64) -> Option<Self> {
         let verify = &job.verify;
         let batch = if verify.trim_batch > 0 { verify.trim_batch } else { verify.trim_backlog };
-        (job.trims_writes() && verify.do_verify).then(|| Self {
+        job.trims_writes().then(|| Self {
             percent: verify.trim_percent.into(),
             random: seed,
+            sum: 0,
+            next: drawn(seed),
+            owed: 0,
             queued: VecDeque::new(),
             every: verify.trim_backlog,
             batch: usize::try_from(batch).unwrap_or(usize::MAX),
@@ -37,9 +46,14 @@ impl Trims {
 
     /// A write goes, which may be chosen.
     pub(crate) fn written(&mut self, file: u16, offset: u64, length: u32) {
-        self.random = mix(self.random, offset);
-        // The upper bits, evenly.
-        if (self.random >> 32) * 100 < self.percent << 32 {
+        self.sum += self.percent;
+        while self.next <= self.sum {
+            self.owed += 1;
+            self.random = mix(self.random, offset);
+            self.next = self.next.next_multiple_of(100) + drawn(self.random);
+        }
+        if self.owed > 0 {
+            self.owed -= 1;
             self.queued.push_back(Request { offset, length, file, operation: Operation::Trim });
         }
     }
@@ -48,5 +62,36 @@ impl Trims {
     pub(crate) fn turn(&mut self) -> Vec<Request> {
         let count = self.batch.min(self.queued.len());
         self.queued.drain(..count).collect()
+    }
+}
+
+/// From 1 to 100: by the upper bits, evenly.
+const fn drawn(random: u64) -> u64 {
+    1 + ((random >> 32) * 100 >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_trimmed_as_was_asked_for_and_not_the_same_ones() {
+        let chosen = |percent, seed| {
+            let mut job = Job::default();
+            job.pattern.rw = iodyno_job::Pattern::Write;
+            job.verify.method = iodyno_job::VerifyMethod::Md5;
+            (job.verify.trim_percent, job.verify.trim_backlog) = (percent, 1000);
+            let mut trims = Trims::new(&job, mix(seed, 0)).unwrap();
+            (0..64).for_each(|n| trims.written(0, 4096 * n, 4096));
+            trims.turn()
+        };
+        for percent in 1..=100 {
+            for seed in 0..20 {
+                let count = chosen(percent, seed).len() as f64;
+                let asked = f64::from(percent) * 0.64;
+                assert!((count - asked).abs() <= 1.0, "{percent} %: {count}");
+            }
+        }
+        assert_ne!(chosen(50, 1), chosen(50, 2));
     }
 }

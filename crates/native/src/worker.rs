@@ -36,6 +36,7 @@ use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::trims::Trims;
 use crate::usage::Usage;
+use crate::verify::State;
 use crate::written_log::WrittenLog;
 
 /// What a thread is to do. It owns all that it uses, so that it can be left
@@ -53,6 +54,8 @@ pub(crate) struct Assignment {
     /// Contents of what it writes.
     pub(crate) filler: Option<Filler>,
     pub(crate) verifying: Option<Verifying>,
+    /// How far another run wrote what it reads.
+    pub(crate) state: Option<State>,
     /// All that it works on are devices.
     pub(crate) on_device: bool,
     pub(crate) placement: Placement,
@@ -169,7 +172,10 @@ impl Assignment {
         let mut requests = match self.log {
             Some(log) => Requests::log(log),
             None if job.verify.verify_only && job.pattern.rw.has(Direction::Write) => {
-                Requests::writes(self.stream)
+                Requests::verified(self.stream, Operation::Write, self.state)
+            }
+            None if self.state.is_some() => {
+                Requests::verified(self.stream, Operation::Read, self.state)
             }
             None => Requests::stream(self.stream),
         };
@@ -210,7 +216,7 @@ impl Assignment {
         });
         let cut = || Some((libc::EINVAL, course.issuer.failure()?));
         let failure = failure::<I>(ending).or_else(cut);
-        Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course) })
+        Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course, job) })
     }
 }
 
@@ -231,7 +237,7 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
 }
 
 /// What a course has kept.
-fn outcome<I: Io>(course: &mut Course<'_, I>) -> Outcome {
+fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let mut outcome = Outcome { levels: course.levels, ..Outcome::default() };
     if let Some(attendant) = &mut course.attendant {
         outcome.split = attendant.finish();
@@ -241,8 +247,13 @@ fn outcome<I: Io>(course: &mut Course<'_, I>) -> Outcome {
         let search = attendant.search.as_ref();
         outcome.latency_target_depth = search.and_then(|search| search.result());
     }
-    let verifying = course.preparation.as_ref().and_then(|one| one.verifying.as_ref());
-    let untracked = verifying.map_or(0, Verifying::untracked);
+    let preparation = course.preparation.as_mut();
+    let made = preparation.as_ref().map_or(0, |one| one.number);
+    let mut verifying = preparation.and_then(|one| one.verifying.as_mut());
+    let following = verifying.as_mut().and_then(|one| one.following.as_mut());
+    let unsaved = following.and_then(|following| following.save(job, made).err());
+    outcome.shortfalls.extend(unsaved);
+    let untracked = verifying.map_or(0, |one| one.untracked());
     if untracked > 0 {
         outcome.shortfalls.push(Caveat::NotVerified { writes: untracked });
     }

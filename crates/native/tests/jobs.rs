@@ -392,6 +392,7 @@ fn writes_are_trimmed_and_verified_as_zeros() {
             ("trim_percentage=100 trim_backlog=16 trim_verify_zero=0", BLOCKS - 8, 8),
             ("trim_percentage=100 trim_backlog=20 trim_backlog_batch=5", 10 * 5, BLOCKS),
             ("trim_percentage=100 trim_backlog=16 verify_backlog=50", BLOCKS - 8, BLOCKS),
+            ("trim_percentage=100 trim_backlog=16 do_verify=0", BLOCKS - 8, 0),
             ("trim_percentage=100", 0, BLOCKS),
             ("trim_backlog=16", 0, BLOCKS),
         ] {
@@ -407,5 +408,33 @@ fn writes_are_trimmed_and_verified_as_zeros() {
         let (report, _) = run_one(&format!("{job} trim_percentage=30 trim_backlog=1"));
         let trims = report.whole.trim.ios;
         assert!((30..=90).contains(&trims), "{trims} of {BLOCKS}");
+    }
+}
+
+#[test]
+fn a_pattern_begins_again_within_blocks_that_it_does_not_fill() {
+    for (engine, depth) in [("libaio", 8), ("psync", 1)] {
+        for every in [10, 129, 512, 4089] {
+            let place = Place::new();
+            let job = format!("ioengine={engine} iodepth={depth} rw=randwrite offset=1k size=100k");
+            let verify = format!("verify_pattern=1%o verify_pattern_interval={every}");
+            let (reports, _) = run(&place, &[&format!("{job} verify=pattern {verify}")]);
+            let (report, account) = (&reports[0], &reports[0].account);
+            assert_eq!((&report.failure, account.verified), (&None, 25), "{every}");
+            // Each piece of each block holds where it is, as with fio.
+            let held = std::fs::read(place.file.path()).unwrap();
+            for (n, block) in held[1024..][..25 * BLOCK as usize].chunks(BLOCK as usize).enumerate()
+            {
+                for (m, piece) in block.chunks(every).enumerate() {
+                    let offset = 1024 + n as u64 * BLOCK + (m * every) as u64;
+                    let period = [&[1][..], &offset.to_le_bytes()].concat();
+                    let expected = period.iter().cycle().take(piece.len());
+                    assert!(piece.iter().eq(expected), "{every}: block {n}, piece {m}");
+                }
+            }
+            let (reports, _) = run(&place, &[&format!("{job} verify=pattern_hdr {verify}")]);
+            let account = &reports[0].account;
+            assert_eq!((account.verified, account.mismatches), (25, 0), "{every}");
+        }
     }
 }

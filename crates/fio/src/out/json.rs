@@ -93,6 +93,9 @@ fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: boo
         members.push(("mixed", direction(&section.lanes.read, &group.read, section, &latency)));
     } else {
         let Each { read, write, trim } = &section.lanes;
+        // fio counts the writes that it verifies, and nothing else of them: it makes none either.
+        let verified = Lane { ios: read.ios, bytes: read.bytes, ..Lane::default() };
+        let write = if reporting.verify_only { &verified } else { write };
         members.push(("read", direction(read, &group.read, section, &latency)));
         members.push(("write", direction(write, &group.write, section, &latency)));
         members.push(("trim", direction(trim, &group.trim, section, &latency)));

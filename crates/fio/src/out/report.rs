@@ -96,6 +96,8 @@ pub struct Reporting {
     pub latency_target: Option<LatencyTarget>,
     /// `steadystate`.
     pub steadystate: Option<SteadyState>,
+    /// `verify_only` of a job with writes.
+    pub verify_only: bool,
 }
 
 impl Default for Reporting {
@@ -126,6 +128,7 @@ impl Reporting {
             continue_on_error: continues.read || continues.write || continues.verify,
             latency_target: job.pace.latency_target,
             steadystate: job.time.steadystate,
+            verify_only: job.verify.verify_only && job.verify.is_on(),
         }
     }
 

@@ -36,7 +36,7 @@ pub use report::{Log, Logs, Percentiles, Report, Unified};
 pub use space::{Amount, Extent, Space};
 pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
 pub use time::{SteadyKind, SteadyState, Time};
-pub use verify::{PatternPart, Verify, VerifyMethod};
+pub use verify::{PatternPart, Verify, VerifyMethod, VerifyPolicy};
 
 /// A job: every option resolved, units included. A clone of `numjobs` is a job
 /// of its own, as in fio.
@@ -105,7 +105,7 @@ impl Job {
     /// Whether some of what it writes is trimmed, to be verified as that.
     pub fn trims_writes(&self) -> bool {
         let verify = &self.verify;
-        let verifies = verify.method != VerifyMethod::None && self.writes();
+        let verifies = verify.is_on() && self.writes();
         verifies && verify.trim_percent > 0 && verify.trim_backlog > 0
     }
 
@@ -120,7 +120,7 @@ impl Job {
 
     /// What it writes is verified by itself: after each loop, and after each `verify_backlog`.
     pub fn verifies_its_writes(&self) -> bool {
-        self.verify.method != VerifyMethod::None && self.writes() && self.verify.do_verify
+        self.verify.is_on() && self.writes() && self.verify.do_verify
     }
 
     /// The largest block of any of its directions, bytes.

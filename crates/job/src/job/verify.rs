@@ -80,8 +80,31 @@ pub struct Verify {
     pub trim_batch: u64,
     /// `verify_async`: threads that verify; ours do it where they read.
     pub asynchronous: u32,
+    /// `verify_state_save`: what was written is known to other runs, as far as `policy` has it.
+    pub state_save: bool,
+    /// `verify_state_load`: verifies as far as another run wrote.
+    pub state_load: bool,
+    /// `verify_policy`.
+    pub policy: VerifyPolicy,
     /// `verify_write_sequence`: headers hold the number of the write, which is checked.
     pub write_sequence: bool,
+}
+
+/// Which writes a saved state has: fio's `verify_policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VerifyPolicy {
+    /// `completed`: all that succeeded.
+    #[default]
+    Completed,
+    /// `fsynced`: those before the last sync.
+    Fsynced,
+}
+
+impl Verify {
+    /// Something is verified, or at least read again.
+    pub fn is_on(&self) -> bool {
+        self.method != VerifyMethod::None
+    }
 }
 
 /// A part of a `verify_pattern`.
@@ -112,6 +135,9 @@ impl Default for Verify {
             trim_backlog: 0,
             trim_batch: 0,
             asynchronous: 0,
+            state_save: true,
+            state_load: false,
+            policy: VerifyPolicy::Completed,
             write_sequence: true,
         }
     }

@@ -124,13 +124,16 @@ fn verify_headers(job: &mut Job, sequence_given: bool) {
 }
 
 /// What would be written is read instead, the same blocks in the same order.
-/// A mix, or what is trimmed, stays as it is, to be refused.
+/// Of a mix only its order says which are writes: it stays one. A job that only reads has none.
 fn read_what_was_written(job: &mut Job) {
     let pattern = &mut job.pattern;
     pattern.rw = match pattern.rw {
         Pattern::Write => Pattern::Read,
         Pattern::RandWrite => Pattern::RandRead,
-        _ => return,
+        rw => {
+            job.verify.verify_only = rw.has(iodyno_model::Direction::Write);
+            return;
+        }
     };
     pattern.bs.read = pattern.bs.write.clone();
     if let Some(align) = &mut pattern.blockalign {

@@ -2,7 +2,7 @@
 
 use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
 use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
-use crate::VerifyMethod;
+use crate::{VerifyMethod, VerifyPolicy};
 
 const METHODS: &[(&str, VerifyMethod)] = &[
     ("none", VerifyMethod::None),
@@ -94,12 +94,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["512"],
         "the pattern begins again after so many bytes, each time with its own %o"
     ),
-    ignored!(
+    row!(
         "verify_policy",
-        Words(&[("completed", 0), ("fsynced", 1)]),
+        verify.policy,
+        Words(&[("completed", VerifyPolicy::Completed), ("fsynced", VerifyPolicy::Fsynced)]),
         "completed",
         ["fsynced"],
-        "it is about states that are saved, and none is",
         "which writes a saved state has"
     ),
     OptionSpec {
@@ -182,13 +182,21 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "the whole backlog is verified each time",
         "so many blocks each time"
     ),
-    ignored!(
+    row!(
         "verify_state_save",
+        verify.state_save,
         Bool,
         "1",
         ["0"],
-        "no state is saved",
-        "fio keeps what was written when it is interrupted"
+        "saves what was written in local-NAME-N-verify.state, when the job ends"
+    ),
+    row!(
+        "verify_state_load",
+        verify.state_load,
+        Bool,
+        "0",
+        ["1"],
+        "a job that only reads verifies as far as that file says"
     ),
     row!(
         "verify_write_sequence",

@@ -12,6 +12,8 @@ use crate::Operation;
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) time_based: bool,
+    /// A round ends although the job is `time_based`: the next one is the same.
+    pub(super) repeats: bool,
     /// `io_size` was given: files that are through do not end the job.
     pub(super) io_size_given: bool,
     /// Trims come on top of the writes.
@@ -42,20 +44,23 @@ impl Budget {
     /// Whether the round goes on.
     #[inline]
     pub(super) const fn goes_on(&self) -> bool {
-        self.time_based
-            || (self.counted < self.job_limit
-                && self.round < self.round_limit
-                && self.ios < self.ios_limit)
+        if self.time_based {
+            return !self.repeats || self.round < self.round_limit;
+        }
+        self.counted < self.job_limit && self.round < self.round_limit && self.ios < self.ios_limit
     }
 
     /// Requests of `bs` bytes until the round or the job ends.
     pub(super) const fn requests_left(&self, bs: u64) -> u64 {
-        if self.time_based {
+        if self.time_based && !self.repeats {
             return u64::MAX;
         }
         let job = self.job_limit.saturating_sub(self.counted).div_ceil(bs);
         let round = self.round_limit.saturating_sub(self.round).div_ceil(bs);
         let ios = self.ios_limit.saturating_sub(self.ios);
+        if self.time_based {
+            return round;
+        }
         let least = if job < round { job } else { round };
         if least < ios { least } else { ios }
     }

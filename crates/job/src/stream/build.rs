@@ -85,12 +85,14 @@ pub(super) fn build(
     let [offsets, order, mix, lengths, choice] = [1, 2, 3, 4, 5].map(|n| Rng::new(own ^ n));
     let burst = burst(&rules, &files);
     let planned = planned(&rules, &budget, &files);
+    let draws = Draws { offsets, order, mix, lengths, files: choice };
     Ok(Stream {
+        first_draws: rules.repeats.then(|| draws.clone()),
+        draws,
         rules,
         budget,
         files,
         progress: Progress::new(),
-        draws: Draws { offsets, order, mix, lengths, files: choice },
         burst,
         instead: [Direction::Read, Direction::Write],
         calm: 0,
@@ -129,6 +131,7 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     let largest = job.pattern.bs.iter().map(|(_, bs)| bs.largest()).max();
     Budget {
         time_based: rules.time_based,
+        repeats: rules.repeats,
         io_size_given: io_size.is_some(),
         trims_are_extra: rules.trim_write,
         job_limit,
@@ -210,7 +213,7 @@ fn random(
 ) -> Result<Blocks, String> {
     let blocks = random_blocks(area, rules.way(rules.direction), rules);
     if rules.once && (!rules.marks || (blocks <= most_marks && threads == 1)) {
-        let permutation = Permutation::new(blocks, seed, thread, threads);
+        let permutation = Permutation::new(blocks, seed, (thread, threads), rules.repeats);
         return Ok(if rules.marks {
             Blocks::Marked(permutation, vec![0; blocks.div_ceil(64) as usize])
         } else {

@@ -87,6 +87,8 @@ pub struct Stream {
     files: Vec<File>,
     progress: Progress,
     draws: Draws,
+    /// What each round begins with again, where rounds are alike.
+    first_draws: Option<Draws>,
     burst: Option<Burst>,
     /// What is made where chance says read, and where it says write.
     instead: [Direction; 2],

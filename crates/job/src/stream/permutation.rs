@@ -21,12 +21,19 @@ pub(super) struct Permutation {
     shift: u32,
     keys: [u64; 3],
     seed: u64,
+    /// It is the same one each time.
+    repeats: bool,
 }
 
 impl Permutation {
     /// Of `blocks` (no more than 2^62) in turns of `threads`, of which this is
     /// `thread`.
-    pub(super) fn new(blocks: u64, seed: u64, thread: u32, threads: u32) -> Self {
+    pub(super) fn new(
+        blocks: u64,
+        seed: u64,
+        (thread, threads): (u32, u32),
+        repeats: bool,
+    ) -> Self {
         let blocks = blocks.min(1 << 62);
         let bits = (64 - blocks.saturating_sub(1).leading_zeros()).max(2);
         let mut new = Self {
@@ -38,14 +45,18 @@ impl Permutation {
             shift: bits.div_ceil(2),
             keys: [0; 3],
             seed,
+            repeats: false,
         };
         new.again();
+        new.repeats = repeats;
         new
     }
 
-    /// Begins another permutation of the same blocks.
+    /// Begins another permutation of the same blocks, or the same one again.
     pub(super) fn again(&mut self) {
-        self.seed = scramble(self.seed);
+        if !self.repeats {
+            self.seed = scramble(self.seed);
+        }
         self.keys = [1, 2, 3].map(|n| scramble(self.seed ^ n) | 1);
         self.turn = self.first_turn;
     }

@@ -51,6 +51,8 @@ pub(super) struct Rules {
     pub(super) step: i64,
     pub(super) strides: Option<Strides>,
     pub(super) time_based: bool,
+    /// Rounds are alike: what one run wrote in some of them another can verify in as many.
+    pub(super) repeats: bool,
     /// Each block once.
     pub(super) once: bool,
     /// Blocks that were had are marked.
@@ -109,6 +111,7 @@ impl Rules {
                 Strides { size, range, skip: pattern.zoneskip }
             }),
             time_based: job.time.time_based,
+            repeats: job.verify.is_on() && pattern.randrepeat,
             once: random && even && alike && (lfsr || map),
             marks: random && map && !lfsr && (!fixed || pattern.bs_is_seq_rand),
             service: job.files.file_service_type,

@@ -68,6 +68,9 @@ impl Stream {
                 (file.open, file.done, file.base) = (false, false, file.area.start);
                 file.restarts += u64::from(!self.finished);
             }
+            if let Some(first) = &self.first_draws {
+                self.draws = first.clone();
+            }
             self.progress.open_files = 0;
             self.progress.done_files = 0;
             self.progress.zone_bytes = 0;

@@ -153,6 +153,11 @@ impl Ledger {
         }
     }
 
+    /// Where the first block starts, bytes.
+    pub(crate) const fn start(&self) -> u64 {
+        self.start
+    }
+
     /// Writes that are not in the books, because its memory was full: blocks
     /// that are not verified.
     pub(crate) const fn untracked(&self) -> u64 {

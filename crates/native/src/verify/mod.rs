@@ -11,6 +11,7 @@ mod header;
 mod ledger;
 mod mismatch;
 mod payload;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use header::{HEADER_BYTES, Header, NoHeader};
 pub(crate) use ledger::Ledger;
 pub(crate) use mismatch::{Kind, Mismatch, Sums};
 use payload::Payload;
+pub(crate) use state::{Following, State, Verdict};
 
 /// Options that cannot be verified with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

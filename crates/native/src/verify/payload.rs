@@ -110,13 +110,13 @@ impl Pattern {
         if self.every == 0 {
             return self.fill_once(part, position, offset);
         }
-        // Blocks are multiples of it, and begin at multiples.
-        let (mut place, mut rest) = (offset + position as u64, part);
+        // Counted from where the interval begins, as fio counts from where its block does.
+        let (mut place, mut rest) = (position as u64, part);
         while !rest.is_empty() {
             let within = place % self.every;
             let most = usize::try_from(self.every - within).unwrap_or(usize::MAX);
             let (piece, after) = rest.split_at_mut(most.min(rest.len()));
-            self.fill_once(piece, within as usize, place - within);
+            self.fill_once(piece, within as usize, offset + (place - within));
             (place, rest) = (place + piece.len() as u64, after);
         }
     }
@@ -163,5 +163,8 @@ mod tests {
         let mut part = [0; 100];
         Pattern::new(&parts, 512).unwrap().fill_at(&mut part, 1000, 8192);
         assert_eq!(part, pieces[1000..1100]);
+        // What is left of a block takes a part of a piece; the next block begins with a whole one.
+        let pieces = filled(129, 4096);
+        assert_eq!(pieces[31 * 129..], filled(0, 4096 + 31 * 129)[..4096 - 31 * 129]);
     }
 }

@@ -77,11 +77,16 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
     let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
-    let mut generator = generator(arguments, commands, &sections)?;
+    let states = invocation.aux_path.as_deref().unwrap_or_default();
+    let mut generator = generator(arguments, commands, states, &sections)?;
     let mut output = Output::new(face, &script, invocation);
     output.begin()?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
-    let options = Options::of_jobs(run_name, arguments.carrying.permission());
+    // A script of the name `fio` gives its permission to whatever a program asks of it.
+    let options = Options {
+        standing: face == Face::Fio,
+        ..Options::of_jobs(run_name, arguments.carrying.permission())
+    };
     let live = match invocation.eta {
         _ if face == Face::Fio => false,
         Eta::Auto => terminal::is_live(context),
@@ -108,6 +113,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let plan = Plan::of_script(name, script.clone(), text);
     let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut watcher);
     watcher.display.finish();
+    watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
     let record = outcome?;
     if let Some(failure) = watcher.failure {
@@ -119,10 +125,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.table };
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
-    let pulled = watcher.trigger.as_mut().is_some_and(|trigger| {
-        trigger.finish();
-        trigger.pulled
-    });
+    let pulled = watcher.trigger.as_ref().is_some_and(|trigger| trigger.pulled);
     Ok(face.status_of_run(&record, ours, pulled))
 }
 
@@ -211,11 +214,12 @@ fn open_log(path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
 fn generator(
     arguments: &Run,
     commands: Commands,
+    states: &str,
     sections: &[Section],
 ) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
         None | Some(RunGenerator::Native) => {
-            Box::new(NativeGenerator::new().with_commands(commands))
+            Box::new(NativeGenerator::new().with_commands(commands).with_states(states.into()))
         }
         Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
@@ -259,11 +263,10 @@ impl Watcher for RunWatcher<'_> {
         }
         let status = self.status.event(event, &mut self.output);
         let eta = self.eta.as_mut().map_or(Ok(()), |eta| eta.event(event));
-        let trigger = match (event, &mut self.trigger) {
-            (Event::Interval { .. }, Some(trigger)) => trigger.look(),
-            _ => Ok(()),
-        };
-        if let Some(error) = [status, eta, trigger].into_iter().find_map(Result::err) {
+        if let (Event::Interval { .. }, Some(trigger)) = (event, &mut self.trigger) {
+            trigger.look();
+        }
+        if let Some(error) = [status, eta].into_iter().find_map(Result::err) {
             self.failure.get_or_insert(error);
         }
         self.display.event(event);

@@ -69,14 +69,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "size of huge pages"
     ),
     by_fio!(
-        "verify_state_load",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "fio's state files are not read",
-        "goes on with the state that another run saved"
-    ),
-    by_fio!(
         "verify_async_cpus",
         Kind::List,
         "",

@@ -149,7 +149,7 @@ fn random_order_is_spread_evenly_in_space_and_time() {
     for blocks in [10_000_019_u64, 1 << 24, (1 << 24) + 1, 24_414_062_500, 200_003] {
         for seed in 0..20 {
             let draws = 100_000;
-            let mut permutation = Permutation::new(blocks, seed, 0, 1);
+            let mut permutation = Permutation::new(blocks, seed, (0, 1), false);
             let (mut parts, mut pairs) = (vec![0; 64], vec![0; 256]);
             let (mut rises, mut last) = (0, 0);
             let part = |block: u64, parts: u64| {

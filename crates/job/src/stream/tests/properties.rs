@@ -281,6 +281,34 @@ fn mixes_are_as_asked() {
     }
 }
 
+/// What one run wrote for a time another reads for a time, and never what was not written.
+#[test]
+fn rounds_of_jobs_that_verify_are_alike() {
+    let rounds = |change: &dyn Fn(&mut Job)| {
+        let mut job = job(Pattern::RandWrite, 4096);
+        job.engine.ioengine = crate::IoEngine::Libaio;
+        job.time.time_based = true;
+        change(&mut job);
+        let mut stream = Stream::new(&job, &room(500 * 4096), 0, 1).unwrap();
+        [(); 3].map(|()| take(&mut stream, 500))
+    };
+    for norandommap in [false, true] {
+        let verifies = |job: &mut Job| {
+            job.verify.method = crate::VerifyMethod::Md5;
+            job.pattern.norandommap = norandommap;
+        };
+        let [first, second, third] = rounds(&verifies);
+        assert!(first == second && second == third, "{norandommap}");
+        let [first, second, _] = rounds(&|job| job.pattern.norandommap = norandommap);
+        assert_ne!(first, second, "{norandommap}");
+        let [first, second, _] = rounds(&|job| {
+            verifies(job);
+            job.pattern.randrepeat = false;
+        });
+        assert_ne!(first, second, "{norandommap}");
+    }
+}
+
 #[test]
 fn equal_seeds_repeat_and_others_differ() {
     let offsets = |change: fn(&mut Job), entropy| {

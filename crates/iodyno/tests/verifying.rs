@@ -1,0 +1,107 @@
+//! What one run wrote, verified by another (`verify_state_save`, `verify_state_load`), and trims
+//! of what a run verifies.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::process::{Command, Output};
+
+use common::{Loop, World, json, status, text};
+
+/// A file of 64 blocks; what is not written holds zeros.
+const JOB: &str = "--name=a/b --filesize=256k --bs=4k --verify=crc32c --output-format=json";
+
+fn command(world: &World, filename: &str) -> Command {
+    let mut command = world.command();
+    command.arg("fio").current_dir(world.directory("work")).args(JOB.split_whitespace());
+    command.arg(format!("--filename={filename}"));
+    command
+}
+
+fn fio(world: &World, line: &str) -> Output {
+    command(world, "data").args(line.split_whitespace()).output().unwrap()
+}
+
+/// Reads and writes of a job that ends well.
+#[track_caller]
+fn ios(output: &Output) -> (u64, u64) {
+    status(output, 0);
+    assert_eq!(text(&output.stderr), "");
+    let document = json(&output.stdout);
+    let of = |direction: &str| document["jobs"][0][direction]["total_ios"].as_u64().unwrap();
+    (of("read"), of("write"))
+}
+
+#[test]
+fn another_run_verifies_as_far_as_was_written() {
+    // fio counts the writes that are only verified among those of the job, and so do its clients.
+    for (rw, reads, told) in
+        [("write", "read", (10, 0)), ("randwrite", "randwrite --verify_only", (10, 10))]
+    {
+        let world = World::new();
+        let written = fio(&world, &format!("--rw={rw} --do_verify=0 --number_ios=10"));
+        assert_eq!(ios(&written), (0, 10), "{rw}");
+        let state = world.directory("work").join("local-a.b-0-verify.state");
+        assert_eq!(fs::metadata(&state).unwrap().len(), 24 + 144 + 8);
+        let read = fio(&world, &format!("--rw={reads} --verify_state_load=1"));
+        assert_eq!(ios(&read), told, "{reads}");
+        // Without it, what was not written is found.
+        let read = fio(&world, &format!("--rw={reads}"));
+        status(&read, 1);
+        // It is damaged, and it is not there.
+        fs::write(&state, "nonsense").unwrap();
+        let read = fio(&world, &format!("--rw={reads} --verify_state_load=1"));
+        status(&read, 1);
+        assert!(text(&read.stderr).contains("verify_state_load: "), "{}", text(&read.stderr));
+        fs::remove_file(&state).unwrap();
+        status(&fio(&world, &format!("--rw={reads} --verify_state_load=1")), 1);
+    }
+}
+
+#[test]
+fn a_policy_says_which_writes_a_state_has() {
+    let world = World::new();
+    world.directory("work/states");
+    let write = "--rw=write --fsync=16 --number_ios=40 --aux-path=states";
+    for (policy, reads) in [("completed", 40), ("fsynced", 32)] {
+        let written = fio(&world, &format!("{write} --do_verify=0 --verify_policy={policy}"));
+        assert_eq!(ios(&written), (0, 40), "{policy}");
+        assert!(world.directory("work/states").join("local-a.b-0-verify.state").exists());
+        let read = fio(&world, "--rw=read --verify_state_load=1 --aux-path=states");
+        assert_eq!(ios(&read), (reads, 0), "{policy}");
+    }
+    let state = world.directory("work/states").join("local-a.b-0-verify.state");
+    fs::remove_file(&state).unwrap();
+    ios(&fio(&world, &format!("{write} --verify_state_save=0")));
+    assert!(!state.exists());
+}
+
+#[test]
+fn a_triggers_command_finds_the_states() {
+    let world = World::new();
+    let mut command = command(&world, "data");
+    command.args(["--rw=write", "--do_verify=0", "--rate_iops=20", "--trigger-timeout=1"]);
+    let output = command.arg("--trigger=cp local-a.b-0-verify.state found").output().unwrap();
+    let (_, written) = ios(&output);
+    assert!((1..64).contains(&written), "{written}");
+    let state = world.directory("work").join("local-a.b-0-verify.state");
+    assert_eq!(fs::read(world.directory("work").join("found")).unwrap(), fs::read(state).unwrap());
+    assert_eq!(ios(&fio(&world, "--rw=read --verify_state_load=1")), (written, 0));
+}
+
+#[test]
+fn a_device_trims_what_is_still_in_the_page_cache() {
+    let world = World::new();
+    let drive = Loop::new(&world, "image", 1 << 20);
+    let word = drive.word();
+    let trims = "--rw=write --trim_percentage=100 --trim_backlog=1 --number_ios=64";
+    for verify in ["--do_verify=0", "--do_verify=1"] {
+        let mut command = command(&world, &drive.device);
+        command.args(["--allow-write", &word, "--discard-data", &word, verify]);
+        let output = command.args(trims.split(' ')).output().unwrap();
+        assert_eq!(ios(&output).1, 64, "{verify}");
+        assert_eq!(json(&output.stdout)["jobs"][0]["trim"]["total_ios"], 64, "{verify}");
+    }
+}

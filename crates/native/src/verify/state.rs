@@ -1,0 +1,295 @@
+//! fio's file of what a job wrote (`verify_state_save` and `verify_state_load`; version 7 of the
+//! format, that of fio 3.42): how many writes were made, and which of them were not done.
+//!
+//! Numbers are little endian. Three of 8 bytes go before: version, length of the rest, its CRC32C
+//! without the inversion at the end. The rest: entries (4 bytes, 4 unused), writes, number of the
+//! thread (8 each), a generator of random numbers that nobody reads (56), the job's name (64), and
+//! an entry of 8 bytes for each I/O that may be in flight, then for each write that failed.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use iodyno_files::NamedBy;
+use iodyno_job::{Job, Operation, VerifyPolicy};
+use iodyno_model::Direction;
+
+const VERSION: u64 = 7;
+/// Version, length and checksum, bytes.
+const HEAD: usize = 24;
+const WRITES: usize = 8;
+const THREAD: usize = 16;
+const NAME: usize = 80;
+/// Where the entries begin, bytes.
+const ENTRIES: usize = 144;
+/// An entry of no write.
+const NONE: u64 = u64::MAX;
+/// A file is no longer, bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// What a job wrote until it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Writes that were made, numbered from 0.
+    writes: u64,
+    /// Of these, those that had no answer yet.
+    open: Vec<u64>,
+    /// Of these, those that failed, in order.
+    failed: Vec<u64>,
+}
+
+/// What is to be done about a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Verify,
+    /// It failed, and is not there.
+    Skip,
+    /// It may not have been made, nor what comes after it.
+    Stop,
+}
+
+impl State {
+    /// A state of `writes` writes, of which these are open, and these failed.
+    #[cfg(test)]
+    pub(crate) const fn of(writes: u64, open: Vec<u64>, failed: Vec<u64>) -> Self {
+        Self { writes, open, failed }
+    }
+
+    /// The state that another run of `job` saved in `folder`, if `job` wants it: one that writes
+    /// knows by itself what it wrote.
+    ///
+    /// # Errors
+    /// A sentence that says why there is none.
+    pub(crate) fn load(job: &Job, folder: Option<&Path>) -> Result<Option<Self>, String> {
+        if !job.verify.state_load || !job.verify.is_on() || job.writes() {
+            return Ok(None);
+        }
+        let path = path(job, folder.unwrap_or(Path::new("")));
+        let bytes = iodyno_files::read(&path, LONGEST)
+            .map_err(|error| format!("verify_state_load: {error}"))?;
+        let state = Self::from_bytes(&bytes, job.depth.iodepth);
+        state.map(Some).map_err(|why| format!("verify_state_load: {}: {why}", path.display()))
+    }
+
+    /// What it says of write `number`.
+    pub(crate) fn verdict(&self, number: u64) -> Verdict {
+        if self.failed.binary_search(&number).is_ok() {
+            Verdict::Skip
+        } else if number >= self.writes || self.open.contains(&number) {
+            Verdict::Stop
+        } else {
+            Verdict::Verify
+        }
+    }
+
+    /// Of a job of so many I/Os in flight: entries behind those failed.
+    fn from_bytes(bytes: &[u8], iodepth: u32) -> Result<Self, &'static str> {
+        let (head, rest) = bytes.split_at_checked(HEAD).ok_or("it is too short")?;
+        let number = |bytes: &[u8], at: usize| {
+            bytes[at..].first_chunk().map_or(NONE, |eight| u64::from_le_bytes(*eight))
+        };
+        if number(head, 0) != VERSION {
+            return Err("it is of another version than 7");
+        }
+        let whole = rest.len() as u64 == number(head, 8) && rest.len() >= ENTRIES;
+        if !whole || number(head, 16) != checksum(rest) {
+            return Err("it is damaged");
+        }
+        // The upper half of the first number is unused.
+        let entries = (number(rest, 0) & u64::from(u32::MAX)) as usize;
+        if rest.len() - ENTRIES != entries * size_of::<u64>() {
+            return Err("it is damaged");
+        }
+        let entry = |n: usize| number(rest, ENTRIES + n * size_of::<u64>());
+        let first_failed = entries.min(iodepth as usize);
+        let known = |range: std::ops::Range<usize>| range.map(entry).filter(|n| *n != NONE);
+        let mut failed: Vec<u64> = known(first_failed..entries).collect();
+        failed.sort_unstable();
+        Ok(Self { writes: number(rest, WRITES), open: known(0..first_failed).collect(), failed })
+    }
+
+    fn to_bytes(&self, job: &Job) -> Vec<u8> {
+        let mut entries = vec![NONE; (job.depth.iodepth as usize).max(self.open.len())];
+        entries[..self.open.len()].copy_from_slice(&self.open);
+        entries.extend_from_slice(&self.failed);
+        let mut rest = vec![0; ENTRIES];
+        rest[..4].copy_from_slice(&(entries.len() as u32).to_le_bytes());
+        rest[WRITES..][..8].copy_from_slice(&self.writes.to_le_bytes());
+        rest[THREAD..][..8].copy_from_slice(&u64::from(job.threads.number).to_le_bytes());
+        // A zero ends it.
+        let name = &job.name.as_bytes()[..job.name.len().min(ENTRIES - NAME - 1)];
+        rest[NAME..][..name.len()].copy_from_slice(name);
+        rest.extend(entries.iter().flat_map(|entry| entry.to_le_bytes()));
+        let head = [VERSION, rest.len() as u64, checksum(&rest)];
+        head.iter().flat_map(|number| number.to_le_bytes()).chain(rest.iter().copied()).collect()
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    u64::from(!crc32c::crc32c(bytes))
+}
+
+fn path(job: &Job, folder: &Path) -> PathBuf {
+    let name = job.name.replace('/', ".");
+    folder.join(format!("local-{name}-{}-verify.state", job.threads.number))
+}
+
+/// Follows the writes of a thread, and saves in the end what became of them.
+#[derive(Debug)]
+pub(crate) struct Following {
+    folder: PathBuf,
+    /// By slot, the number of the write in flight.
+    writes: Box<[u64]>,
+    /// By slot, the first write that a sync in flight may not be for.
+    syncs: Box<[u64]>,
+    /// Writes before this are on the drive, by a sync.
+    durable: u64,
+    failed: Vec<u64>,
+}
+
+impl Following {
+    /// Of a job that saves its state in `folder`, if it does.
+    pub(crate) fn new(job: &Job, folder: Option<&Path>) -> Option<Self> {
+        let verify = &job.verify;
+        let writes = job.writes() && job.pattern.rw.has(Direction::Write);
+        let saves = verify.state_save && verify.is_on() && writes && job.threads.shared_by <= 1;
+        let slots = || vec![NONE; job.depth.iodepth as usize].into();
+        folder.filter(|_| saves).map(|folder| Self {
+            folder: folder.to_owned(),
+            writes: slots(),
+            syncs: slots(),
+            durable: 0,
+            failed: Vec::new(),
+        })
+    }
+
+    /// An I/O goes; `number` is that of the next write.
+    pub(crate) fn submitted(&mut self, slot: u16, operation: Operation, number: u64) {
+        let slot = usize::from(slot);
+        match operation {
+            Operation::Write => self.writes[slot] = number,
+            Operation::Sync | Operation::DataSync => {
+                let first_open = self.writes.iter().min().copied().unwrap_or(NONE);
+                self.syncs[slot] = first_open.min(number);
+            }
+            Operation::Read | Operation::Trim => {}
+        }
+    }
+
+    /// An I/O is done.
+    pub(crate) fn completed(&mut self, slot: u16, operation: Operation, succeeded: bool) {
+        let slot = usize::from(slot);
+        match operation {
+            Operation::Write => {
+                let number = std::mem::replace(&mut self.writes[slot], NONE);
+                self.failed.extend((!succeeded).then_some(number));
+            }
+            Operation::Sync | Operation::DataSync if succeeded => {
+                self.durable = self.durable.max(self.syncs[slot]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Saves the state of `job` after `made` writes, and returns when it is on the disk.
+    ///
+    /// # Errors
+    /// A sentence that says why it is not.
+    pub(crate) fn save(&mut self, job: &Job, made: u64) -> Result<(), String> {
+        let mut failed = std::mem::take(&mut self.failed);
+        failed.sort_unstable();
+        let writes = match job.verify.policy {
+            VerifyPolicy::Completed => made,
+            VerifyPolicy::Fsynced => self.durable,
+        };
+        let open = self.writes.iter().copied().filter(|number| *number != NONE).collect();
+        let path = path(job, &self.folder);
+        let said = |why: &dyn std::fmt::Display| format!("verify_state_save: {why}");
+        let mut file = iodyno_files::create(&path, NamedBy::Iodyno).map_err(|why| said(&why))?;
+        let written = file.write_all(&State { writes, open, failed }.to_bytes(job));
+        let saved = written.and_then(|()| file.sync_all());
+        saved.map_err(|why| said(&format!("{}: {why}", path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state that fio 3.42 wrote: 16 writes of a job `ab/c`, at depth 3.
+    fn of_fio() -> Vec<u8> {
+        let mut bytes = [7_u64, 168, 0x9c82_a1cb, 3, 16, 0, 0, 0xeb2c_aa9a_a4a8_cb5b, 0x485e_e230]
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect::<Vec<_>>();
+        bytes.resize(HEAD + NAME, 0);
+        bytes.extend_from_slice(b"ab/c");
+        bytes.resize(HEAD + ENTRIES, 0);
+        bytes.resize(HEAD + ENTRIES + 3 * 8, 0xff);
+        bytes
+    }
+
+    fn job() -> Job {
+        let mut job = Job { name: "ab/c".into(), ..Job::default() };
+        job.depth.iodepth = 3;
+        job
+    }
+
+    #[test]
+    fn a_state_of_fio_is_understood_and_damage_is_found() {
+        let state = State::from_bytes(&of_fio(), 3).unwrap();
+        assert_eq!(state, State { writes: 16, ..State::default() });
+        assert_eq!((state.verdict(15), state.verdict(16)), (Verdict::Verify, Verdict::Stop));
+        for at in 0..of_fio().len() {
+            let mut bytes = of_fio();
+            bytes[at] ^= 1;
+            assert!(State::from_bytes(&bytes, 3).is_err(), "{at}");
+            assert!(State::from_bytes(&bytes[..at], 3).is_err(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_fios_but_for_the_random_numbers() {
+        let mut expected = of_fio();
+        expected[HEAD + 24..HEAD + NAME].fill(0);
+        let made = State { writes: 16, ..State::default() }.to_bytes(&job());
+        assert_eq!(made[HEAD..], expected[HEAD..]);
+        assert_eq!(made[..16], expected[..16]);
+        let state = State { writes: 9, open: vec![7], failed: vec![2, 5] };
+        let again = State::from_bytes(&state.to_bytes(&job()), 3).unwrap();
+        assert_eq!(again, state);
+        let verdicts = [1, 2, 6, 7, 8].map(|number| again.verdict(number));
+        use Verdict::{Skip, Stop, Verify};
+        assert_eq!(verdicts, [Verify, Skip, Verify, Stop, Verify]);
+    }
+
+    #[test]
+    fn what_a_sync_is_for_was_done_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut job = job();
+        job.pattern.rw = iodyno_job::Pattern::Write;
+        job.verify.method = iodyno_job::VerifyMethod::Md5;
+        job.verify.policy = VerifyPolicy::Fsynced;
+        let mut following = Following::new(&job, Some(folder.path())).unwrap();
+        let saved = |following: &mut Following| {
+            following.save(&job, 4).unwrap();
+            let reads = Job { pattern: iodyno_job::AccessPattern::default(), ..job.clone() };
+            let mut reads = reads;
+            reads.verify.state_load = true;
+            State::load(&reads, Some(folder.path())).unwrap().unwrap()
+        };
+        assert_eq!(saved(&mut following).writes, 0, "no sync, nothing is sure");
+        following.submitted(0, Operation::Write, 0);
+        following.submitted(1, Operation::Write, 1);
+        following.completed(0, Operation::Write, true);
+        // Write 1 is under way when the sync goes.
+        following.submitted(2, Operation::Sync, 2);
+        following.submitted(0, Operation::Write, 2);
+        following.completed(1, Operation::Write, true);
+        following.completed(2, Operation::Sync, true);
+        following.completed(0, Operation::Write, false);
+        assert_eq!(saved(&mut following), State { writes: 1, open: vec![], failed: vec![2] });
+        following.submitted(1, Operation::Sync, 3);
+        following.completed(1, Operation::Sync, false);
+        assert_eq!(saved(&mut following).writes, 1, "a sync that failed is for nothing");
+    }
+}
