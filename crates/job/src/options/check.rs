@@ -193,7 +193,7 @@ pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
     let given = |wanted: &str| {
         entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
     };
-    if engine.is_synchronous() && job.depth.iodepth > 1 {
+    if engine.is_synchronous() && job.depth.iodepth > 1 && !job.depth.offload {
         notes.push(format!(
             "iodepth={} has no effect: {} makes one I/O at a time; raise numjobs, or take io_uring or libaio",
             job.depth.iodepth,

@@ -176,14 +176,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| job.pattern.randseed.to_string(),
     },
-    row!("randrepeat", pattern.randrepeat, Bool, "1", ["0"], "the same random numbers in each run"),
-    ignored!(
-        "allrandrepeat",
+    row!(
+        "randrepeat" | "allrandrepeat",
+        pattern.randrepeat,
         Bool,
-        "0",
-        ["1"],
-        "randrepeat decides for every random stream",
-        "the same, for all that is random"
+        "1",
+        ["0"],
+        "the same random numbers in each run"
     ),
     OptionSpec {
         name: "zonemode",

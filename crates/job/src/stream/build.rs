@@ -67,8 +67,7 @@ pub(super) fn build(
         areas.areas[0] = cut.area;
         (regions, places) = (cut.regions, cut.places);
     }
-    let seed = if job.pattern.randrepeat { job.pattern.randseed } else { entropy };
-    let seed = scramble(seed ^ scramble(job.threads.number.into()));
+    let seed = seed_of(job, entropy);
     let mut budget = budget(job, &rules, areas.size);
     if threads > 1 {
         divide(&rules, &mut areas, &mut budget, thread, threads)?;
@@ -81,8 +80,8 @@ pub(super) fn build(
             rules.random.then(|| random(&rules, area, most_marks, seed, (thread, threads)));
         files.push(File::new(*area, blocks.transpose()?));
     }
-    let own = scramble(seed ^ (u64::from(thread) << 1 | 1));
-    let [offsets, order, mix, lengths, choice] = [1, 2, 3, 4, 5].map(|n| Rng::new(own ^ n));
+    let seeds = random_seeds(job, thread, entropy);
+    let [offsets, order, mix, lengths, choice] = seeds.map(Rng::new);
     let burst = burst(&rules, &files);
     let planned = planned(&rules, &budget, &files);
     Ok(Stream {
@@ -341,4 +340,16 @@ impl Cut {
         }
         Ok(cut)
     }
+}
+
+fn seed_of(job: &Job, entropy: u64) -> u64 {
+    let seed = if job.pattern.randrepeat { job.pattern.randseed } else { entropy };
+    scramble(seed ^ scramble(job.threads.number.into()))
+}
+
+/// Seeds of the random streams of a thread of `job`: offsets, order, mix, lengths, files.
+/// `entropy` is a number that no other run has.
+pub fn random_seeds(job: &Job, thread: u32, entropy: u64) -> [u64; 5] {
+    let own = scramble(seed_of(job, entropy) ^ (u64::from(thread) << 1 | 1));
+    [1, 2, 3, 4, 5].map(|number| own ^ number)
 }

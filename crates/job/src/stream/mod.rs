@@ -24,6 +24,8 @@ mod tests;
 
 use iodyno_model::Direction;
 
+pub use build::random_seeds;
+
 use area::Areas;
 use blocks::Blocks;
 use budget::Budget;

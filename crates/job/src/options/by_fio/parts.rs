@@ -138,11 +138,4 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "only cgroup looks at it, which fio alone does",
         "the group is left behind"
     ),
-    part!(
-        "log_compression_cpus",
-        Kind::List,
-        "",
-        "only log_compression looks at it, which fio alone does",
-        "CPUs that compress"
-    ),
 ];

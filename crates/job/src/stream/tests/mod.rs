@@ -5,5 +5,6 @@ mod distributions;
 mod fio;
 mod fio_amount;
 mod fio_order;
+mod pairs;
 mod properties;
 mod sequence;
