@@ -56,6 +56,11 @@ NOT_RUN = {
     "zbd": "needs zoned null_blk or scsi_debug devices",
     "axmap, ieee754, lfsr-test, stest, unittest": "test fio's own data structures, and call no fio",
 }
+# What iodyno does not mean to pass, by suite.
+WHY = {
+    "t64-switch": "It counts how often a generator of 32 bits repeats itself; iodyno's have 64 bits, whatever their name.",
+    "client_server": "There is no server: iodyno runs on each host, and runs are compared afterwards.",
+}
 NEEDS = {"steadystate_tests": "scipy"}
 # A heading above the cases of a suite that runs the same list several times.
 HEADING = re.compile(r"^(ddir: |mangle block size: |mode: |pattern: |Running )")
@@ -173,11 +178,12 @@ def missed(control, ours):
 def table(outcomes):
     """The table of passed and run cases, one row a suite."""
     rows, sums = ["| suite (passed / run) | fio | iodyno |", "|---|---|---|"], [0, 0, 0]
-    for suite, (control, ours) in outcomes.items():
+    ran = [(suite, pair) for suite, pair in outcomes.items() if pair[0].cases]
+    for suite, (control, ours) in ran:
         numbers = control.passed, len(control.cases), ours.passed
         rows.append("| {} | {}/{} | {}/{} |".format(suite, *numbers, ours.passed, max(len(control.cases), len(ours.cases))))
         sums = [one + other for one, other in zip(sums, numbers, strict=True)]
-    run = sum(max(len(control.cases), len(ours.cases)) for control, ours in outcomes.values())
+    run = sum(max(len(control.cases), len(ours.cases)) for _, (control, ours) in ran)
     return [*rows, f"| **all** | {sums[0]}/{sums[1]} | {sums[2]}/{run} |"]
 
 
@@ -187,7 +193,7 @@ def failures(outcomes):
     for suite, (control, ours) in outcomes.items():
         failed, by_fio = missed(control, ours), {name for name, reason in control.cases.items() if reason is not None}
         if failed or by_fio:
-            lines += ["", f"### {suite}", ""]
+            lines += ["", f"### {suite}", "", *([WHY[suite], ""] if suite in WHY else [])]
             lines += [f"- {name}: {reason}{' (fio fails it, too)' if name in by_fio else ''}" for name, reason in failed.items()]
             lines += [f"- {name}: passed; fio fails it: {control.cases[name]}" for name in sorted(by_fio - failed.keys())]
     return lines
@@ -204,7 +210,8 @@ What `make fio-suites FIO_SRC=DIRECTORY` wrote: the suites of fio's source tree,
 """
     lines = [*head.splitlines(), "", *table(outcomes), "", "## Failed"]
     lines += failures(outcomes) or ["", "None."]
-    lines += ["", "## Not run", "", *(f"- {names}: {reason}" for names, reason in NOT_RUN.items())]
+    not_run = {suite: control.end for suite, (control, _) in outcomes.items() if not control.cases} | NOT_RUN
+    lines += ["", "## Not run", "", *(f"- {names}: {reason}" for names, reason in not_run.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -18,8 +18,9 @@ pub use job::{
     AccessPattern, Amount, BlockSize, CommandType, Contents, ContinueOn, CpuPolicy, DedupeMode,
     Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate, FileService, Files, Flush,
     IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace, Pattern, PatternPart, Percentiles,
-    Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, StatType, SteadyKind,
-    SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone, ZoneMode,
+    Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, Sprandom, StatType,
+    SteadyKind, SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, Zone,
+    ZoneMode,
 };
 pub use operation::Operation;
 pub use options::{

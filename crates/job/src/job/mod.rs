@@ -29,7 +29,8 @@ pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;
 pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
 pub use pattern::{
-    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Zone, ZoneMode,
+    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Sprandom, Zone,
+    ZoneMode,
 };
 pub use replay::Replay;
 pub use report::{Log, Logs, Percentiles, Report, Unified};

@@ -10,6 +10,7 @@ use super::file::{File, random_blocks};
 use super::permutation::Permutation;
 use super::rng::{Rng, scramble};
 use super::rules::Rules;
+use super::sprandom::{Regions, physical_bytes};
 use super::step::{Draws, Progress};
 use super::{Burst, Plain, Planned, Region, Room, Shape, Stream};
 use crate::{Amount, Extent, IoEngine, Job};
@@ -69,6 +70,15 @@ pub(super) fn build(
     }
     let seed = seed_of(job, entropy);
     let mut budget = budget(job, &rules, areas.size);
+    if job.pattern.sprandom {
+        let how = &job.pattern.preconditioning;
+        // All of it in one round, and no other.
+        let bs = rules.way(Direction::Write).smallest;
+        let bytes = physical_bytes(how, areas.size, bs);
+        (budget.io_size_given, budget.round_limit) = (false, u64::MAX);
+        budget.again_limit = bytes;
+        budget.job_limit = bytes.saturating_mul(budget.loops + 1);
+    }
     if threads > 1 {
         divide(&rules, &mut areas, &mut budget, thread, threads)?;
     }
@@ -78,7 +88,15 @@ pub(super) fn build(
         let seed = scramble(seed ^ (number << 32));
         let blocks =
             rules.random.then(|| random(&rules, area, most_marks, seed, (thread, threads)));
-        files.push(File::new(*area, blocks.transpose()?));
+        let blocks = match (blocks.transpose()?, job.pattern.sprandom) {
+            (Some(Blocks::Once(fresh)), true) => {
+                let how = &job.pattern.preconditioning;
+                let bs = rules.way(Direction::Write).smallest;
+                Some(Blocks::Regions(Box::new(Regions::new(how, fresh, bs)?)))
+            }
+            (blocks, _) => blocks,
+        };
+        files.push(File::new(*area, blocks));
     }
     let seeds = random_seeds(job, thread, entropy);
     let [offsets, order, mix, lengths, choice] = seeds.map(Rng::new);

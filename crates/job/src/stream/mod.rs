@@ -17,6 +17,7 @@ mod permutation;
 mod rng;
 mod rules;
 mod shape;
+mod sprandom;
 
 mod step;
 #[cfg(test)]

@@ -21,14 +21,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "all files below a directory"
     ),
     by_fio!(
-        "sprandom",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "it is a preconditioning of fio's own",
-        "SanDisk's pseudo-random preconditioning"
-    ),
-    by_fio!(
         "write_barrier",
         Kind::Number,
         "0",

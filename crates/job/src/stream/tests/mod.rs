@@ -6,5 +6,6 @@ mod fio;
 mod fio_amount;
 mod fio_order;
 mod pairs;
+mod preconditioning;
 mod properties;
 mod sequence;
