@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck examples examples-lab fuzz clean
+.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck fio-suites examples examples-lab fuzz clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -78,6 +78,12 @@ bench-sweep:
 crosscheck:
 	$(CARGO) build --release
 	python3 crosscheck/crosscheck.py --binary $(TARGET)/release/iodyno
+
+# fio's own test suites by fio and by us, and what came of them in docs/fio-suites.md: FIO_SRC is fio's source tree,
+# built; SUITE names one of them. Its Python needs scipy for one suite. An hour.
+fio-suites:
+	$(CARGO) build --release
+	python3 crosscheck/suites.py --binary $(TARGET)/release/iodyno --fio-src "$(FIO_SRC)" $(addprefix --only ,$(SUITE))
 
 # What reads what others wrote, against noise: FUZZ_SECONDS for each target.
 fuzz:

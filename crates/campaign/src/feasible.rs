@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::os::unix::fs::FileTypeExt;
 
+use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptJob};
-use iodyno_job::{IoEngine, Job};
 use iodyno_model::Host;
 
 use crate::error::CampaignError;
@@ -22,7 +22,7 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
     for ScriptJob { job, needs_size, .. } in jobs {
         // Names of nothing, without end.
         let engine = job.engine.ioengine;
-        let diskless = engine.is_diskless() || engine == IoEngine::FileCreate;
+        let diskless = engine.is_diskless() || engine.makes_entries();
         let what = cpus(host, job)
             .or_else(|| names(host, job, &sized).filter(|_| !diskless))
             .or_else(|| size(job, &sized).filter(|_| *needs_size && !diskless));

@@ -105,6 +105,63 @@ fn only_looking_changes_nothing_and_has_fios_status() {
 }
 
 #[test]
+fn debug_shows_options_as_they_are_read_and_seeds() {
+    let world = World::new();
+    let out = fine(&world, "--parse-only --debug=parse --ss_dur=10s --ss=iops:10% --ss_ramp=5");
+    assert!(out.starts_with("fio: set debug option parse\nparse "), "{out}");
+    assert!(out.contains("handle_option=steadystate_duration, ptr=10s\n"), "{out}");
+    assert!(out.contains("set steady state threshold to 10.000000%\n"), "{out}");
+    let bandwidth = fine(&world, &format!("--parse-only --debug=parse {JOB} --ss=bw:12"));
+    assert!(bandwidth.contains("set steady state BW threshold to 12\n"), "{bandwidth}");
+    let seeds = |options: &str| {
+        let line = format!("--debug=random --ioengine=null --output=x {JOB} {options}");
+        assert_eq!(fine(&world, &line), "fio: set debug option random\n");
+        let report = fs::read_to_string(world.directory("work").join("x")).unwrap();
+        assert!(report.starts_with("random ") && report.contains("FIO_RAND_NR_OFFS=5\n"));
+        let seeds: Vec<String> = report
+            .lines()
+            .filter_map(|line| line.split_once("rand_seeds[")?.1.split_once('='))
+            .map(|(_, seed)| seed.to_owned())
+            .collect();
+        assert_eq!(seeds.len(), 5, "{report}");
+        seeds
+    };
+    assert_eq!(seeds("--randrepeat=1"), seeds("--allrandrepeat=1"));
+    assert_ne!(seeds("--randrepeat=0"), seeds("--randrepeat=0"));
+    assert_eq!(seeds("--randrepeat=0 --randseed=7"), seeds("--randseed=7"));
+    assert_ne!(seeds("--randseed=8"), seeds("--randseed=7"));
+    status(&fio(&world, &format!("--debug=nonsense {JOB}")), 1);
+}
+
+#[test]
+fn warnings_are_errors_where_that_was_asked_for() {
+    let world = World::new();
+    let job = format!("{JOB} --ioengine=null --time_based");
+    fine(&world, &job);
+    let output = fio(&world, &format!("--warnings-fatal {job}"));
+    status(&output, 1);
+    let told = text(&output.stderr);
+    assert!(told.starts_with("fio: ") && told.contains("time_based needs a runtime"), "{told}");
+    // Notes are iodyno's, and no warnings of fio's.
+    fine(&world, &format!("--warnings-fatal --thread {JOB} --ioengine=null"));
+}
+
+#[test]
+fn a_log_that_was_stored_compressed_is_inflated() {
+    let world = World::new();
+    let job =
+        format!("{JOB} --ioengine=null --write_bw_log=l --log_offset=1 --log_compression=10k");
+    fine(&world, &format!("{job} --log_store_compressed=1"));
+    let inflated = fine(&world, "--inflate-log=l_bw.1.log.fz");
+    let offsets = inflated.lines().map(|line| line.split(", ").nth(4).unwrap());
+    let expected = (0..16).map(|block| (block << 12).to_string());
+    assert!(offsets.eq(expected), "{inflated}");
+    status(&fio(&world, "--inflate-log=missing"), 1);
+    fine(&world, &job);
+    status(&fio(&world, "--inflate-log=l_bw.1.log"), 1);
+}
+
+#[test]
 fn output_is_normal_by_default_and_nothing_is_said_beside_it() {
     let world = World::new();
     // Of each of these `iodyno run` has something to say.

@@ -119,6 +119,45 @@ fn files_are_made_looked_up_and_removed_an_operation_each() {
 }
 
 #[test]
+fn directories_are_made_looked_up_and_removed_an_operation_each() {
+    let world = World::new();
+    let data = world.directory("data");
+    let directory = format!("--directory={}", data.display());
+    let all = [(0, 0), (20, 20 << 12), (0, 0)];
+    // It makes what it looks up or removes, as fio does.
+    assert_eq!(moved(&world, &names("--ioengine=dirdelete", &directory)), all);
+    assert!(world.files("data").is_empty());
+    assert_eq!(moved(&world, &names("--ioengine=dircreate", &directory)), all);
+    assert_eq!(world.files("data").len(), 20);
+    assert!(world.files("data").iter().all(|name| data.join(name).is_dir()));
+    assert_eq!(moved(&world, &names("--ioengine=dirstat", &directory)), all);
+    // They are somebody's by now.
+    let refused = run(&world, &names("--ioengine=dirdelete", &directory));
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("there already"), "{}", text(&refused.stderr));
+    assert_eq!(world.files("data").len(), 20);
+}
+
+#[test]
+fn other_threads_submit_as_many_at_once_as_the_depth_says() {
+    let world = World::new();
+    for engine in ["psync", "null", "libaio"] {
+        let job = [
+            "--name=t",
+            "--size=1m",
+            "--bs=4k",
+            "--rw=randrw",
+            "--iodepth=8",
+            "--randrepeat=1",
+            "--io_submit_mode=offload",
+            &format!("--ioengine={engine}"),
+        ];
+        let [reads, writes, _] = moved(&world, &job);
+        assert_eq!(reads.0 + writes.0, 256, "{engine}");
+    }
+}
+
+#[test]
 fn filedelete_removes_only_what_may_be_written() {
     let world = World::new();
     let data = world.directory("data");

@@ -228,7 +228,7 @@ fn what_is_mistyped_is_named_with_its_line() {
     refused(&world, &["x.fio"], &["x.fio line 4", "`blocksiz`", "`blocksize`"]);
     job("[a]\nsize=100g offset=100g\nrw=read\n");
     refused(&world, &["x.fio"], &["x.fio line 2", "`offset`", "line of its own"]);
-    job("[a]\nsize=1m\nioengine=rados\nsprandom=1\n");
+    job("[a]\nsize=1m\nioengine=rados\nlockfile=exclusive\n");
     refused(&world, &["x.fio"], &["x.fio line 3", "x.fio line 4", "`--generator fio`"]);
     job("[a]\nsize=1m\nrw=reed\n");
     refused(&world, &["x.fio"], &["x.fio line 3", "reed"]);

@@ -18,9 +18,9 @@ pub use job::{
     AccessPattern, Amount, BlockSize, CommandType, Contents, ContinueOn, CpuPolicy, DedupeMode,
     Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate, FileService, Files, Flush,
     IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace, Pattern, PatternPart, Percentiles,
-    Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, StatType, SteadyKind,
-    SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, VerifyPolicy,
-    Zone, ZoneMode,
+    Priority, RandomGenerator, RateProcess, Replay, Report, Sequencer, Space, Sprandom, StatType,
+    SteadyKind, SteadyState, Sync, ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod,
+    VerifyPolicy, Zone, ZoneMode,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;
@@ -29,7 +29,7 @@ pub use options::{
     nearest, notes, options,
 };
 pub use reference::reference;
-pub use stream::{Planned, Region, Request, Room, Stream};
+pub use stream::{Planned, Region, Request, Room, Stream, random_seeds};
 pub use value::{
     JobError, TimeUnit, Units, parse_list, parse_seconds, parse_signed, parse_size, parse_size_in,
     parse_time,

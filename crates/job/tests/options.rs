@@ -119,7 +119,7 @@ fn mistakes_are_named() {
 fn what_changes_nothing_is_taken() {
     let mut job = Job::default();
     for (name, value) in
-        [("verify", "0"), ("zonemode", "none"), ("readfua", "0"), ("sprandom", "0")]
+        [("verify", "0"), ("zonemode", "none"), ("readfua", "0"), ("end_syncfs", "0")]
     {
         apply(&mut job, name, value).unwrap();
     }
@@ -218,6 +218,12 @@ fn contradictions_are_told() {
         (vec![("verify", "md5"), ("bs", "32")], "header"),
         (vec![("verify", "pattern")], "verify_pattern"),
         (vec![("direct", "1"), ("bs", "4KiB")], "KiB"),
+        (vec![("sprandom", "1"), ("rw", "randread")], "sprandom needs"),
+        (vec![("sprandom", "1"), ("rw", "randwrite"), ("norandommap", "0")], "sprandom needs"),
+        (
+            vec![("sprandom", "1"), ("rw", "randwrite"), ("random_generator", "tausworthe")],
+            "sprandom needs",
+        ),
         (vec![("rate", "1m"), ("latency_target", "5ms")], "exclude each other"),
     ] {
         let entries: Vec<_> =
@@ -226,6 +232,7 @@ fn contradictions_are_told() {
         assert!(errors.iter().any(|e| e.to_string().contains(part)), "{entries:?}: {errors:?}");
     }
     assert_eq!(check(&Job::default()), []);
+    assert_eq!(check(&section(&[("sprandom", Some("1")), ("rw", Some("randwrite"))])), []);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a generator reports while it runs.
 
-use iodyno_model::{Direction, Each, Histogram};
+use iodyno_model::{Direction, Each, Histogram, SplitLatency};
 
 /// What was completed in one stretch of time, for each job of the phase.
 #[derive(Debug, Clone)]
@@ -66,6 +66,8 @@ pub struct DirectionInterval {
     /// Total latencies (submission to completion) of the I/Os that ended in
     /// it; empty where nobody stamps them (fio's `gtod_reduce`).
     pub latency: Histogram,
+    /// The same in two parts, of jobs that log them over time.
+    pub split: Option<Box<SplitLatency>>,
 }
 
 impl JobInterval {

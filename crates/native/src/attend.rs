@@ -1,5 +1,6 @@
 //! What some jobs want to have done with each completion.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use iodyno_job::Job;
@@ -11,6 +12,7 @@ use crate::flights::{Batch, Flight};
 use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
+use crate::tally::Tallies;
 use crate::verify::Mismatch;
 use crate::written_log::WrittenLog;
 
@@ -45,6 +47,8 @@ struct Split {
     /// When the system call that carried it was done, by slot; 0: not yet.
     handed_over: Box<[u64]>,
     latencies: Each<Option<SplitLatency>>,
+    /// Where they are counted over time, too.
+    tallies: Arc<Tallies>,
     counting: bool,
 }
 
@@ -74,15 +78,18 @@ impl Attendant {
         depth: u16,
         verifies: bool,
         queues: bool,
+        tallies: &Arc<Tallies>,
         rows: Option<SyncSender<Vec<IoRow>>>,
         log: Option<WrittenLog>,
     ) -> Option<Self> {
         let clock = Clock::get();
         let report = &job.report;
-        let shown = report.percentiles.slat || (rows.is_some() && !report.disable_slat);
+        let logged = (rows.is_some() && !report.disable_slat) || report.averages_submissions();
+        let shown = report.percentiles.slat || logged;
         let split = (report.strict || (shown && queues)).then(|| Split {
             handed_over: vec![0; depth.into()].into(),
             latencies: Each::default(),
+            tallies: Arc::clone(tallies),
             counting: false,
         });
         let rows = rows.map(|to| Rows { rows: Vec::with_capacity(ROWS), to, epoch: clock.now() });
@@ -209,6 +216,10 @@ impl Split {
         let latencies = self.latencies.of_mut(direction).get_or_insert_with(SplitLatency::default);
         latencies.submission.record(first_ns);
         latencies.completion.record(then_ns);
+        if let Some(tallies) = self.tallies.split.of(direction) {
+            tallies[0].record(first_ns, 0, 1);
+            tallies[1].record(then_ns, 0, 1);
+        }
     }
 }
 

@@ -28,7 +28,21 @@ pub(crate) struct Buffers {
     length: usize,
     /// For each, more than what may be lent of it, bytes; 0: the kernel has it.
     limits: Box<[u32]>,
+    /// The memory is another one's.
+    borrowed: bool,
 }
+
+/// One buffer, for another thread: who made the buffers lends it to nobody else at the same time,
+/// and keeps the memory while that thread has it.
+#[derive(Debug)]
+pub(crate) struct Part {
+    base: *mut u8,
+    stride: usize,
+    length: usize,
+}
+
+// SAFETY: an address, at which one thread at a time works: see there.
+unsafe impl Send for Part {}
 
 impl Buffers {
     /// `count` buffers of `length` bytes, each starting a page, touched so that
@@ -65,13 +79,25 @@ impl Buffers {
             unsafe { base.add(offset).write_volatile(0) };
         }
         let limit = lendable(length);
-        Ok(Self { base, stride, length, limits: vec![limit; count].into() })
+        Ok(Self { base, stride, length, limits: vec![limit; count].into(), borrowed: false })
+    }
+
+    /// Buffer `slot`, for the thread that will work on it.
+    pub(crate) fn part(&self, slot: u16) -> Part {
+        let Self { base, stride, length, .. } = *self;
+        Part { base: base.wrapping_add(usize::from(slot) * stride), stride, length }
+    }
+
+    /// The one buffer that another thread lends.
+    pub(crate) fn borrowed(part: Part) -> Self {
+        let Part { base, stride, length } = part;
+        Self { base, stride, length, limits: [lendable(length)].into(), borrowed: true }
     }
 
     /// Lends buffers for a batch: what is the same for all is looked up once.
     #[inline]
     pub(crate) fn lender(&mut self) -> Lender<'_> {
-        let Self { base, stride, length, ref mut limits } = *self;
+        let Self { base, stride, length, ref mut limits, .. } = *self;
         Lender { base, stride, limit: lendable(length), limits }
     }
 
@@ -160,7 +186,7 @@ impl Lender<'_> {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        if !self.limits.contains(&0) {
+        if !self.borrowed && !self.limits.contains(&0) {
             let size = mapped_size(self.limits.len(), self.stride).unwrap_or(0);
             // SAFETY: `new` mapped it, `self` alone knew of it, and the kernel has given it back.
             unsafe { unmap(self.base.cast(), size) };

@@ -6,10 +6,7 @@ use std::os::fd::OwnedFd;
 use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::io::{
-    Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Posixaio, Psync, Pvsync2,
-    Setup, SetupError, Splice, Sync, Uring, UringCmd, read_once,
-};
+use crate::io::{Io, Psync, Setup, SetupError, Submit, read_once, submit_by};
 
 /// An engine that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,26 +25,43 @@ pub(crate) enum Engine {
     FileCreate,
     FileStat,
     FileDelete,
+    DirCreate,
+    DirStat,
+    DirDelete,
 }
+
+/// Does something with the type of an engine, under the name that is given.
+macro_rules! with_engine {
+    ($engine:expr, $Io:ident => $body:expr) => {
+        $crate::choose::with_engine!(@ $engine, $Io, $body;
+            IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
+            Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc, Null Null,
+            FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
+            DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete)
+    };
+    (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
+        match $engine {
+            $($crate::choose::Engine::$variant => {
+                type $Io = $crate::io::$io;
+                $body
+            })*
+        }
+    };
+}
+pub(crate) use with_engine;
 
 impl Engine {
     /// fio's name of it.
     pub(crate) const fn name(self) -> &'static str {
+        with_engine!(self, I => <I as Io>::NAME)
+    }
+
+    /// How threads of `io_submit_mode=offload` submit.
+    pub(crate) fn submit(self) -> Submit {
         match self {
-            Self::IoUring => Uring::NAME,
-            Self::IoUringCmd => UringCmd::NAME,
-            Self::Libaio => Libaio::NAME,
-            Self::Psync => Psync::NAME,
-            Self::Pvsync2 => Pvsync2::NAME,
-            Self::Sync => Sync::NAME,
-            Self::Mmap => Mmap::NAME,
-            Self::Splice => Splice::NAME,
-            Self::Posixaio => Posixaio::NAME,
-            Self::Falloc => Falloc::NAME,
-            Self::Null => Null::NAME,
-            Self::FileCreate => FileCreate::NAME,
-            Self::FileStat => FileStat::NAME,
-            Self::FileDelete => FileDelete::NAME,
+            // A file has one position, and the threads share the file.
+            Self::Sync => submit_by::<Psync>,
+            engine => with_engine!(engine, I => submit_by::<I>),
         }
     }
 
@@ -59,24 +73,29 @@ impl Engine {
         )
     }
 
+    /// It works on names, and does no I/O.
+    const fn is_of_names(self) -> bool {
+        matches!(
+            self,
+            Self::FileCreate
+                | Self::FileStat
+                | Self::FileDelete
+                | Self::DirCreate
+                | Self::DirStat
+                | Self::DirDelete
+        )
+    }
+
     /// Sets it up for one block and reads that. That the block is bad says
     /// nothing against the engine.
     fn probe(self, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
         match self {
-            Self::IoUring => probe::<Uring>(target),
-            Self::Libaio => probe::<Libaio>(target),
-            Self::Psync => probe::<Psync>(target),
-            Self::Pvsync2 => probe::<Pvsync2>(target),
-            Self::Sync => probe::<Sync>(target),
-            Self::Mmap => probe::<Mmap>(target),
-            Self::Splice => probe::<Splice>(target),
-            Self::Posixaio => probe::<Posixaio>(target),
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Null | Self::FileCreate | Self::FileStat | Self::FileDelete => {
-                Ok(())
-            }
+            Self::Falloc | Self::Null => Ok(()),
+            engine if engine.is_of_names() => Ok(()),
+            engine => with_engine!(engine, I => probe::<I>(target)),
         }
     }
 }
@@ -157,6 +176,9 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::FileCreate => Engine::FileCreate,
         IoEngine::FileStat => Engine::FileStat,
         IoEngine::FileDelete => Engine::FileDelete,
+        IoEngine::DirCreate => Engine::DirCreate,
+        IoEngine::DirStat => Engine::DirStat,
+        IoEngine::DirDelete => Engine::DirDelete,
     };
     named.probe(target)?;
     let reason = format!("ioengine={} was asked for", asked.name());

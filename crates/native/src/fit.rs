@@ -27,8 +27,9 @@ pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
 /// # Errors
 /// A sentence that says what does not fit, and what would.
 pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
-    let largest = job.largest_block();
-    if largest == 0 || largest > LARGEST_BLOCK {
+    let largest = job.largest_buffer();
+    if largest == 0 || largest > LARGEST_BLOCK || job.largest_block() > u32::MAX.into() {
+        let largest = job.largest_block();
         return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
     }
     if job.threads.shared_by == 0 || !(1..=DEEPEST).contains(&job.depth.iodepth) {
@@ -52,7 +53,7 @@ pub(crate) fn fit_memory<'a>(
 ) -> Result<(), String> {
     let page = rustix::param::page_size() as u64;
     let needed = jobs.into_iter().fold(0_u64, |sum, job| {
-        let stride = job.largest_block().checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        let stride = job.largest_buffer().checked_next_multiple_of(page).unwrap_or(u64::MAX);
         sum.saturating_add(stride.saturating_mul(job.outstanding().into()))
     });
     if needed <= memory_bytes / 2 {

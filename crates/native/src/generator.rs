@@ -24,17 +24,26 @@ use crate::silence::{WARN_AFTER, no_answer};
 /// 30 s (`nvme_core.io_timeout`), then follow abort and controller reset.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The native load generator. It keeps nothing between phases.
+/// The native load generator. It keeps nothing between phases but for what is random.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
     commands: Commands,
     states: Option<PathBuf>,
+    /// Of the next phase, where it was given.
+    entropy: Option<u64>,
 }
 
 impl NativeGenerator {
     /// A generator.
     pub const fn new() -> Self {
-        Self { commands: Commands::Refused, states: None }
+        Self { commands: Commands::Refused, states: None, entropy: None }
+    }
+
+    /// The same, whose first phase draws from `entropy`, a number that no other run has, and each
+    /// further one from the next number.
+    #[must_use]
+    pub fn with_entropy(self, entropy: u64) -> Self {
+        Self { entropy: Some(entropy), ..self }
     }
 
     /// The same, which does so with `exec_prerun` and `exec_postrun`.
@@ -87,7 +96,8 @@ impl LoadGenerator for NativeGenerator {
             action: format!("lock {locked_bytes} bytes of memory"),
             error,
         })?;
-        let entropy = RandomState::new().build_hasher().finish();
+        let entropy = self.entropy.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+        self.entropy = self.entropy.map(|entropy| entropy.wrapping_add(1));
         let (mut choices, mut flows) = (Choices::default(), Flows::default());
         let prepared = jobs
             .iter()

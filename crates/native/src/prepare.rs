@@ -90,7 +90,8 @@ pub(crate) fn prepare(
         shortfalls.push(Caveat::NoDirect);
     }
     shortfalls.extend(without_effect(job, files, choice.engine));
-    let depth = if choice.engine.is_synchronous() { 1 } else { job.depth.iodepth };
+    let one = choice.engine.is_synchronous() && !job.depth.offload;
+    let depth = if one { 1 } else { job.depth.iodepth };
     let logs = &job.report.logs;
     let logged = [&logs.bandwidth, &logs.iops, &logs.latency].iter().any(|log| log.is_some());
     let (to, rows) = (logged && logs.average_ms == 0)
@@ -146,7 +147,7 @@ pub(crate) fn prepare(
 /// What the job asks for in vain with this engine.
 fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<Caveat> {
     let mut told = Vec::new();
-    if engine.is_synchronous() && job.depth.iodepth > 1 {
+    if engine.is_synchronous() && !job.depth.offload && job.depth.iodepth > 1 {
         let (asked, engine) = (job.depth.iodepth, engine.name().into());
         told.push(Caveat::DepthIgnored { engine, asked });
     }
@@ -221,6 +222,8 @@ impl Team<'_> {
         let again = || opened.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>();
         let page_cache = (!*direct && job.files.invalidate).then(again).transpose();
         let page_cache = page_cache.map_err(|error| format!("dup of a target: {error}"))?;
+        let tallies = Tallies::new(has, syncs);
+        let tallies = if job.report.averages_submissions() { tallies.split() } else { tallies };
         Ok(Assignment {
             engine: self.engine,
             page_cache: page_cache.map(PageCache::new),
@@ -230,9 +233,11 @@ impl Team<'_> {
                 entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
-                length: job.largest_block() as u32,
+                length: job.largest_buffer() as u32,
                 options: options(job),
                 writable: job.writes(),
+                submit: job.depth.offload.then(|| self.engine.submit()),
+                part: None,
             },
             bounds,
             stream,
@@ -242,7 +247,7 @@ impl Team<'_> {
             on_device: files.iter().all(is_device),
             placement: Placement::new(&job.threads, &self.cpus_of_nodes, turn),
             shared: Arc::clone(&self.shared),
-            tallies: Arc::new(Tallies::new(has, syncs)),
+            tallies: Arc::new(tallies),
             rows: self.rows.clone(),
             log: ReplayedLog::open(job)?,
             written_log: WrittenLog::create(job)?,

@@ -40,6 +40,7 @@ struct ThreadCounts {
     tallies: Arc<Tallies>,
     directions: Each<Option<Reading>>,
     sync: Option<Reading>,
+    split: Each<Option<[Reading; 2]>>,
 }
 
 impl Reporter {
@@ -55,6 +56,7 @@ impl Reporter {
             .map(|tallies| ThreadCounts {
                 directions: tallies.directions.map(|tally| tally.is_some().then(Reading::default)),
                 sync: tallies.sync.is_some().then(Reading::default),
+                split: tallies.split.map(|tallies| tallies.is_some().then(Default::default)),
                 tallies,
             })
             .collect();
@@ -105,6 +107,14 @@ impl JobCounts {
                 whole.bytes += counts.bytes;
                 whole.errors += counts.errors;
                 whole.short_ios += counts.short;
+            }
+            for (direction, tallies) in thread.tallies.split.iter() {
+                let readings = thread.split.of_mut(direction);
+                let (Some(tallies), Some(readings)) = (tallies, readings) else { continue };
+                let both = interval.directions.of_mut(direction).split.get_or_insert_default();
+                let [first, then] = readings;
+                both.submission.merge(&take(first, &tallies[0]).latency);
+                both.completion.merge(&take(then, &tallies[1]).latency);
             }
             if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
                 let counts = take(reading, tally);
@@ -163,6 +173,27 @@ mod tests {
         assert_eq!(second.jobs[0].directions.read.ios, 1);
         let whole = reporter.jobs()[0].whole.read;
         assert_eq!((whole.ios, whole.bytes), (3, 1536));
+    }
+
+    #[test]
+    fn both_parts_of_latencies_are_reported_where_they_are_counted() {
+        let read = |direction| direction == iodyno_model::Direction::Read;
+        let threads = [(); 2].map(|()| Arc::new(Tallies::new(read, false).split()));
+        let mut reporter = Reporter::default();
+        reporter.add(true, threads.clone(), None);
+        for (thread, ns) in threads.iter().zip([10, 30]) {
+            let [submission, completion] = &**thread.split.read.as_ref().unwrap();
+            submission.record(ns, 0, 1);
+            completion.record(ns * 2, 0, 1);
+        }
+        let interval = reporter.interval(100, false);
+        let split = interval.jobs[0].directions.read.split.as_ref().unwrap();
+        let means = (split.submission.mean_ns(), split.completion.mean_ns());
+        assert_eq!(means, (Some(20.0), Some(40.0)));
+        assert!(interval.jobs[0].directions.write.split.is_none());
+        let next = reporter.interval(200, false);
+        let split = next.jobs[0].directions.read.split.as_ref().unwrap();
+        assert_eq!(split.submission.count(), 0);
     }
 
     #[test]

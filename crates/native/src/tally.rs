@@ -103,6 +103,8 @@ fn add(to: &AtomicU64, more: u64) {
 pub(crate) struct Tallies {
     pub(crate) directions: Each<Option<Box<Tally>>>,
     pub(crate) sync: Option<Box<Tally>>,
+    /// Until an I/O was submitted, and from there on, where somebody wants them over time.
+    pub(crate) split: Each<Option<Box<[Tally; 2]>>>,
 }
 
 impl Tallies {
@@ -116,7 +118,14 @@ impl Tallies {
                 trim: one(has(Direction::Trim)),
             },
             sync: one(syncs),
+            split: Each::default(),
         }
+    }
+
+    /// The same, with latencies in two parts.
+    pub(crate) fn split(self) -> Self {
+        let split = self.directions.map(|one| one.is_some().then(Box::default));
+        Self { split, ..self }
     }
 
     /// By operation. What a job never does shares the place of what it does.

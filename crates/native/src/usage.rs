@@ -46,6 +46,17 @@ impl Usage {
         }
     }
 
+    /// Of two threads together.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            switches: self.switches + other.switches,
+            major_faults: self.major_faults + other.major_faults,
+            minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+
     /// CPU time in all, ns.
     pub(crate) const fn cpu_ns(self) -> u64 {
         self.user_ns + self.system_ns

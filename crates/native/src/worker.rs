@@ -12,17 +12,14 @@ use iodyno_model::{Caveat, Direction, Each, SplitLatency};
 
 use crate::attend::Attendant;
 use crate::bounds::Bounds;
-use crate::choose::Engine;
+use crate::choose::{Engine, with_engine};
 use crate::clock::Clock;
 use crate::contents::Filler;
 use crate::course::{Course, Ending, Policy};
 use crate::failure::error_name;
 use crate::flights::{Flight, Flights, Outlook};
 use crate::flow::FlowShare;
-use crate::io::{
-    EveryNth, Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Opened, Operation,
-    Posixaio, Psync, Pvsync2, Setup, SetupError, Splice, Sync, Uring, UringCmd,
-};
+use crate::io::{EveryNth, Io, Offload, Opened, Operation, Setup, SetupError};
 use crate::issue::Issuer;
 use crate::levels::Levels;
 use crate::pace::Pacer;
@@ -118,21 +115,9 @@ impl Assignment {
     /// The thread's whole life.
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
+            _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
             Engine::IoUring if self.setup.options.force_async > 1 => self.run::<EveryNth>(&tell),
-            Engine::IoUring => self.run::<Uring>(&tell),
-            Engine::IoUringCmd => self.run::<UringCmd>(&tell),
-            Engine::Libaio => self.run::<Libaio>(&tell),
-            Engine::Psync => self.run::<Psync>(&tell),
-            Engine::Pvsync2 => self.run::<Pvsync2>(&tell),
-            Engine::Sync => self.run::<Sync>(&tell),
-            Engine::Mmap => self.run::<Mmap>(&tell),
-            Engine::Splice => self.run::<Splice>(&tell),
-            Engine::Posixaio => self.run::<Posixaio>(&tell),
-            Engine::Falloc => self.run::<Falloc>(&tell),
-            Engine::Null => self.run::<Null>(&tell),
-            Engine::FileCreate => self.run::<FileCreate>(&tell),
-            Engine::FileStat => self.run::<FileStat>(&tell),
-            Engine::FileDelete => self.run::<FileDelete>(&tell),
+            engine => with_engine!(engine, I => self.run::<I>(&tell)),
         }));
         tell(match outcome {
             Ok(Ok(outcome)) => Event::Ended(Box::new(outcome)),
@@ -158,8 +143,9 @@ impl Assignment {
         let job = &self.job;
         let reads_verify = self.verifying.is_some() && !job.writes();
         let verifies = self.verifying.is_some();
-        let queues = !self.engine.is_synchronous();
-        let attendant = Attendant::new(job, depth, verifies, queues, self.rows, self.written_log);
+        let queues = !self.engine.is_synchronous() || job.depth.offload;
+        let (tallies, rows, log) = (&self.tallies, self.rows, self.written_log);
+        let attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,
@@ -208,8 +194,8 @@ impl Assignment {
         let before = Usage::of_this_thread();
         let mut spent = Spent::default();
         let ending = stages(&mut course, job, &fresh, length, &mut spent);
-        let usage = Usage::of_this_thread().since(before);
         let ended = Some(Instant::now());
+        let usage = Usage::of_this_thread().since(before).and(course.io.finish());
         let stages_ns = spent.verified.map(|ticks| {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
@@ -251,7 +237,9 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let made = preparation.as_ref().map_or(0, |one| one.number);
     let mut verifying = preparation.and_then(|one| one.verifying.as_mut());
     let following = verifying.as_mut().and_then(|one| one.following.as_mut());
-    let unsaved = following.and_then(|following| following.save(job, made).err());
+    let unsaved = following.and_then(|following| following.save(job, made).err()).map(|why| {
+        Caveat::LogNotWritten { option: "verify_state_save".into(), why }
+    });
     outcome.shortfalls.extend(unsaved);
     let untracked = verifying.map_or(0, |one| one.untracked());
     if untracked > 0 {

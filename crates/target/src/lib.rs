@@ -84,7 +84,9 @@ pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use iodyno_files::{FileIdentity, Removed};
-pub use job_files::{FileEntry, FilePlan, Fill, LaidOut, Lookup, Surveyed, is_laid_out, survey};
+pub use job_files::{
+    EntryKind, FileEntry, FilePlan, Fill, LaidOut, Lookup, Surveyed, is_laid_out, survey,
+};
 pub use lend::lend;
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};

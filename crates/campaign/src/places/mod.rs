@@ -14,7 +14,7 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    Access, FileEntry, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target,
+    Access, EntryKind, FileEntry, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target,
     WriteClearance, resolve_anywhere, survey, unused_allowances,
 };
 
@@ -192,13 +192,18 @@ impl Places {
     /// will make.
     fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
-        let makes = engine == IoEngine::FileCreate;
+        let makes = engine.makes_entries();
         for path in job.files.paths.iter().filter(|_| engine.is_diskless() || makes) {
             if self.get(job, path).is_some() {
                 continue;
             }
             let clearance = if makes {
-                let entry = FileEntry::to_make(host, Path::new(path))?;
+                let kind = match engine {
+                    IoEngine::DirDelete => EntryKind::NewDirectory,
+                    _ if engine.is_of_directories() => EntryKind::Directory,
+                    _ => EntryKind::File,
+                };
+                let entry = FileEntry::to_make(host, Path::new(path), kind)?;
                 // As fio's: a block, unless the job says how much.
                 let sized = job.space.size.is_some() || job.space.filesize.is_some();
                 let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
@@ -264,7 +269,7 @@ impl Places {
             Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
         };
         let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-        let made = job.engine.ioengine == IoEngine::FileCreate;
+        let made = job.engine.ioengine.makes_entries();
         if rooms.is_empty() || job.engine.ioengine.is_diskless() || made {
             return Ok(());
         }

@@ -47,7 +47,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     let is_there = |job: &&ScriptJob| {
         let engine = job.job.engine.ioengine;
-        !engine.is_diskless() && engine != IoEngine::FileCreate
+        !engine.is_diskless() && !engine.makes_entries()
     };
     for ScriptJob { job, .. } in jobs.filter(is_there) {
         for path in &job.files.paths {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use iodyno_files::{FileError, NamedBy};
 use iodyno_job::Logs;
 use iodyno_model::{Direction, Histogram};
@@ -11,6 +13,14 @@ use iodyno_model::{Direction, Histogram};
 /// Bins of a row of a histogram log: fio's, which end at about 17 s; what
 /// took longer counts in the last.
 const BINS: usize = 29 << 6;
+
+/// A sample of a compressed log without what only some have (fio's iolog.h), bytes: time, two
+/// values, direction with flags, priority, block size; offset and time of issue follow.
+pub(crate) const SAMPLE_BYTES: usize = 40;
+const WITH_OFFSET: u32 = 1 << 31;
+const WITH_PRIORITY: u32 = 1 << 30;
+const WITH_BOTH: u32 = 1 << 29;
+const WITH_ISSUE_TIME: u32 = 1 << 28;
 
 /// What a log holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +50,8 @@ pub struct LogColumns {
     pub issue_time: bool,
     /// `log_window_value=both`: mean and greatest value of the window.
     pub both: bool,
+    /// `log_store_compressed`: fio's samples, compressed, in place of text.
+    pub compressed: bool,
 }
 
 /// A row of a log other than a histogram's.
@@ -68,8 +80,14 @@ pub struct LogRow {
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: Sink,
     columns: LogColumns,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Text(BufWriter<File>),
+    Samples(ZlibEncoder<BufWriter<File>>),
 }
 
 impl LogKind {
@@ -94,8 +112,27 @@ impl LogKind {
 impl LogColumns {
     /// What `logs` asks for.
     pub const fn of(logs: &Logs) -> Self {
-        let Logs { offset, priority, issue_time, max, mean, .. } = *logs;
-        Self { offset, priority, issue_time, both: max && mean }
+        let Logs { offset, priority, issue_time, max, mean, compressed, .. } = *logs;
+        Self { offset, priority, issue_time, both: max && mean, compressed }
+    }
+
+    /// Of a sample with these flags.
+    pub(crate) const fn of_flags(flags: u32) -> Self {
+        Self {
+            offset: flags & WITH_OFFSET > 0,
+            priority: flags & WITH_PRIORITY > 0,
+            issue_time: flags & WITH_ISSUE_TIME > 0,
+            both: flags & WITH_BOTH > 0,
+            compressed: false,
+        }
+    }
+
+    fn flags(self) -> u32 {
+        let flag = |wanted, flag| if wanted { flag } else { 0 };
+        flag(self.offset, WITH_OFFSET)
+            | flag(self.priority, WITH_PRIORITY)
+            | flag(self.issue_time, WITH_ISSUE_TIME)
+            | flag(self.both, WITH_BOTH)
     }
 }
 
@@ -107,7 +144,12 @@ impl LogWriter {
     pub fn create(path: impl Into<PathBuf>, columns: LogColumns) -> Result<Self, FileError> {
         let path = path.into();
         let file = iodyno_files::create(&path, NamedBy::Iodyno)?;
-        Ok(Self { path, file: BufWriter::with_capacity(1 << 16, file), columns })
+        let file = BufWriter::with_capacity(1 << 16, file);
+        let file = match columns.compressed {
+            true => Sink::Samples(ZlibEncoder::new(file, Compression::default())),
+            false => Sink::Text(file),
+        };
+        Ok(Self { path, file, columns })
     }
 
     /// Where it is.
@@ -120,7 +162,10 @@ impl LogWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn row(&mut self, row: &LogRow) -> Result<(), FileError> {
-        let written = write_row(&mut self.file, self.columns, row);
+        let written = match &mut self.file {
+            Sink::Text(file) => write_row(file, self.columns, row),
+            Sink::Samples(file) => file.write_all(&sample(self.columns, row)),
+        };
         self.told(written)
     }
 
@@ -139,7 +184,10 @@ impl LogWriter {
     ) -> Result<(), FileError> {
         let bins = fio_bins(latencies, coarseness);
         let head = (time_ms, number(direction), bs);
-        let written = write_histogram(&mut self.file, head, &bins);
+        let written = match &mut self.file {
+            Sink::Text(file) => write_histogram(file, head, &bins),
+            Sink::Samples(file) => write_histogram(file, head, &bins),
+        };
         self.told(written)
     }
 
@@ -148,7 +196,10 @@ impl LogWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(mut self) -> Result<(), FileError> {
-        let flushed = self.file.flush();
+        let flushed = match &mut self.file {
+            Sink::Text(file) => file.flush(),
+            Sink::Samples(file) => file.try_finish().and_then(|()| file.get_mut().flush()),
+        };
         self.told(flushed)
     }
 
@@ -157,7 +208,11 @@ impl LogWriter {
     }
 }
 
-fn write_row(file: &mut impl Write, columns: LogColumns, row: &LogRow) -> io::Result<()> {
+pub(crate) fn write_row(
+    file: &mut impl Write,
+    columns: LogColumns,
+    row: &LogRow,
+) -> io::Result<()> {
     write!(file, "{}, {}", row.time_ms, row.value)?;
     if columns.both {
         write!(file, ", {}", row.max)?;
@@ -175,6 +230,23 @@ fn write_row(file: &mut impl Write, columns: LogColumns, row: &LogRow) -> io::Re
         write!(file, ", {}", row.issue_time_ns)?;
     }
     writeln!(file)
+}
+
+/// A row of a compressed log.
+fn sample(columns: LogColumns, row: &LogRow) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(SAMPLE_BYTES + 16);
+    for number in [row.time_ms, row.value, row.max] {
+        bytes.extend(number.to_ne_bytes());
+    }
+    bytes.extend((u32::from(number(row.direction)) | columns.flags()).to_ne_bytes());
+    bytes.extend(row.priority.to_ne_bytes());
+    bytes.extend([0; 2]);
+    bytes.extend(row.bs.to_ne_bytes());
+    let more = [(columns.offset, row.offset), (columns.issue_time, row.issue_time_ns)];
+    for (_, number) in more.iter().filter(|(wanted, _)| *wanted) {
+        bytes.extend(number.to_ne_bytes());
+    }
+    bytes
 }
 
 fn write_histogram(
@@ -203,6 +275,15 @@ const fn number(direction: Direction) -> u8 {
         Direction::Read | Direction::Mixed => 0,
         Direction::Write => 1,
         Direction::Trim => 2,
+    }
+}
+
+/// The direction in the flags of a sample.
+pub(crate) const fn direction_of_flags(flags: u32) -> Direction {
+    match flags & 3 {
+        0 => Direction::Read,
+        1 => Direction::Write,
+        _ => Direction::Trim,
     }
 }
 
@@ -243,7 +324,13 @@ mod tests {
             text(none, &[ROW, LogRow { priority: 0, ..ROW }]),
             "500, 60752, 1, 4096, 1\n500, 60752, 1, 4096, 0\n"
         );
-        let all = LogColumns { offset: true, priority: true, issue_time: true, both: true };
+        let all = LogColumns {
+            offset: true,
+            priority: true,
+            issue_time: true,
+            both: true,
+            compressed: false,
+        };
         assert_eq!(text(all, &[ROW]), "500, 60752, 70000, 1, 4096, 8192, 0x2004, 12\n");
     }
 
@@ -268,7 +355,7 @@ mod tests {
         // The door opens no device, and this one alone is always full.
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (path, columns) = (PathBuf::from("/dev/full"), LogColumns::default());
-        let mut log = LogWriter { path, file: BufWriter::new(full), columns };
+        let mut log = LogWriter { path, file: Sink::Text(BufWriter::new(full)), columns };
         log.row(&ROW).unwrap();
         let error = log.finish().unwrap_err().to_string();
         assert!(error.starts_with("cannot write /dev/full: No space left"), "{error}");

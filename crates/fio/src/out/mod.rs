@@ -21,6 +21,7 @@ pub use eta::{JobState, StatusLine};
 pub use head::head;
 pub use json::{json, json_plus};
 pub use log::{LogColumns, LogKind, LogRow, LogWriter};
+pub(crate) use log::{SAMPLE_BYTES, direction_of_flags, write_row};
 pub use normal::normal;
 pub use report::{CpuIdleness, Report, ReportJob, Reporting, SHAPE};
 pub use terse::terse;

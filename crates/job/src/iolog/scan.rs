@@ -9,8 +9,10 @@ use iodyno_model::Each;
 pub struct Scanned {
     /// Its files, and where the last I/O of each ends, bytes.
     pub files: Vec<(String, u64)>,
-    /// The largest read, write or trim, bytes.
+    /// The largest read or write, bytes.
     pub largest: u32,
+    /// The largest trim, bytes.
+    pub largest_trim: u32,
     /// I/Os, by operation.
     pub reads: u64,
     /// As `reads`.
@@ -45,7 +47,11 @@ pub fn scan(mut reader: IologReader) -> Result<Scanned, IologError> {
             if io.length == 0 {
                 return Err(reader.format.wrong("an I/O of no bytes"));
             }
-            scanned.largest = scanned.largest.max(io.length);
+            let largest = match io.operation {
+                Operation::Trim => &mut scanned.largest_trim,
+                _ => &mut scanned.largest,
+            };
+            *largest = (*largest).max(io.length);
         }
     }
     if scanned.reads + scanned.writes + scanned.trims == 0 {
@@ -66,7 +72,8 @@ impl Scanned {
             (0, 0, _) => Pattern::Trim,
             _ => Pattern::ReadWrite,
         };
-        job.pattern.bs = Each::all(BlockSize::Fixed(self.largest.into()));
+        let [data, trim] = [self.largest, self.largest_trim].map(u64::from).map(BlockSize::Fixed);
+        job.pattern.bs = Each { read: data.clone(), write: data, trim };
         (job.files.paths, job.replay.ends) = self.files.into_iter().unzip();
         job.files.nrfiles = u32::try_from(job.files.paths.len()).unwrap_or(u32::MAX);
     }

@@ -115,6 +115,12 @@ fn a_job_becomes_what_its_log_holds() {
     assert_eq!(job.files.paths, ["/dev/a", "/dev/b"]);
     assert_eq!(job.replay.ends, [4608, 8192]);
     assert!(job.replay.log_of(0).is_none());
+    // Trims are larger than what there can be memory for.
+    let large = "fio version 2 iolog\na add\na open\na trim 0 2147483648\na write 0 4096\n";
+    let scanned = scan(reader(large, &plain).unwrap()).unwrap();
+    job.replay.read_iolog = Some("a".into());
+    scanned.settle(&mut job);
+    assert_eq!((job.largest_block(), job.largest_buffer()), (1 << 31, 4096));
     job.replay.read_iolog = Some("a:b".into());
     assert_eq!(job.replay.log_of(3).as_deref(), Some("b"));
     let nothing = Replay { skip: [true; 4], ..plain.clone() };

@@ -14,10 +14,19 @@ pub struct Depth {
     pub low: Option<u32>,
     /// `serialize_overlap`: no two outstanding I/Os touch the same blocks.
     pub serialize_overlap: bool,
+    /// `io_submit_mode=offload`: a thread for each of them submits it, and waits for it.
+    pub offload: bool,
 }
 
 impl Default for Depth {
     fn default() -> Self {
-        Self { iodepth: 1, batch: None, batch_complete_min: 1, low: None, serialize_overlap: false }
+        Self {
+            iodepth: 1,
+            batch: None,
+            batch_complete_min: 1,
+            low: None,
+            serialize_overlap: false,
+            offload: false,
+        }
     }
 }

@@ -34,6 +34,12 @@ pub enum IoEngine {
     FileStat,
     /// Removes files.
     FileDelete,
+    /// Makes directories.
+    DirCreate,
+    /// Looks up directories.
+    DirStat,
+    /// Removes directories.
+    DirDelete,
 }
 
 /// fio's `sync`: flags of open(2).
@@ -130,7 +136,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 17] = [
+    pub const ALL: [(&'static str, Self); 20] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -148,6 +154,9 @@ impl IoEngine {
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
         ("filedelete", Self::FileDelete),
+        ("dircreate", Self::DirCreate),
+        ("dirstat", Self::DirStat),
+        ("dirdelete", Self::DirDelete),
     ];
 
     /// fio's name of it.
@@ -174,7 +183,7 @@ impl IoEngine {
             Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
             Self::Pvsync2 => flags,
             Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
-            Self::FileStat => option == "stat_type",
+            Self::FileStat | Self::DirStat => option == "stat_type",
             Self::Psync
             | Self::Sync
             | Self::Mmap
@@ -183,7 +192,9 @@ impl IoEngine {
             | Self::Falloc
             | Self::Null
             | Self::FileCreate
-            | Self::FileDelete => false,
+            | Self::FileDelete
+            | Self::DirCreate
+            | Self::DirDelete => false,
         }
     }
 
@@ -191,16 +202,8 @@ impl IoEngine {
     pub const fn is_synchronous(self) -> bool {
         matches!(
             self,
-            Self::Psync
-                | Self::Pvsync2
-                | Self::Sync
-                | Self::Mmap
-                | Self::Splice
-                | Self::Falloc
-                | Self::FileCreate
-                | Self::FileStat
-                | Self::FileDelete
-        )
+            Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap | Self::Splice | Self::Falloc
+        ) || self.is_of_names()
     }
 
     /// It only pretends: there is nothing behind its files, and what exists under their names is
@@ -211,11 +214,24 @@ impl IoEngine {
 
     /// It works on the names of its files, and never on what is in them.
     pub const fn is_of_names(self) -> bool {
-        matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete)
+        matches!(self, Self::FileStat | Self::FileDelete) || self.makes_entries()
+    }
+
+    /// Nothing is laid out for it: it makes what it works on.
+    pub const fn makes_entries(self) -> bool {
+        matches!(self, Self::FileCreate) || self.is_of_directories()
+    }
+
+    /// It works on the names of directories.
+    pub const fn is_of_directories(self) -> bool {
+        matches!(self, Self::DirCreate | Self::DirStat | Self::DirDelete)
     }
 
     /// It changes its files, whatever the direction.
     pub const fn always_changes(self) -> bool {
-        matches!(self, Self::Falloc | Self::FileCreate | Self::FileDelete)
+        matches!(
+            self,
+            Self::Falloc | Self::FileCreate | Self::FileDelete | Self::DirCreate | Self::DirDelete
+        )
     }
 }

@@ -29,7 +29,8 @@ pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;
 pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
 pub use pattern::{
-    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Zone, ZoneMode,
+    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Sprandom, Zone,
+    ZoneMode,
 };
 pub use replay::Replay;
 pub use report::{Log, Logs, Percentiles, Report, Unified};
@@ -125,10 +126,24 @@ impl Job {
 
     /// The largest block of any of its directions, bytes.
     pub fn largest_block(&self) -> u64 {
+        self.largest_of(|_| true)
+    }
+
+    /// The largest block that needs memory, bytes: a trim has no data.
+    pub fn largest_buffer(&self) -> u64 {
+        match self.largest_of(|direction| direction != Direction::Trim) {
+            0 => 4096.min(self.largest_block()),
+            largest => largest,
+        }
+    }
+
+    fn largest_of(&self, wanted: impl Fn(Direction) -> bool) -> u64 {
         let rw = self.pattern.rw;
-        // Sizes of other directions count where they go by the order.
-        let by_order = self.pattern.bs_is_seq_rand;
-        let sizes = self.pattern.bs.iter().filter(|(direction, _)| by_order || rw.has(*direction));
+        // Sizes of other directions count where they go by the order, or are a log's.
+        let all = self.pattern.bs_is_seq_rand || self.replay.read_iolog.is_some();
+        let sizes = self.pattern.bs.iter();
+        let sizes =
+            sizes.filter(|(direction, _)| wanted(*direction) && (all || rw.has(*direction)));
         sizes.map(|(_, bs)| bs.largest()).max().unwrap_or(0)
     }
 

@@ -155,6 +155,10 @@ pub struct AccessPattern {
     pub norandommap: bool,
     /// `random_generator`.
     pub random_generator: RandomGenerator,
+    /// `sprandom`: written as an SSD is preconditioned.
+    pub sprandom: bool,
+    /// How.
+    pub preconditioning: Sprandom,
     /// `randseed`; with `randrepeat` the seeds of all streams follow from it.
     pub randseed: u64,
     /// `randrepeat`: the same each time; else a new seed for each run.
@@ -167,6 +171,23 @@ pub struct AccessPattern {
     pub zonerange: Option<u64>,
     /// `zoneskip`, bytes.
     pub zoneskip: u64,
+}
+
+/// fio's `sprandom`: random writes that leave an SSD as a long random load would.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sprandom {
+    /// `spr_num_regions`: parts of the drive that are written one after the other.
+    pub regions: u32,
+    /// `spr_op`: what the drive has beyond its size, as a share of that.
+    pub over_provisioning: f64,
+    /// `spr_cs`: the drive's cache, bytes.
+    pub cache_bytes: u64,
+}
+
+impl Default for Sprandom {
+    fn default() -> Self {
+        Self { regions: 100, over_provisioning: 0.15, cache_bytes: 0 }
+    }
 }
 
 impl Default for AccessPattern {
@@ -185,6 +206,8 @@ impl Default for AccessPattern {
             random_sequence_stride: false,
             norandommap: false,
             random_generator: RandomGenerator::default(),
+            sprandom: false,
+            preconditioning: Sprandom::default(),
             randseed: 0x1055_eed5,
             randrepeat: true,
             zonemode: ZoneMode::default(),

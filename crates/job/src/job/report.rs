@@ -67,6 +67,8 @@ pub struct Logs {
     pub alternate_epoch: Option<i32>,
     /// `log_entries`.
     pub entries: u64,
+    /// `log_store_compressed`: files of fio's samples, compressed.
+    pub compressed: bool,
 }
 
 /// What is reported and logged.
@@ -99,6 +101,14 @@ pub struct Report {
     pub significant_figures: u32,
     /// `disk_util`: fio's output says what the disks did.
     pub disk_util: bool,
+}
+
+impl Report {
+    /// A log has a row for so many ms with the submission latencies of that time.
+    pub fn averages_submissions(&self) -> bool {
+        let logs = &self.logs;
+        logs.latency.is_some() && logs.average_ms > 0 && !self.disable_slat && !self.gtod_reduce
+    }
 }
 
 impl Default for Report {
@@ -146,6 +156,7 @@ impl Default for Logs {
             unix_epoch: false,
             alternate_epoch: None,
             entries: 1024,
+            compressed: false,
         }
     }
 }

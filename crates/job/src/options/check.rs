@@ -4,7 +4,7 @@ use iodyno_model::Direction;
 
 use super::{Support, find};
 use crate::value::JobError;
-use crate::{Amount, BlockSize, IoEngine, Job, VerifyMethod, ZoneMode};
+use crate::{Amount, BlockSize, IoEngine, Job, Pattern, RandomGenerator, VerifyMethod, ZoneMode};
 
 /// fio's `struct verify_header`, bytes.
 const VERIFY_HEADER: u64 = 48;
@@ -47,6 +47,17 @@ pub fn check(job: &Job) -> Vec<JobError> {
         wrong(size < smallest, format!("size={size} is less than a block of {smallest} bytes"));
     }
     let files = &job.files;
+    wrong(
+        pattern.sprandom
+            && (pattern.rw != Pattern::RandWrite
+                || pattern.random_generator != RandomGenerator::Lfsr
+                || !pattern.norandommap
+                || pattern.bs.write.fixed().is_none()
+                || job.files.nrfiles != 1),
+        "sprandom needs rw=randwrite, random_generator=lfsr, norandommap=1, one block size and one \
+         file"
+            .into(),
+    );
     wrong(
         pattern.rw.has(Direction::Trim)
             && !job.engine.ioengine.is_diskless()
@@ -197,7 +208,7 @@ pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
     let given = |wanted: &str| {
         entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
     };
-    if engine.is_synchronous() && job.depth.iodepth > 1 {
+    if engine.is_synchronous() && job.depth.iodepth > 1 && !job.depth.offload {
         notes.push(format!(
             "iodepth={} has no effect: {} makes one I/O at a time; raise numjobs, or take io_uring or libaio",
             job.depth.iodepth,

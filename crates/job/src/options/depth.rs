@@ -1,6 +1,6 @@
 //! How many I/Os are outstanding.
 
-use super::codecs::{Bool, Count, OrZero};
+use super::codecs::{Bool, Count, OrZero, Words};
 use super::{OptionSpec, ignored, row};
 
 /// Greatest depth: io_uring's and libaio's queues go to 32768 and beyond, fio's `iodepth` to 2^31.
@@ -54,5 +54,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "no two outstanding I/Os touch the same blocks"
+    ),
+    row!(
+        "io_submit_mode",
+        depth.offload,
+        Words(&[("inline", false), ("offload", true)]),
+        "inline",
+        ["offload"],
+        "offload: as many threads as iodepth submit and wait, each with one I/O; \
+         ioengine=sync is done by pread and pwrite then"
     ),
 ];

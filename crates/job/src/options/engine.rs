@@ -22,9 +22,6 @@ const OTHERS: &[&str] = &[
     "gfapi_async",
     "libhdfs",
     "mtd",
-    "dircreate",
-    "dirstat",
-    "dirdelete",
     "filesetxattr",
     "filelistxattr",
     "libpmem",
@@ -99,6 +96,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "filecreate",
             "filestat",
             "filedelete",
+            "dircreate",
+            "dirstat",
+            "dirdelete",
         ],
         help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
                pvsync and vsync are run as pvsync2",
@@ -219,7 +219,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("stat", StatType::Stat), ("lstat", StatType::Lstat), ("statx", StatType::Statx)]),
         "stat",
         ["lstat", "statx"],
-        "system call of ioengine=filestat"
+        "system call of ioengine=filestat and dirstat"
     ),
     OptionSpec {
         name: "cmd_type",

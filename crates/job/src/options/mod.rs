@@ -28,11 +28,13 @@ mod threads;
 mod time;
 mod value;
 mod verify;
+mod warnings;
 
 use std::sync::LazyLock;
 
 pub use check::{check, notes};
 use value::{Refusal, Taken, Value};
+pub(crate) use warnings::warnings;
 
 use crate::Job;
 use crate::nearest::nearest_of;

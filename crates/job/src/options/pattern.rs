@@ -2,7 +2,7 @@
 
 use iodyno_model::Each;
 
-use super::codecs::{Bool, Codec, Directions, Flag, OrZero, Percent, Share, Size, Words};
+use super::codecs::{Bool, Codec, Count, Directions, Flag, OrZero, Percent, Share, Size, Words};
 use super::value::Refusal;
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::value::parse_signed;
@@ -161,6 +161,50 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["lfsr", "tausworthe64"],
         "how random offsets are drawn; ours is a permutation, as lfsr's"
     ),
+    row!(
+        "sprandom",
+        pattern.sprandom,
+        Bool,
+        "0",
+        ["1"],
+        "random writes of the drive's physical capacity that leave it as a long random load would; \
+         random_generator=lfsr and norandommap follow"
+    ),
+    row!(
+        "spr_num_regions",
+        pattern.preconditioning.regions,
+        Count(1, 1 << 24),
+        "100",
+        ["50"],
+        "regions of sprandom"
+    ),
+    OptionSpec {
+        name: "spr_op",
+        aliases: &[],
+        default: "0.15",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0.25"],
+        help: "over-provisioning of the drive, as a share of its size (sprandom)",
+        kind: || Kind::Floats,
+        parse: |job, value| {
+            let share = value.float()?;
+            if !(share > 0.0 && share < 1.0) {
+                return Err("a share between 0 and 1 was expected".into());
+            }
+            job.pattern.preconditioning.over_provisioning = share;
+            Ok(())
+        },
+        print: |job| job.pattern.preconditioning.over_provisioning.to_string(),
+    },
+    row!(
+        "spr_cs",
+        pattern.preconditioning.cache_bytes,
+        Size(0, u64::MAX),
+        "0",
+        ["32k"],
+        "the drive's cache, which must not hold a block twice (sprandom); 0: none"
+    ),
     OptionSpec {
         name: "randseed",
         aliases: &[],
@@ -176,14 +220,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| job.pattern.randseed.to_string(),
     },
-    row!("randrepeat", pattern.randrepeat, Bool, "1", ["0"], "the same random numbers in each run"),
-    ignored!(
-        "allrandrepeat",
+    row!(
+        "randrepeat" | "allrandrepeat",
+        pattern.randrepeat,
         Bool,
-        "0",
-        ["1"],
-        "randrepeat decides for every random stream",
-        "the same, for all that is random"
+        "1",
+        ["0"],
+        "the same random numbers in each run"
     ),
     OptionSpec {
         name: "zonemode",

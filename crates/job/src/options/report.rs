@@ -1,6 +1,6 @@
 //! What is reported and logged.
 
-use super::codecs::{Bool, Codec, Count, Number, Words};
+use super::codecs::{Bool, Codec, Count, List, Number, Words};
 use super::value::{Taken, Value};
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::{Job, Log, Unified};
@@ -191,6 +191,30 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "1024",
         ["4096"],
         "room for so many rows at first"
+    ),
+    row!(
+        "log_store_compressed",
+        report.logs.compressed,
+        Bool,
+        "0",
+        ["1"],
+        "logs but those of histograms are written compressed (`.fz`); --inflate-log prints one"
+    ),
+    ignored!(
+        "log_compression",
+        Number(0, u64::MAX),
+        "",
+        ["10k", "1m"],
+        "rows go to their file as they come",
+        "logs are compressed in memory when they are larger"
+    ),
+    ignored!(
+        "log_compression_cpus",
+        List,
+        "",
+        ["0-3"],
+        "rows go to their file as they come",
+        "CPUs that compress"
     ),
     OptionSpec {
         name: "kb_base",

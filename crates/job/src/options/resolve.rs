@@ -1,7 +1,7 @@
 //! What fio settles once all options of a job are known (its init.c,
 //! `fixup_options`, and the callbacks in options.c).
 
-use crate::{BlockSize, Distribution, Job, Pattern, VerifyMethod, ZoneMode};
+use crate::{BlockSize, Distribution, Job, Pattern, RandomGenerator, VerifyMethod, ZoneMode};
 
 /// Settles it; `given` are the names of the options that were given, which
 /// fio leaves as they are where it would choose otherwise.
@@ -11,6 +11,12 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     job.engine.direct |= job.engine.atomic;
     pattern(job);
     depth(job);
+    if job.pattern.sprandom {
+        if !given("random_generator") {
+            job.pattern.random_generator = RandomGenerator::Lfsr;
+        }
+        job.pattern.norandommap |= !given("norandommap");
+    }
     if given("randseed") {
         // fio: a seed overrides randrepeat; the numbers follow from the seed.
         job.pattern.randrepeat = true;

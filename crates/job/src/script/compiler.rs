@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::files::{self, Named};
 use super::inheritance::{is_between_files, own_from};
 use super::{Compile, Phase, Script, ScriptError, ScriptErrors, ScriptJob, ScriptSection, Written};
-use crate::options::{apply_all, check, notes};
+use crate::options::{apply_all, check, notes, warnings};
 use crate::syntax::{Entry, Place, Section};
 use crate::value::JobError;
 use crate::{Amount, Job};
@@ -126,6 +126,8 @@ impl<'a> Compiler<'a> {
         for note in if self.how.for_fio { Vec::new() } else { notes(&job, &pairs) } {
             self.note(note, number);
         }
+        let warned = warnings(&job, &pairs).into_iter();
+        self.script.warnings.extend(warned.map(|warning| (section.name.clone(), warning)));
         job
     }
 

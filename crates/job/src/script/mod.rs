@@ -34,6 +34,8 @@ pub struct Script {
     pub global: Vec<Written>,
     /// What to tell the user, each once: what fio does and nobody expects.
     pub notes: Vec<String>,
+    /// What fio would warn of: the job's name, and a sentence.
+    pub warnings: Vec<(String, &'static str)>,
 }
 
 /// What runs at the same time: jobs between two stonewalls. A job's

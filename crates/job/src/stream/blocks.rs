@@ -3,6 +3,7 @@
 use super::permutation::Permutation;
 use super::rng::Rng;
 use super::shape::Shape;
+use super::sprandom::Regions;
 
 /// Where the random blocks of a file come from.
 #[derive(Debug, Clone)]
@@ -14,6 +15,8 @@ pub(super) enum Blocks {
     /// Each once, where a request takes several of them: those taken are
     /// marked, a bit for each.
     Marked(Permutation, Vec<u64>),
+    /// As an SSD is preconditioned.
+    Regions(Box<Regions>),
 }
 
 impl Blocks {
@@ -22,6 +25,7 @@ impl Blocks {
         match self {
             Self::Free(_) => {}
             Self::Once(permutation) => permutation.again(),
+            Self::Regions(regions) => regions.begin_again(),
             Self::Marked(permutation, marks) => {
                 permutation.again();
                 marks.fill(0);
@@ -34,6 +38,7 @@ impl Blocks {
         match self {
             Self::Free(shapes) => Some(shapes[direction].draw(rng)),
             Self::Once(permutation) => permutation.next_block(),
+            Self::Regions(regions) => regions.next_block(rng),
             Self::Marked(permutation, marks) => loop {
                 let block = permutation.next_block()?;
                 if !is_marked(marks, block) {

@@ -10,6 +10,7 @@ use super::file::{File, random_blocks};
 use super::permutation::Permutation;
 use super::rng::{Rng, scramble};
 use super::rules::Rules;
+use super::sprandom::{Regions, physical_bytes};
 use super::step::{Draws, Progress};
 use super::{Burst, Plain, Planned, Region, Room, Shape, Stream};
 use crate::{Amount, Extent, IoEngine, Job};
@@ -67,9 +68,17 @@ pub(super) fn build(
         areas.areas[0] = cut.area;
         (regions, places) = (cut.regions, cut.places);
     }
-    let seed = if job.pattern.randrepeat { job.pattern.randseed } else { entropy };
-    let seed = scramble(seed ^ scramble(job.threads.number.into()));
+    let seed = seed_of(job, entropy);
     let mut budget = budget(job, &rules, areas.size);
+    if job.pattern.sprandom {
+        let how = &job.pattern.preconditioning;
+        // All of it in one round, and no other.
+        let bs = rules.way(Direction::Write).smallest;
+        let bytes = physical_bytes(how, areas.size, bs);
+        (budget.io_size_given, budget.round_limit) = (false, u64::MAX);
+        budget.again_limit = bytes;
+        budget.job_limit = bytes.saturating_mul(budget.loops + 1);
+    }
     if threads > 1 {
         divide(&rules, &mut areas, &mut budget, thread, threads)?;
     }
@@ -79,10 +88,18 @@ pub(super) fn build(
         let seed = scramble(seed ^ (number << 32));
         let blocks =
             rules.random.then(|| random(&rules, area, most_marks, seed, (thread, threads)));
-        files.push(File::new(*area, blocks.transpose()?));
+        let blocks = match (blocks.transpose()?, job.pattern.sprandom) {
+            (Some(Blocks::Once(fresh)), true) => {
+                let how = &job.pattern.preconditioning;
+                let bs = rules.way(Direction::Write).smallest;
+                Some(Blocks::Regions(Box::new(Regions::new(how, fresh, bs)?)))
+            }
+            (blocks, _) => blocks,
+        };
+        files.push(File::new(*area, blocks));
     }
-    let own = scramble(seed ^ (u64::from(thread) << 1 | 1));
-    let [offsets, order, mix, lengths, choice] = [1, 2, 3, 4, 5].map(|n| Rng::new(own ^ n));
+    let seeds = random_seeds(job, thread, entropy);
+    let [offsets, order, mix, lengths, choice] = seeds.map(Rng::new);
     let burst = burst(&rules, &files);
     let planned = planned(&rules, &budget, &files);
     let draws = Draws { offsets, order, mix, lengths, files: choice };
@@ -344,4 +361,16 @@ impl Cut {
         }
         Ok(cut)
     }
+}
+
+fn seed_of(job: &Job, entropy: u64) -> u64 {
+    let seed = if job.pattern.randrepeat { job.pattern.randseed } else { entropy };
+    scramble(seed ^ scramble(job.threads.number.into()))
+}
+
+/// Seeds of the random streams of a thread of `job`: offsets, order, mix, lengths, files.
+/// `entropy` is a number that no other run has.
+pub fn random_seeds(job: &Job, thread: u32, entropy: u64) -> [u64; 5] {
+    let own = scramble(seed_of(job, entropy) ^ (u64::from(thread) << 1 | 1));
+    [1, 2, 3, 4, 5].map(|number| own ^ number)
 }

@@ -17,12 +17,15 @@ mod permutation;
 mod rng;
 mod rules;
 mod shape;
+mod sprandom;
 
 mod step;
 #[cfg(test)]
 mod tests;
 
 use iodyno_model::Direction;
+
+pub use build::random_seeds;
 
 use area::Areas;
 use blocks::Blocks;

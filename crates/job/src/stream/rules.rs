@@ -37,6 +37,8 @@ pub(super) struct Rules {
     pub(super) mix: Option<u32>,
     /// Each block is trimmed, then written.
     pub(super) trim_write: bool,
+    /// Its writes are as long as the trims before them: fio draws both from the same seed.
+    pub(super) paired_lengths: bool,
     /// The direction, where there is one only.
     pub(super) direction: Direction,
     /// By direction, fio's order.
@@ -100,6 +102,8 @@ impl Rules {
             mix: matches!(pattern.rw, Pattern::ReadWrite | Pattern::RandRw)
                 .then_some(pattern.rwmixread_percent),
             trim_write: matches!(pattern.rw, Pattern::TrimWrite | Pattern::RandTrimWrite),
+            paired_lengths: pattern.bs.write == pattern.bs.trim
+                && pattern.bs.write.fixed().is_none(),
             direction: pattern.rw.direction(),
             sequence_stride: pattern.random_sequence_stride,
             lengths_by_order: pattern.bs_is_seq_rand,

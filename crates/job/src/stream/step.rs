@@ -225,7 +225,9 @@ impl Stream {
         }
         let next = file.sequential(&self.rules, way, alone);
         let next = next.or_else(|| file.random(&self.rules, way, &mut self.draws.offsets));
-        next.map(|offset| (offset, Order::Sequential))
+        let Rules { trim_write, paired_lengths, .. } = self.rules;
+        let paired = trim_write && paired_lengths && way == index(Direction::Write);
+        next.map(|offset| (offset, if paired { Order::AsTrimmed } else { Order::Sequential }))
     }
 
     /// Goes to the next zone when this one had its bytes: fio's

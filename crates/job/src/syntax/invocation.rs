@@ -31,6 +31,8 @@ pub struct Invocation {
     pub bandwidth_log: Option<String>,
     /// `--warnings-fatal`: what would be a warning is an error.
     pub warnings_fatal: bool,
+    /// `--debug`, as far as it shows something.
+    pub debug: Vec<Debug>,
     /// `--aux-path`: the folder for files that the run makes.
     pub aux_path: Option<String>,
     /// What is shown instead of a run. fio ends at the first of these: nothing
@@ -54,8 +56,29 @@ pub enum Page {
     /// `--enghelp`: all I/O engines, one with its options, or one of these
     /// behind a comma.
     Engines(Option<String>),
+    /// `--inflate-log`: the log of this name, which was stored compressed.
+    InflatedLog(String),
     /// `--idle-prof=calibrate`: how long a unit of work takes.
     Calibration,
+}
+
+/// A word of `--debug` that shows something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Debug {
+    /// `parse`: options as they are read.
+    Parse,
+    /// `random`: the seeds of all that is random.
+    Random,
+}
+
+impl Debug {
+    /// fio's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Random => "random",
+        }
+    }
 }
 
 /// `--idle-prof`.
@@ -102,6 +125,7 @@ impl Default for Invocation {
             readonly: false,
             bandwidth_log: None,
             warnings_fatal: false,
+            debug: Vec::new(),
             aux_path: None,
             page: None,
             idle_prof: None,

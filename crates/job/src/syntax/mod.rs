@@ -21,7 +21,7 @@ pub use command_line::{CommandLine, parse_command_line};
 pub use environment::{Environment, process_variable};
 pub use error::SyntaxError;
 pub use file::parse_file;
-pub use invocation::{Eta, IdleProf, Invocation, OutputFormat, Page, Trigger};
+pub use invocation::{Debug, Eta, IdleProf, Invocation, OutputFormat, Page, Trigger};
 pub use known::{Known, Takes, refuse_swallowed, swallowed_option};
 pub use option_table::OptionTable;
 pub use section::{Entry, JobFile, Place, Section};

@@ -3,7 +3,7 @@
 //! Names, letters and arguments are those of fio's `l_opts` (init.c).
 
 use super::command_line::CommandLine;
-use super::invocation::{Eta, IdleProf, OutputFormat, Page};
+use super::invocation::{Debug, Eta, IdleProf, OutputFormat, Page};
 use crate::parse_seconds;
 
 /// One of fio's own options.
@@ -147,7 +147,15 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("debug", 'd', Required, Nothing("it shows fio at work")),
+    own(
+        "debug",
+        'd',
+        Required,
+        Set(|line, value| {
+            line.invocation.debug = shown(value)?;
+            Ok(())
+        }),
+    ),
     own(
         "parse-only",
         'P',
@@ -169,12 +177,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
-        "inflate-log",
-        'X',
-        Required,
-        Refused("logs are written uncompressed; run fio for its own"),
-    ),
+    own("inflate-log", 'X', Required, Set(|line, path| line.show(Page::InflatedLog(path.into())))),
     own("alloc-size", 'a', Required, Nothing("memory is allocated as needed")),
     own("profile", 'p', Required, Refused("write the jobs of the profile into a job file")),
     own(
@@ -271,6 +274,43 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
     ),
     own("merge-blktrace-only", 'A', No, Refused("run fio for it")),
 ];
+
+/// What is shown of fio's words for `--debug`: the others change nothing.
+fn shown(list: &str) -> Result<Vec<Debug>, String> {
+    const KNOWN: [&str; 20] = [
+        "process",
+        "file",
+        "io",
+        "mem",
+        "blktrace",
+        "verify",
+        "random",
+        "parse",
+        "diskutil",
+        "job",
+        "mutex",
+        "profile",
+        "time",
+        "net",
+        "rate",
+        "compress",
+        "steadystate",
+        "helperthread",
+        "zbd",
+        "sprandom",
+    ];
+    let mut shown = Vec::new();
+    for word in list.split(',').map(|word| word.split(':').next().unwrap_or(word)) {
+        match word {
+            "parse" => shown.push(Debug::Parse),
+            "random" => shown.push(Debug::Random),
+            "all" => shown.extend([Debug::Parse, Debug::Random]),
+            _ if KNOWN.contains(&word) => {}
+            _ => return Err(format!("a list of {} was expected", KNOWN.join(", "))),
+        }
+    }
+    Ok(shown)
+}
 
 /// The value of an option that may stand alone.
 fn named(value: &str) -> Option<String> {

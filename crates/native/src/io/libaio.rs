@@ -81,10 +81,11 @@ struct Event {
 impl Io for Libaio {
     const NAME: &'static str = "libaio";
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, claims, depth, length, options, writable, .. } = setup;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let (context, possible) = Context::with_room_for(setup.depth)?;
+        let buffers = setup.buffers(possible)?;
+        let Setup { files, claims, depth, options, writable, .. } = setup;
         let files = Files::new(files, claims)?;
-        let (context, possible) = Context::with_room_for(depth)?;
         let mut shortfalls = Vec::new();
         if possible < depth {
             let (asked, possible) = (depth.into(), possible.into());
@@ -95,8 +96,6 @@ impl Io for Libaio {
             shortfalls.push(Caveat::NotPolled { why: NotPolled::Libaio });
         }
         let depth = possible;
-        let buffers =
-            Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
         let block = |slot: u16| ControlBlock { data: slot.into(), ..ControlBlock::default() };
         let io = Self {
             context,

@@ -12,6 +12,7 @@ mod mmap;
 mod names;
 mod null;
 mod nvme_command;
+mod offload;
 mod one_by_one;
 mod posixaio;
 mod psync;
@@ -32,16 +33,18 @@ use iodyno_model::Caveat;
 use iodyno_target::{FileEntry, Lookup};
 use thiserror::Error;
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Part};
 use crate::clock::Clock;
 use crate::failure::error_name;
+use crate::usage::Usage;
 
 pub(crate) use falloc::Falloc;
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;
-pub(crate) use names::{FileCreate, FileDelete, FileStat};
+pub(crate) use names::{DirCreate, DirDelete, DirStat, FileCreate, FileDelete, FileStat};
 pub(crate) use null::Null;
+pub(crate) use offload::{Offload, Submit, submit_by};
 pub(crate) use posixaio::Posixaio;
 pub(crate) use psync::Psync;
 pub(crate) use pvsync2::Pvsync2;
@@ -156,6 +159,10 @@ pub(crate) struct Setup {
     pub(crate) options: EngineOptions,
     /// It may write, trim and sync. Otherwise it can do nothing but read.
     pub(crate) writable: bool,
+    /// How the threads of `offload` submit.
+    pub(crate) submit: Option<Submit>,
+    /// The buffer that it works on, where that is another thread's.
+    pub(crate) part: Option<Part>,
 }
 
 impl Setup {
@@ -171,7 +178,41 @@ impl Setup {
             length,
             options,
             writable: false,
+            submit: None,
+            part: None,
         }
+    }
+
+    /// Memory for `count` I/Os.
+    fn buffers(&mut self, count: u16) -> Result<Buffers, SetupError> {
+        match self.part.take() {
+            Some(part) => Ok(Buffers::borrowed(part)),
+            None => Buffers::new(count.into(), self.length)
+                .map_err(SetupError::of("mmap of the buffers")),
+        }
+    }
+
+    /// The same for one I/O at a time, on buffer `slot` of `buffers`.
+    fn of_slot(&self, buffers: &Buffers, slot: u16) -> io::Result<Self> {
+        let again = |files: &[OwnedFd]| -> io::Result<Vec<OwnedFd>> {
+            files.iter().map(OwnedFd::try_clone).collect()
+        };
+        let character = self.character.as_ref().map(|one| {
+            let device = one.device.try_clone()?;
+            io::Result::Ok(Character { device, nsid: one.nsid, lba_shift: one.lba_shift })
+        });
+        Ok(Self {
+            files: again(&self.files)?,
+            claims: again(&self.claims)?,
+            character: character.transpose()?,
+            entries: self.entries.clone(),
+            depth: 1,
+            length: self.length,
+            options: self.options.clone(),
+            writable: self.writable,
+            submit: None,
+            part: Some(buffers.part(slot)),
+        })
     }
 }
 
@@ -311,6 +352,11 @@ pub(crate) trait Io: Sized {
 
     /// The contents of slots that are not in flight.
     fn buffers(&mut self) -> &mut Buffers;
+
+    /// Ends the threads that it has of its own. What they used.
+    fn finish(&mut self) -> Usage {
+        Usage::default()
+    }
 }
 
 /// An engine and what of its set-up was possible.

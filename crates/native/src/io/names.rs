@@ -1,4 +1,5 @@
-//! filecreate, filestat and filedelete: one operation on the name of each file, and no I/O.
+//! filecreate, filestat, filedelete and the same of directories: one operation on each name, and
+//! no I/O.
 
 use std::io;
 use std::marker::PhantomData;
@@ -18,6 +19,11 @@ pub(crate) trait NameOperation {
     /// It changes something.
     const CHANGES: bool;
 
+    /// Once for each entry, before the job.
+    fn prepare(_: &FileEntry) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// What has to be sure before; its time does not count.
     fn before(_: &FileEntry) -> Result<(), Errno> {
         Ok(())
@@ -25,6 +31,13 @@ pub(crate) trait NameOperation {
 
     /// Does it; what it opened is closed when its time does not count any more.
     fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno>;
+
+    /// Takes down what [`Self::make`] came to; its time does not count.
+    fn after(entry: &FileEntry, opened: Option<OwnedFd>) {
+        if let Some(opened) = opened {
+            entry.note(&opened);
+        }
+    }
 }
 
 /// filecreate.
@@ -40,6 +53,20 @@ pub(crate) struct Deleting;
 pub(crate) type FileCreate = Names<Creating>;
 pub(crate) type FileStat = Names<Looking>;
 pub(crate) type FileDelete = Names<Deleting>;
+
+/// dircreate.
+#[derive(Debug)]
+pub(crate) struct CreatingDirectory;
+/// dirstat.
+#[derive(Debug)]
+pub(crate) struct LookingAtDirectory;
+/// dirdelete.
+#[derive(Debug)]
+pub(crate) struct DeletingDirectory;
+
+pub(crate) type DirCreate = Names<CreatingDirectory>;
+pub(crate) type DirStat = Names<LookingAtDirectory>;
+pub(crate) type DirDelete = Names<DeletingDirectory>;
 
 impl NameOperation for Creating {
     const NAME: &'static str = "filecreate";
@@ -72,15 +99,68 @@ impl NameOperation for Deleting {
     }
 }
 
+impl NameOperation for CreatingDirectory {
+    const NAME: &'static str = "dircreate";
+    const CHANGES: bool = true;
+
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
+        entry.make_directory().map(|()| None)
+    }
+
+    fn after(entry: &FileEntry, _: Option<OwnedFd>) {
+        entry.note_directory();
+    }
+}
+
+impl NameOperation for LookingAtDirectory {
+    const NAME: &'static str = "dirstat";
+    const CHANGES: bool = false;
+
+    fn prepare(entry: &FileEntry) -> Result<(), Errno> {
+        make_missing(entry)
+    }
+
+    fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno> {
+        Looking::make(entry, lookup)
+    }
+}
+
+impl NameOperation for DeletingDirectory {
+    const NAME: &'static str = "dirdelete";
+    const CHANGES: bool = true;
+
+    fn prepare(entry: &FileEntry) -> Result<(), Errno> {
+        make_missing(entry)
+    }
+
+    fn before(entry: &FileEntry) -> Result<(), Errno> {
+        entry.may_be_removed()
+    }
+
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
+        entry.remove().map(|()| None)
+    }
+}
+
+/// As fio, which makes the directories that it will look up or remove.
+fn make_missing(entry: &FileEntry) -> Result<(), Errno> {
+    match entry.make_directory() {
+        Ok(()) => entry.note_directory(),
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    Ok(())
+}
+
 /// One operation at a time.
 #[derive(Debug)]
-pub(crate) struct Names<T> {
+pub(crate) struct Names<T: NameOperation> {
     entries: Vec<Arc<FileEntry>>,
     lookup: Lookup,
     queued: Option<(Descriptor, Result<(), Errno>)>,
     done: Option<Completion>,
-    /// What the last operation opened, and its file.
-    opened: Option<(u16, OwnedFd)>,
+    /// The file of the last operation that succeeded, and what it opened.
+    opened: Option<(u16, Option<OwnedFd>)>,
     buffers: Buffers,
     rights: Rights,
     operation: PhantomData<T>,
@@ -89,12 +169,14 @@ pub(crate) struct Names<T> {
 impl<T: NameOperation> Io for Names<T> {
     const NAME: &'static str = T::NAME;
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { entries, length, options, writable, .. } = setup;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let buffers = setup.buffers(1)?;
+        let Setup { entries, options, writable, .. } = setup;
         if T::CHANGES && !writable {
             return Err(SetupError::invalid("an engine that changes, on what is only read"));
         }
-        let buffers = Buffers::new(1, length).map_err(SetupError::of("mmap of the buffers"))?;
+        let prepared = entries.iter().try_for_each(|entry| T::prepare(entry));
+        prepared.map_err(|errno| SetupError::of("mkdir")(errno.into()))?;
         let io = Self {
             entries,
             lookup: options.lookup,
@@ -132,7 +214,7 @@ impl<T: NameOperation> Io for Names<T> {
                 let entry = &self.entries[usize::from(file)];
                 match ready.and_then(|()| T::make(entry, self.lookup)) {
                     Ok(opened) => {
-                        self.opened = opened.map(|opened| (file, opened));
+                        self.opened = Some((file, opened));
                         length.into()
                     }
                     Err(errno) => -i64::from(errno.raw_os_error()),
@@ -152,16 +234,16 @@ impl<T: NameOperation> Io for Names<T> {
     }
 }
 
-impl<T> Names<T> {
+impl<T: NameOperation> Names<T> {
     /// Closes what the last operation opened.
     fn close(&mut self) {
         if let Some((file, opened)) = self.opened.take() {
-            self.entries[usize::from(file)].note(&opened);
+            T::after(&self.entries[usize::from(file)], opened);
         }
     }
 }
 
-impl<T> Drop for Names<T> {
+impl<T: NameOperation> Drop for Names<T> {
     fn drop(&mut self) {
         self.close();
     }

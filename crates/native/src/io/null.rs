@@ -18,10 +18,9 @@ pub(crate) struct Null {
 impl Io for Null {
     const NAME: &'static str = "null";
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { depth, length, writable, .. } = setup;
-        let buffers =
-            Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let Setup { depth, writable, .. } = setup;
+        let buffers = setup.buffers(depth)?;
         let (queued, rights) = (Vec::with_capacity(depth.into()), Rights { writable });
         let io = Self { queued, done: 0, rights, buffers };
         Ok(Opened { io, depth, registered_buffers: None, shortfalls: Vec::new() })

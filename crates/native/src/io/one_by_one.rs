@@ -52,7 +52,7 @@ impl<T: Transfer> Io for OneByOne<T> {
         let claims = std::mem::take(&mut setup.claims);
         let files = Files::new(std::mem::take(&mut setup.files), claims)?;
         let Setup { length, depth, writable, .. } = setup;
-        let buffers = Buffers::new(1, length).map_err(SetupError::of("mmap of the buffers"))?;
+        let buffers = setup.buffers(1)?;
         let (transfer, rights) = (T::new(&files, &setup), Rights { writable });
         let mut io = Self { transfer, files, buffers, rights, queued: None, done: None };
         if T::POLLS && setup.options.polled {

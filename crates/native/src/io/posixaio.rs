@@ -46,11 +46,10 @@ pub(crate) struct Posixaio {
 impl Io for Posixaio {
     const NAME: &'static str = "posixaio";
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, claims, depth, length, writable, .. } = setup;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let buffers = setup.buffers(setup.depth)?;
+        let Setup { files, claims, depth, writable, .. } = setup;
         let files = Files::new(files, claims)?;
-        let buffers =
-            Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
         let room = usize::from(depth);
         // SAFETY: of plain numbers and addresses, for which zeros are valid.
         let block = |_| Box::into_raw(Box::new(unsafe { std::mem::zeroed::<aiocb>() }));

@@ -2,6 +2,7 @@
 
 mod changes;
 mod failures;
+mod offload;
 mod others;
 mod reads;
 mod speed;
@@ -41,6 +42,8 @@ fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
         length: LENGTH,
         options,
         writable,
+        submit: None,
+        part: None,
     }
 }
 

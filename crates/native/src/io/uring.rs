@@ -61,14 +61,13 @@ pub(crate) struct Uring {
 impl Io for Uring {
     const NAME: &'static str = "io_uring";
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, claims, length, options, writable, .. } = setup;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
         let mut shortfalls = Vec::new();
         let depth = fitting_depth(setup.depth, &mut shortfalls);
+        let buffers = setup.buffers(depth)?;
+        let Setup { files, claims, options, writable, length, .. } = setup;
         let files = Files::new(files, claims)?;
         let ring = Ring::new(depth, &options).map_err(SetupError::of("io_uring_setup"))?;
-        let buffers =
-            Buffers::new(depth.into(), length).map_err(SetupError::of("mmap of the buffers"))?;
         let raw = files.raw();
         let registered_files =
             options.registered_files && register_files(&ring, &raw, &mut shortfalls);

@@ -51,8 +51,11 @@ pub(crate) struct UringCmd {
 impl Io for UringCmd {
     const NAME: &'static str = "io_uring_cmd";
 
-    fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let Setup { files, character, length, options, writable, .. } = setup;
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let mut shortfalls = Vec::new();
+        let depth = fitting_depth(setup.depth, &mut shortfalls);
+        let buffers = setup.buffers(depth)?;
+        let Setup { files, character, options, writable, length, .. } = setup;
         let missing = "io_uring_cmd, which needs an NVMe generic character device (/dev/ng0n1)";
         let Character { device, nsid, lba_shift } =
             character.ok_or_else(|| SetupError::invalid(missing))?;
@@ -65,13 +68,10 @@ impl Io for UringCmd {
         if files.len() > 1 {
             return Err(SetupError::invalid("io_uring_cmd, which takes one namespace a job"));
         }
-        let mut shortfalls = Vec::new();
-        let depth = fitting_depth(setup.depth, &mut shortfalls);
         let ring = Ring::new(depth, &options)
             .map_err(SetupError::of("io_uring_setup for passthrough (Linux 5.19 or later)"))?;
-        let mapped = SetupError::of("mmap of the buffers");
-        let buffers = Buffers::new(depth.into(), length).map_err(&mapped)?;
-        let ranges = Buffers::new(if writable { depth.into() } else { 0 }, 16).map_err(&mapped)?;
+        let ranges = Buffers::new(if writable { depth.into() } else { 0 }, 16)
+            .map_err(SetupError::of("mmap of the buffers"))?;
         let device_number = device.as_raw_fd();
         let registered_files =
             options.registered_files && register_files(&ring, &[device_number], &mut shortfalls);

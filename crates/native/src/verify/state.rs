@@ -203,7 +203,7 @@ impl Following {
         };
         let open = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
-        let said = |why: &dyn std::fmt::Display| format!("verify_state_save: {why}");
+        let said = |why: &dyn std::fmt::Display| why.to_string();
         let mut file = iodyno_files::create(&path, NamedBy::Iodyno).map_err(|why| said(&why))?;
         let written = file.write_all(&State { writes, open, failed }.to_bytes(job));
         let saved = written.and_then(|()| file.sync_all());

@@ -1,5 +1,5 @@
 //! Directory entries that jobs make, look up and remove (ioengine=filecreate, filestat,
-//! filedelete).
+//! filedelete, dircreate, dirstat, dirdelete).
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -28,34 +28,80 @@ pub enum Lookup {
     Statx,
 }
 
+/// What an entry is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A directory that is not there yet, since it will be removed.
+    NewDirectory,
+}
+
 /// An entry of a directory that is held open. What may be removed is a regular file that is the
-/// same as when it was cleared; what is made replaces nothing.
+/// same as when it was cleared, or a directory that it made; what is made replaces nothing.
 #[derive(Debug)]
 pub struct FileEntry {
     folder: OwnedFd,
     name: OsString,
     /// The file that it may remove: one that was cleared for writing.
     removable: Option<FileIdentity>,
-    /// The file that it made.
+    /// The file or directory that it made.
     made: Mutex<Option<FileIdentity>>,
+    is_directory: bool,
 }
 
 impl FileEntry {
-    /// The entry at `path`, where there is nothing yet, or a regular file, which stays as it is.
+    /// The entry at `path`, where there is nothing yet, or something of that kind, which stays as
+    /// it is.
     ///
     /// # Errors
     /// No directory for it, one that may not be written or holds no data, something else there.
-    pub fn to_make(host: &Host, path: &Path) -> Result<Self, TargetError> {
+    pub fn to_make(host: &Host, path: &Path, kind: EntryKind) -> Result<Self, TargetError> {
         let (folder, place) = folder_for(path, host)?;
         let name = place.path.file_name().unwrap_or_default().to_owned();
-        match rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if !FileType::from_raw_mode(stat.st_mode).is_file() => {
-                let why = "not a regular file, and the job makes one".into();
-                return Err(TargetError::Refused { name: shown(path), why });
+        let there = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let there = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
+        let why = match (there, kind) {
+            (Ok(there), EntryKind::File) if !there.is_file() => {
+                "not a regular file, and the job makes one"
             }
-            _ => {}
+            (Ok(_), EntryKind::NewDirectory) => {
+                "there already, and the job removes only directories that it made"
+            }
+            (Ok(there), EntryKind::Directory) if !there.is_dir() => {
+                "not a directory, and the job makes one"
+            }
+            _ => {
+                let is_directory = kind != EntryKind::File;
+                return Ok(Self {
+                    folder,
+                    name,
+                    removable: None,
+                    made: Mutex::default(),
+                    is_directory,
+                });
+            }
+        };
+        Err(TargetError::Refused { name: shown(path), why: why.into() })
+    }
+
+    /// Makes the directory. The caller says so by [`Self::note_directory`].
+    ///
+    /// # Errors
+    /// The kernel's; EEXIST where something is there.
+    pub fn make_directory(&self) -> Result<(), Errno> {
+        rustix::fs::mkdirat(&self.folder, &self.name, Mode::RWXU)
+    }
+
+    /// Keeps in mind what [`Self::make_directory`] made.
+    pub fn note_directory(&self) {
+        if let Ok(stat) = self.stat()
+            && let Ok(mut made) = self.made.lock()
+        {
+            *made = Some(FileIdentity::of(&stat));
         }
-        Ok(Self { folder, name, removable: None, made: Mutex::default() })
     }
 
     /// Makes the file if there is none, and opens it. The caller says so by [`Self::note`].
@@ -106,8 +152,14 @@ impl FileEntry {
     /// ENOENT: it is gone; EPERM: another file is there, or none may be removed.
     pub fn may_be_removed(&self) -> Result<(), Errno> {
         let stat = self.stat()?;
-        let is_same = self.removable == Some(FileIdentity::of(&stat));
-        if is_same && is_file(&stat) { Ok(()) } else { Err(Errno::PERM) }
+        let is_same = self.removable() == Some(FileIdentity::of(&stat));
+        let is_of_kind = is_file(&stat) != self.is_directory;
+        if is_same && is_of_kind { Ok(()) } else { Err(Errno::PERM) }
+    }
+
+    fn removable(&self) -> Option<FileIdentity> {
+        let made = || self.made.lock().ok().and_then(|made| *made);
+        if self.is_directory { made() } else { self.removable }
     }
 
     /// Removes it: at once after [`Self::may_be_removed`].
@@ -115,15 +167,20 @@ impl FileEntry {
     /// # Errors
     /// The kernel's; EPERM where nothing may be removed.
     pub fn remove(&self) -> Result<(), Errno> {
-        self.removable.ok_or(Errno::PERM)?;
-        rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())
+        self.removable().ok_or(Errno::PERM)?;
+        let flags = if self.is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        rustix::fs::unlinkat(&self.folder, &self.name, flags)
     }
 
-    /// Removes what [`Self::make`] made (fio's `unlink`).
+    /// Removes what [`Self::make`] or [`Self::make_directory`] made (fio's `unlink`).
     ///
     /// # Errors
     /// It is ours and cannot be removed.
     pub fn remove_made(&self) -> Result<Removed, TargetError> {
+        if self.is_directory {
+            let removed = self.may_be_removed().and_then(|()| self.remove());
+            return Ok(if removed.is_ok() { Removed::Yes } else { Removed::NotOurs });
+        }
         let Some(identity) = self.made.lock().ok().and_then(|mut made| made.take()) else {
             return Ok(Removed::NotOurs);
         };
@@ -154,7 +211,8 @@ impl LaidOut {
         let folder = open_folder(parent)
             .map_err(|errno| TargetError::of(&shown(parent), "open it", errno))?;
         let removable = self.write().map(|_| self.identity);
-        Ok(FileEntry { folder, name: name.to_owned(), removable, made: Mutex::default() })
+        let (name, made) = (name.to_owned(), Mutex::default());
+        Ok(FileEntry { folder, name, removable, made, is_directory: false })
     }
 }
 
@@ -162,7 +220,8 @@ impl Drop for FileEntry {
     /// Marks the file that it made, so that a later job may remove it. Not before: to set the
     /// mark between two operations would be seen in their latencies.
     fn drop(&mut self) {
-        let Some(identity) = self.made.lock().ok().and_then(|made| *made) else { return };
+        let made = self.made.lock().ok().and_then(|made| *made);
+        let Some(identity) = made.filter(|_| !self.is_directory) else { return };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let Ok(file) = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) else {
             return;
@@ -172,3 +231,7 @@ impl Drop for FileEntry {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

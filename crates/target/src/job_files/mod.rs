@@ -13,7 +13,7 @@ mod fill;
 pub(crate) mod mark;
 mod survey;
 
-pub use entry::{FileEntry, Lookup};
+pub use entry::{EntryKind, FileEntry, Lookup};
 pub use mark::is_laid_out;
 pub use survey::{Surveyed, survey};
 

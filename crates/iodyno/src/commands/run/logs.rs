@@ -8,7 +8,7 @@ use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
 use iodyno_job::{BlockSize, Logs};
 use iodyno_load::{ClearedJob, Interval, IoRow};
-use iodyno_model::{Each, Histogram};
+use iodyno_model::{Each, Histogram, SplitLatency};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agg_log::AggregateLog;
@@ -89,6 +89,7 @@ struct Gathered {
     ios: u64,
     bytes: u64,
     latency: Histogram,
+    split: Option<SplitLatency>,
 }
 
 impl LogFiles {
@@ -172,6 +173,11 @@ impl LogFiles {
                     gathered.ios += one.ios;
                     gathered.bytes += one.bytes;
                     gathered.latency.merge(&one.latency);
+                    if let Some(split) = &one.split {
+                        let gathered = gathered.split.get_or_insert_default();
+                        gathered.submission.merge(&split.submission);
+                        gathered.completion.merge(&split.completion);
+                    }
                 }
             }
             logs.now_ns = end_ns - began_ns;
@@ -213,7 +219,12 @@ impl JobLogs {
     /// Where a log goes, where there is one of this kind.
     fn path(&self, kind: LogKind) -> Option<PathBuf> {
         let number = self.logs.per_job.then_some(self.number);
-        Some(kind.file_name(self.kinds(kind)?, number).into())
+        let name = kind.file_name(self.kinds(kind)?, number);
+        Some(if self.is_compressed(kind) { name + ".fz" } else { name }.into())
+    }
+
+    fn is_compressed(&self, kind: LogKind) -> bool {
+        self.logs.compressed && kind != LogKind::Histogram
     }
 
     fn write(&mut self, files: &mut Files, kind: LogKind, row: &LogRow) -> Result<(), FileError> {
@@ -233,7 +244,9 @@ impl JobLogs {
         let index = match self.writers.iter().find(|(known, _)| *known == kind) {
             Some((_, index)) => *index,
             None => {
-                let index = files.open(path, LogColumns::of(&self.logs))?;
+                let compressed = self.is_compressed(kind);
+                let columns = LogColumns { compressed, ..LogColumns::of(&self.logs) };
+                let index = files.open(path, columns)?;
                 self.writers.push((kind, index));
                 index
             }
@@ -253,13 +266,16 @@ impl JobLogs {
             bs: length.into(),
             offset,
             priority: 0,
-            issue_time_ns: ended_ns.saturating_sub(latency_ns),
+            issue_time_ns: 0,
         };
         let with = |value| LogRow { value, max: value, ..base };
+        // As in fio, where an I/O's parts alone have the time of issue.
+        let issue_time_ns = ended_ns.saturating_sub(latency_ns);
+        let part = |value| LogRow { issue_time_ns, ..with(value) };
         self.write(files, LogKind::Latency, &base)?;
-        self.write(files, LogKind::Completion, &with(latency_ns - submission_ns.unwrap_or(0)))?;
+        self.write(files, LogKind::Completion, &part(latency_ns - submission_ns.unwrap_or(0)))?;
         if let Some(submission_ns) = submission_ns {
-            self.write(files, LogKind::Submission, &with(submission_ns))?;
+            self.write(files, LogKind::Submission, &part(submission_ns))?;
         }
         if !self.disable_bw {
             let kib_per_s = u64::from(length) * 1_000_000_000 / latency_ns.max(1) / 1024;
@@ -308,7 +324,7 @@ impl JobLogs {
     ) -> Result<(), FileError> {
         let seconds = window.active_ns as f64 / 1e9;
         for (direction, one) in window.directions.iter() {
-            let Gathered { ios, bytes, latency } = one;
+            let Gathered { ios, bytes, latency, split } = one;
             if *ios == 0 || seconds <= 0.0 {
                 continue;
             }
@@ -327,10 +343,14 @@ impl JobLogs {
             let (bandwidth, iops) = (*bytes as f64 / seconds / 1024.0, *ios as f64 / seconds);
             self.write(files, LogKind::Bandwidth, &row(bandwidth, bandwidth as u64))?;
             self.write(files, LogKind::Iops, &row(iops, iops as u64))?;
-            if let (Some(mean), Some(max)) = (latency.mean_ns(), latency.max_ns()) {
-                let value = if only_max { max as f64 } else { mean };
-                self.write(files, LogKind::Latency, &row(value, max))?;
-                self.write(files, LogKind::Completion, &row(value, max))?;
+            let completion = split.as_ref().map_or(latency, |split| &split.completion);
+            let submission = split.as_ref().map(|split| (LogKind::Submission, &split.submission));
+            let of_all = [(LogKind::Latency, latency), (LogKind::Completion, completion)];
+            for (kind, latency) in of_all.into_iter().chain(submission) {
+                if let (Some(mean), Some(max)) = (latency.mean_ns(), latency.max_ns()) {
+                    let value = if only_max { max as f64 } else { mean };
+                    self.write(files, kind, &row(value, max))?;
+                }
             }
         }
         Ok(())

@@ -112,6 +112,37 @@ fn a_ramp_is_not_logged_and_counts_for_no_time() {
 }
 
 #[test]
+fn averages_of_both_parts_of_latencies_are_logged_where_they_are_known() {
+    let mut one = interval(0, 1);
+    let mut split = SplitLatency::default();
+    (0..10).for_each(|_| split.submission.record(2000));
+    (0..9).for_each(|_| split.completion.record(40_000));
+    split.completion.record(60_000);
+    let logs = "--write_lat_log=l --log_avg_msec=100 --log_window_value=both ";
+    let value = |intervals: &[Interval], name: &str| {
+        let rows = rows(logs, intervals, name);
+        rows.first().map(|row| [row[1], row[2]])
+    };
+    assert_eq!(value(&[one.clone()], "l_clat.1.log"), Some([50_000, 50_000]));
+    assert_eq!(value(&[one.clone()], "l_slat.1.log"), None);
+    one.jobs[0].directions.read.split = Some(Box::new(split));
+    assert_eq!(value(&[one.clone()], "l_lat.1.log"), Some([50_000, 50_000]));
+    assert_eq!(value(&[one.clone()], "l_slat.1.log"), Some([2000, 2000]));
+    assert_eq!(value(&[one], "l_clat.1.log"), Some([42_000, 60_000]));
+}
+
+#[test]
+fn only_the_parts_of_a_latency_have_a_time_of_issue() {
+    let mut one = interval(0, 1);
+    one.jobs[0].rows[0].submission_ns = Some(1000);
+    let logs = "--write_lat_log=l --write_bw_log=l --write_iops_log=l --log_issue_time=1 ";
+    let issued = |name: &str| rows(logs, &[one.clone()], name)[0][5];
+    let names = ["lat", "bw", "iops", "clat", "slat"].map(|kind| format!("l_{kind}.1.log"));
+    let begun = 50 * MS - 50_000;
+    assert_eq!(names.map(|name| issued(&name)), [0, 0, 0, begun, begun]);
+}
+
+#[test]
 fn a_histogram_names_its_block_size() {
     let intervals: Vec<Interval> = (0..2).map(|n| interval(n, 1)).collect();
     let found =

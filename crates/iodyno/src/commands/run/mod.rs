@@ -1,6 +1,7 @@
 //! `iodyno run`: fio's job files and fio's command line.
 
 mod agg_log;
+mod debug;
 mod eta;
 mod face;
 mod idleness;
@@ -11,6 +12,7 @@ mod status;
 mod trigger;
 pub(crate) mod words;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ use iodyno_fio::FioGenerator;
 use iodyno_job::is_for_fio_alone;
 use iodyno_job::script::{Compile, Script, compile, is_special};
 use iodyno_job::syntax::{
-    CommandLine, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
+    CommandLine, Debug, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
     process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
@@ -51,7 +53,13 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if let Some(page) = &invocation.page {
         return pages::show(page);
     }
-    let sections = match line.load(&OptionTable, &environment()) {
+    terminal::print(&debug::head(&invocation.debug))?;
+    let loaded = line.load(&OptionTable, &environment());
+    if invocation.debug.contains(&Debug::Parse) {
+        let sections = loaded.as_deref().unwrap_or_default();
+        terminal::print(&debug::parse(&line.global, sections))?;
+    }
+    let sections = match loaded {
         // As with fio: where nothing is to be run, nothing is missing.
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
         loaded => loaded.map_err(|error| usage(&error))?,
@@ -78,8 +86,12 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     open_as_many_files_as_may_be();
     let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
-    let mut generator = generator(arguments, commands, states, &sections)?;
+    let entropy = RandomState::new().build_hasher().finish();
+    let mut generator = generator(arguments, commands, states, entropy, &sections)?;
     let mut output = Output::new(face, &script, invocation);
+    if invocation.debug.contains(&Debug::Random) {
+        output.put(&debug::random(&script, entropy))?;
+    }
     output.begin()?;
     let run_name = arguments.run_name.as_deref().unwrap_or_default();
     // A script of the name `fio` gives its permission to whatever a program asks of it.
@@ -196,13 +208,23 @@ fn script(
             terminal::note(&format!("note: {note}"));
         }
     }
-    if face == Face::Iodyno
-        && line.invocation.warnings_fatal
-        && !(line.notes.is_empty() && script.notes.is_empty())
-    {
-        return Err(Usage("--warnings-fatal: there are notes, see above".into()).into());
+    if line.invocation.warnings_fatal {
+        fatal(face, line, &script)?;
     }
     Ok(script)
+}
+
+/// What `--warnings-fatal` makes an error: our notes, and called as fio what it warns of.
+fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
+    let told = match face {
+        Face::Iodyno if line.notes.is_empty() && script.notes.is_empty() => return Ok(()),
+        Face::Iodyno => "there are notes, see above".into(),
+        Face::Fio => {
+            let Some((job, warning)) = script.warnings.first() else { return Ok(()) };
+            format!("job `{job}`: {warning}")
+        }
+    };
+    Err(Usage(format!("--warnings-fatal: {told}")).into())
 }
 
 /// A log of I/O. It is read twice: what it holds, and to make it again.
@@ -215,11 +237,13 @@ fn generator(
     arguments: &Run,
     commands: Commands,
     states: &str,
+    entropy: u64,
     sections: &[Section],
 ) -> Result<Box<dyn LoadGenerator>> {
     Ok(match arguments.carrying.generator {
         None | Some(RunGenerator::Native) => {
-            Box::new(NativeGenerator::new().with_commands(commands).with_states(states.into()))
+            let native = NativeGenerator::new().with_commands(commands).with_entropy(entropy);
+            Box::new(native.with_states(states.into()))
         }
         Some(RunGenerator::Fio) => {
             let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())

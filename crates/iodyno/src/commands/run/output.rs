@@ -117,7 +117,8 @@ impl<'a> Output<'a> {
         jobs.map(|job| &job.job).collect()
     }
 
-    fn put(&mut self, text: &str) -> Result<()> {
+    /// Adds `text`.
+    pub(super) fn put(&mut self, text: &str) -> Result<()> {
         match &self.invocation.output {
             Some(path) if std::mem::replace(&mut self.begun, true) => append(path, text),
             Some(path) => write(path, text),

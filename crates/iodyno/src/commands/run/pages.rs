@@ -1,8 +1,10 @@
 //! What fio shows instead of running jobs: its version, help, options and I/O engines.
 
 use std::fmt::Write;
+use std::io::{BufReader, BufWriter};
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_job::syntax::Page;
 use iodyno_job::{IoEngine, Job, Kind, OptionSpec, Support, options};
 
@@ -14,6 +16,14 @@ use crate::terminal;
 /// Prints `page`; the exit status.
 pub(super) fn show(page: &Page) -> Result<u8> {
     let text = match page {
+        Page::InflatedLog(path) => {
+            let log = BufReader::new(iodyno_files::open_to_read(Path::new(path))?);
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let inflated = iodyno_fio::read::inflate_log(log, &mut out);
+            let inflated = inflated.and_then(|()| std::io::Write::flush(&mut out));
+            inflated.with_context(|| format!("cannot inflate {path}"))?;
+            return Ok(0);
+        }
         Page::Version if std::env::var_os(WANTS_FIO).is_some() => {
             concat!("iodyno ", env!("CARGO_PKG_VERSION"), "\n").to_owned()
         }
@@ -38,10 +48,11 @@ pub(super) fn show(page: &Page) -> Result<u8> {
 
 const USAGE: &str = "\
 fio [options] [job options] <job file(s)>
-  --debug=options\tAccepted; nothing is logged
+  --debug=options\tShow parse and random; others are accepted
   --parse-only\t\tParse options only, don't start any IO
   --output\t\tWrite output to file
   --bandwidth-log\tGenerate aggregate bandwidth logs
+  --inflate-log=file\tInflate and output compressed log
   --minimal\t\tMinimal (terse) output
   --output-format=type\tOutput format (terse,json,json+,normal)
   --terse-version=type\tSet terse version output format (default 3, or 2 or 4 or 5)

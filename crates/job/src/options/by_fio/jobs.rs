@@ -21,14 +21,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "all files below a directory"
     ),
     by_fio!(
-        "sprandom",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "it is a preconditioning of fio's own",
-        "SanDisk's pseudo-random preconditioning"
-    ),
-    by_fio!(
         "write_barrier",
         Kind::Number,
         "0",
@@ -101,36 +93,12 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "spins for so many cycles between I/Os"
     ),
     by_fio!(
-        "io_submit_mode",
-        Kind::Words(vec!["inline", "offload"]),
-        "inline",
-        ["inline"],
-        "each thread submits its own I/O",
-        "other threads submit"
-    ),
-    by_fio!(
         "end_syncfs",
         Kind::Bool,
         "0",
         ["0"],
         "files are synced one by one",
         "syncfs(2) when the job is done"
-    ),
-    by_fio!(
-        "log_compression",
-        Kind::Size,
-        "",
-        ["0"],
-        "logs are plain text",
-        "logs are compressed in memory"
-    ),
-    by_fio!(
-        "log_store_compressed",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "logs are plain text",
-        "logs are written compressed"
     ),
     by_fio!(
         "block_error_percentiles",

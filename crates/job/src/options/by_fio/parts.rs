@@ -6,27 +6,6 @@ use crate::options::{Kind, OptionSpec};
 
 pub(in crate::options) static ROWS: &[OptionSpec] = &[
     part!(
-        "spr_num_regions",
-        Kind::Number,
-        "100",
-        "only sprandom looks at it, which fio alone does",
-        "regions of sprandom"
-    ),
-    part!(
-        "spr_op",
-        Kind::Floats,
-        "0.15",
-        "only sprandom looks at it, which fio alone does",
-        "its over-provisioning"
-    ),
-    part!(
-        "spr_cs",
-        Kind::Size,
-        "0",
-        "only sprandom looks at it, which fio alone does",
-        "its cache"
-    ),
-    part!(
         "merge_blktrace_scalars",
         Kind::Floats,
         "",
@@ -137,12 +116,5 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "0",
         "only cgroup looks at it, which fio alone does",
         "the group is left behind"
-    ),
-    part!(
-        "log_compression_cpus",
-        Kind::List,
-        "",
-        "only log_compression looks at it, which fio alone does",
-        "CPUs that compress"
     ),
 ];

@@ -5,5 +5,7 @@ mod distributions;
 mod fio;
 mod fio_amount;
 mod fio_order;
+mod pairs;
+mod preconditioning;
 mod properties;
 mod sequence;

@@ -1,0 +1,201 @@
+//! `io_submit_mode=offload`: a thread for each I/O that may be in flight submits it and waits for
+//! it, by any engine.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{Completion, Descriptor, Io, Opened, Rights, Setup, SetupError};
+use crate::buffers::Buffers;
+use crate::usage::Usage;
+
+/// A submitting thread's life: what it gets, whether it could be set up, the I/Os of one slot, and
+/// where they go when they are done.
+pub(crate) type Submit =
+    fn(Setup, Sender<Option<SetupError>>, Receiver<Descriptor>, Sender<Completion>) -> Usage;
+
+/// Hands I/Os to threads of its own.
+#[derive(Debug)]
+pub(crate) struct Offload {
+    /// By slot.
+    submitters: Vec<Submitter>,
+    queued: Vec<Descriptor>,
+    from: Receiver<Completion>,
+    done: Vec<Completion>,
+    in_flight: usize,
+    rights: Rights,
+    buffers: Buffers,
+}
+
+#[derive(Debug)]
+struct Submitter {
+    to: Sender<Descriptor>,
+    thread: JoinHandle<Usage>,
+    busy: bool,
+}
+
+/// One of those threads, by the engine `I`.
+pub(crate) fn submit_by<I: Io>(
+    setup: Setup,
+    ready: Sender<Option<SetupError>>,
+    from: Receiver<Descriptor>,
+    to: Sender<Completion>,
+) -> Usage {
+    let opened = I::open(setup);
+    let (opened, refused) = match opened {
+        Ok(opened) => (Some(opened.io), None),
+        Err(refused) => (None, Some(refused)),
+    };
+    let _ = ready.send(refused);
+    drop(ready);
+    let Some(mut io) = opened else { return Usage::default() };
+    let before = Usage::of_this_thread();
+    for descriptor in from {
+        // Whoever waits for it gets an answer, also after a bug.
+        let made = catch_unwind(AssertUnwindSafe(|| make(&mut io, descriptor)));
+        let result = made.unwrap_or(-i64::from(libc::EIO));
+        if to.send(Completion { slot: descriptor.slot, result }).is_err() {
+            break;
+        }
+    }
+    Usage::of_this_thread().since(before)
+}
+
+/// Makes one I/O. Returns its result.
+fn make(io: &mut impl Io, descriptor: Descriptor) -> i64 {
+    io.queue(std::iter::once(Descriptor { slot: 0, ..descriptor }));
+    loop {
+        if let Err(error) = io.enter(1) {
+            return -i64::from(error.raw_os_error().unwrap_or(libc::EIO));
+        }
+        let done = io.completions().next();
+        if let Some(completion) = done {
+            return completion.result;
+        }
+    }
+}
+
+impl Io for Offload {
+    const NAME: &'static str = "io_submit_mode=offload";
+
+    fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        let submit = setup.submit.ok_or_else(|| SetupError::invalid(Self::NAME))?;
+        let depth = setup.depth;
+        let buffers = setup.buffers(depth)?;
+        let (ready, readiness) = channel();
+        let (to, from) = channel();
+        let mut submitters = Vec::with_capacity(depth.into());
+        for slot in 0..depth {
+            let own = setup.of_slot(&buffers, slot).map_err(SetupError::of("dup of a target"))?;
+            let (descriptors, to_make) = channel();
+            let (ready, to) = (ready.clone(), to.clone());
+            let thread = Builder::new()
+                .name(format!("submit {slot}"))
+                .spawn(move || submit(own, ready, to_make, to))
+                .map_err(SetupError::of("a thread that submits"))?;
+            submitters.push(Submitter { to: descriptors, thread, busy: false });
+        }
+        drop(ready);
+        let io = Self {
+            submitters,
+            queued: Vec::with_capacity(depth.into()),
+            from,
+            done: Vec::with_capacity(depth.into()),
+            in_flight: 0,
+            rights: Rights { writable: setup.writable },
+            buffers,
+        };
+        match readiness.iter().flatten().next() {
+            Some(refused) => Err(refused),
+            None => Ok(Opened { io, depth, registered_buffers: None, shortfalls: Vec::new() }),
+        }
+    }
+
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.rights.check(batch.clone());
+        self.queued.extend(batch);
+    }
+
+    fn enter(&mut self, wait: u32) -> io::Result<()> {
+        self.hand_over()?;
+        while self.done.len() < wait as usize && self.in_flight > 0 {
+            let completion = self.from.recv().map_err(|_| gone())?;
+            self.land(completion);
+        }
+        self.land_all();
+        Ok(())
+    }
+
+    fn enter_within(&mut self, wait: u32, most: Duration) -> io::Result<()> {
+        let until = Instant::now() + most;
+        self.hand_over()?;
+        while self.done.len() < wait as usize && self.in_flight > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(completion) = self.from.recv_timeout(left) else { break };
+            self.land(completion);
+        }
+        self.land_all();
+        Ok(())
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        self.done.drain(..)
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+
+    fn finish(&mut self) -> Usage {
+        self.submitters
+            .drain(..)
+            // One that waits for a device is left behind, with its buffer.
+            .filter(|one| !one.busy)
+            .map(|Submitter { to, thread, .. }| {
+                drop(to);
+                thread.join().unwrap_or_default()
+            })
+            .fold(Usage::default(), Usage::and)
+    }
+}
+
+impl Offload {
+    fn hand_over(&mut self) -> io::Result<()> {
+        for descriptor in self.queued.drain(..) {
+            let submitter = &mut self.submitters[usize::from(descriptor.slot)];
+            // The thread looks at the length: a trim needs no memory.
+            self.buffers.lender().lend(descriptor.slot, 0);
+            submitter.to.send(descriptor).map_err(|_| gone())?;
+            submitter.busy = true;
+            self.in_flight += 1;
+        }
+        Ok(())
+    }
+
+    fn land_all(&mut self) {
+        while let Ok(completion) = self.from.try_recv() {
+            self.land(completion);
+        }
+    }
+
+    fn land(&mut self, completion: Completion) {
+        self.submitters[usize::from(completion.slot)].busy = false;
+        self.buffers.take_back(completion.slot);
+        self.in_flight -= 1;
+        self.done.push(completion);
+    }
+}
+
+impl Drop for Offload {
+    /// Before the memory that they work on is given back.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// A thread that submits has ended.
+fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::EIO)
+}
