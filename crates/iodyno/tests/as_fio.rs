@@ -277,3 +277,19 @@ fn an_error_that_a_job_goes_on_from_is_no_failure() {
     status(&output, 1);
     assert!(text(&output.stderr).contains("err=84/verify: "), "{}", text(&output.stderr));
 }
+
+#[test]
+fn interim_documents_say_what_threads_use() {
+    let world = World::new();
+    let line = "--name=t --size=64k --bs=4k --time_based --runtime=3 --status-interval=1 --output-format=json";
+    let printed = fine(&world, line);
+    let documents: Vec<_> =
+        serde_json::Deserializer::from_str(&printed).into_iter().map(Result::unwrap).collect();
+    let interim: &[serde_json::Value] = &documents[..documents.len() - 1];
+    assert!(!interim.is_empty(), "{printed}");
+    for document in interim {
+        let job = &document["jobs"][0];
+        let cpu = job["usr_cpu"].as_f64().unwrap() + job["sys_cpu"].as_f64().unwrap();
+        assert!(cpu > 0.0 && cpu < 150.0 && job["ctx"].as_u64().unwrap() > 0, "{job}");
+    }
+}
