@@ -7,8 +7,8 @@ use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::io::{
-    Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Posixaio, Psync, Pvsync2,
-    Setup, SetupError, Splice, Sync, Uring, UringCmd, read_once,
+    Falloc, FileCreate, FileDelete, FileStat, Ftruncate, Io, Libaio, Mmap, Null, Posixaio, Psync,
+    Pvsync2, Setup, SetupError, Splice, Sync, Uring, UringCmd, read_once,
 };
 
 /// An engine that there is.
@@ -24,6 +24,7 @@ pub(crate) enum Engine {
     Splice,
     Posixaio,
     Falloc,
+    Ftruncate,
     Null,
     FileCreate,
     FileStat,
@@ -44,6 +45,7 @@ impl Engine {
             Self::Splice => Splice::NAME,
             Self::Posixaio => Posixaio::NAME,
             Self::Falloc => Falloc::NAME,
+            Self::Ftruncate => Ftruncate::NAME,
             Self::Null => Null::NAME,
             Self::FileCreate => FileCreate::NAME,
             Self::FileStat => FileStat::NAME,
@@ -74,9 +76,12 @@ impl Engine {
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Null | Self::FileCreate | Self::FileStat | Self::FileDelete => {
-                Ok(())
-            }
+            Self::Falloc
+            | Self::Ftruncate
+            | Self::Null
+            | Self::FileCreate
+            | Self::FileStat
+            | Self::FileDelete => Ok(()),
         }
     }
 }
@@ -153,6 +158,7 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Splice => Engine::Splice,
         IoEngine::Posixaio => Engine::Posixaio,
         IoEngine::Falloc => Engine::Falloc,
+        IoEngine::Ftruncate => Engine::Ftruncate,
         IoEngine::Null => Engine::Null,
         IoEngine::FileCreate => Engine::FileCreate,
         IoEngine::FileStat => Engine::FileStat,

@@ -20,8 +20,8 @@ use crate::failure::error_name;
 use crate::flights::{Flight, Flights, Outlook};
 use crate::flow::FlowShare;
 use crate::io::{
-    EveryNth, Falloc, FileCreate, FileDelete, FileStat, Io, Libaio, Mmap, Null, Opened, Operation,
-    Posixaio, Psync, Pvsync2, Setup, SetupError, Splice, Sync, Uring, UringCmd,
+    EveryNth, Falloc, FileCreate, FileDelete, FileStat, Ftruncate, Io, Libaio, Mmap, Null, Opened,
+    Operation, Posixaio, Psync, Pvsync2, Setup, SetupError, Splice, Sync, Uring, UringCmd,
 };
 use crate::issue::Issuer;
 use crate::levels::Levels;
@@ -130,6 +130,7 @@ impl Assignment {
             Engine::Splice => self.run::<Splice>(&tell),
             Engine::Posixaio => self.run::<Posixaio>(&tell),
             Engine::Falloc => self.run::<Falloc>(&tell),
+            Engine::Ftruncate => self.run::<Ftruncate>(&tell),
             Engine::Null => self.run::<Null>(&tell),
             Engine::FileCreate => self.run::<FileCreate>(&tell),
             Engine::FileStat => self.run::<FileStat>(&tell),

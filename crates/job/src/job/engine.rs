@@ -26,6 +26,8 @@ pub enum IoEngine {
     Posixaio,
     /// fallocate in place of I/O.
     Falloc,
+    /// ftruncate in place of writes.
+    Ftruncate,
     /// No I/O at all.
     Null,
     /// Makes files.
@@ -130,7 +132,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 17] = [
+    pub const ALL: [(&'static str, Self); 18] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -144,6 +146,7 @@ impl IoEngine {
         ("splice", Self::Splice),
         ("posixaio", Self::Posixaio),
         ("falloc", Self::Falloc),
+        ("ftruncate", Self::Ftruncate),
         ("null", Self::Null),
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
@@ -181,6 +184,7 @@ impl IoEngine {
             | Self::Splice
             | Self::Posixaio
             | Self::Falloc
+            | Self::Ftruncate
             | Self::Null
             | Self::FileCreate
             | Self::FileDelete => false,
@@ -197,6 +201,7 @@ impl IoEngine {
                 | Self::Mmap
                 | Self::Splice
                 | Self::Falloc
+                | Self::Ftruncate
                 | Self::FileCreate
                 | Self::FileStat
                 | Self::FileDelete
@@ -216,6 +221,6 @@ impl IoEngine {
 
     /// It changes its files, whatever the direction.
     pub const fn always_changes(self) -> bool {
-        matches!(self, Self::Falloc | Self::FileCreate | Self::FileDelete)
+        matches!(self, Self::Falloc | Self::Ftruncate | Self::FileCreate | Self::FileDelete)
     }
 }

@@ -35,7 +35,7 @@ use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::failure::error_name;
 
-pub(crate) use falloc::Falloc;
+pub(crate) use falloc::{Falloc, Ftruncate};
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;

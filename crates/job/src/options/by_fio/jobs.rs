@@ -165,14 +165,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "clock of the job's start in fio's JSON"
     ),
     by_fio!(
-        "dedupe_global",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "jobs do not share blocks",
-        "blocks are like those of other jobs, too"
-    ),
-    by_fio!(
         "profile",
         Kind::Text,
         "",
