@@ -70,6 +70,8 @@ pub struct DirectionInterval {
     /// Total latencies (submission to completion) of the I/Os that ended in
     /// it; empty where nobody stamps them (fio's `gtod_reduce`).
     pub latency: Histogram,
+    /// Of those, the parts until the submitting system call was done, where a log averages them.
+    pub submission: Histogram,
 }
 
 impl JobInterval {

@@ -356,7 +356,8 @@ impl Stream {
             self.report.first_error = Some(format!("EIO at offset {at}"));
         }
         let mut directions = Each::default();
-        *directions.of_mut(self.direction) = DirectionInterval { ios, bytes, errors, latency };
+        *directions.of_mut(self.direction) =
+            DirectionInterval { ios, bytes, errors, latency, ..DirectionInterval::default() };
         JobInterval { active_ns: INTERVAL_NS, directions, ..JobInterval::default() }
     }
 }

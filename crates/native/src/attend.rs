@@ -1,5 +1,6 @@
 //! What some jobs want to have done with each completion.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use iodyno_job::Job;
@@ -11,6 +12,7 @@ use crate::flights::{Batch, Flight};
 use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
+use crate::tally::Tallies;
 use crate::verify::Mismatch;
 use crate::written_log::WrittenLog;
 
@@ -46,6 +48,8 @@ struct Split {
     handed_over: Box<[u64]>,
     latencies: Each<Option<SplitLatency>>,
     counting: bool,
+    /// Where submissions are counted for logs.
+    tallies: Option<Arc<Tallies>>,
 }
 
 /// A row for each I/O, for logs.
@@ -76,14 +80,17 @@ impl Attendant {
         queues: bool,
         rows: Option<SyncSender<Vec<IoRow>>>,
         log: Option<WrittenLog>,
+        tallies: Arc<Tallies>,
     ) -> Option<Self> {
         let clock = Clock::get();
         let report = &job.report;
         let shown = report.percentiles.slat || (rows.is_some() && !report.disable_slat);
-        let split = (report.strict || (shown && queues)).then(|| Split {
+        let averaged = averages_submissions(job, queues);
+        let split = (report.strict || averaged || (shown && queues)).then(|| Split {
             handed_over: vec![0; depth.into()].into(),
             latencies: Each::default(),
             counting: false,
+            tallies: averaged.then_some(tallies),
         });
         let rows = rows.map(|to| Rows { rows: Vec::with_capacity(ROWS), to, epoch: clock.now() });
         let max_latency_ns = job.errors.max_latency_ns;
@@ -200,11 +207,21 @@ impl Attendant {
     }
 }
 
+/// The job's log has averages of submission latencies; `queues` as in [`Attendant::new`].
+pub(crate) fn averages_submissions(job: &Job, queues: bool) -> bool {
+    let logs = &job.report.logs;
+    queues && logs.latency.is_some() && logs.average_ms > 0 && !job.report.disable_slat
+}
+
 impl Split {
     fn record(&mut self, direction: Direction, first_ns: u64, then_ns: u64, shared: &Shared) {
         if !self.counting && shared.is_counting() {
             self.counting = true;
             self.latencies = Each::default();
+        }
+        let counted = self.tallies.as_ref().and_then(|all| all.submissions.of(direction).as_ref());
+        if let Some(tally) = counted {
+            tally.record(first_ns, 0, 1);
         }
         let latencies = self.latencies.of_mut(direction).get_or_insert_with(SplitLatency::default);
         latencies.submission.record(first_ns);

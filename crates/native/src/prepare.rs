@@ -9,6 +9,7 @@ use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::Direction;
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
+use crate::attend::averages_submissions;
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
@@ -209,6 +210,7 @@ impl Team<'_> {
         let replays = job.replay.read_iolog.is_some();
         let trims = |direction| job.trims_writes() && direction == Direction::Trim;
         let has = |direction| replays || trims(direction) || has(direction);
+        let averaged = averages_submissions(job, !self.engine.is_synchronous());
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
@@ -242,7 +244,7 @@ impl Team<'_> {
             on_device: files.iter().all(is_device),
             placement: Placement::new(&job.threads, &self.cpus_of_nodes, turn),
             shared: Arc::clone(&self.shared),
-            tallies: Arc::new(Tallies::new(has, syncs)),
+            tallies: Arc::new(Tallies::new(has, syncs).with_submissions(averaged)),
             rows: self.rows.clone(),
             log: ReplayedLog::open(job)?,
             written_log: WrittenLog::create(job)?,

@@ -40,6 +40,7 @@ struct ThreadCounts {
     tallies: Arc<Tallies>,
     directions: Each<Option<Reading>>,
     sync: Option<Reading>,
+    submissions: Each<Option<Reading>>,
 }
 
 impl Reporter {
@@ -55,6 +56,7 @@ impl Reporter {
             .map(|tallies| ThreadCounts {
                 directions: tallies.directions.map(|tally| tally.is_some().then(Reading::default)),
                 sync: tallies.sync.is_some().then(Reading::default),
+                submissions: tallies.submissions.map(|one| one.is_some().then(Reading::default)),
                 tallies,
             })
             .collect();
@@ -105,6 +107,12 @@ impl JobCounts {
                 whole.bytes += counts.bytes;
                 whole.errors += counts.errors;
                 whole.short_ios += counts.short;
+            }
+            for (direction, tally) in thread.tallies.submissions.iter() {
+                let reading = thread.submissions.of_mut(direction);
+                let (Some(tally), Some(reading)) = (tally, reading) else { continue };
+                let counts = take(reading, tally);
+                interval.directions.of_mut(direction).submission.merge(&counts.latency);
             }
             if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
                 let counts = take(reading, tally);

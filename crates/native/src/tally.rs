@@ -103,6 +103,8 @@ fn add(to: &AtomicU64, more: u64) {
 pub(crate) struct Tallies {
     pub(crate) directions: Each<Option<Box<Tally>>>,
     pub(crate) sync: Option<Box<Tally>>,
+    /// Latencies of submissions, where a log averages them.
+    pub(crate) submissions: Each<Option<Box<Tally>>>,
 }
 
 impl Tallies {
@@ -116,7 +118,16 @@ impl Tallies {
                 trim: one(has(Direction::Trim)),
             },
             sync: one(syncs),
+            submissions: Each::default(),
         }
+    }
+
+    /// The same, with counts of submissions if they are `wanted`.
+    pub(crate) fn with_submissions(mut self, wanted: bool) -> Self {
+        if wanted {
+            self.submissions = self.directions.map(|one| one.is_some().then(Box::default));
+        }
+        self
     }
 
     /// By operation. What a job never does shares the place of what it does.

@@ -161,7 +161,15 @@ impl Assignment {
         let reads_verify = self.verifying.is_some() && !job.writes();
         let verifies = self.verifying.is_some();
         let queues = !self.engine.is_synchronous();
-        let attendant = Attendant::new(job, depth, verifies, queues, self.rows, self.written_log);
+        let attendant = Attendant::new(
+            job,
+            depth,
+            verifies,
+            queues,
+            self.rows,
+            self.written_log,
+            Arc::clone(&self.tallies),
+        );
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,

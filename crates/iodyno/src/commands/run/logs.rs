@@ -89,6 +89,7 @@ struct Gathered {
     ios: u64,
     bytes: u64,
     latency: Histogram,
+    submission: Histogram,
 }
 
 impl LogFiles {
@@ -172,6 +173,7 @@ impl LogFiles {
                     gathered.ios += one.ios;
                     gathered.bytes += one.bytes;
                     gathered.latency.merge(&one.latency);
+                    gathered.submission.merge(&one.submission);
                 }
             }
             logs.now_ns = end_ns - began_ns;
@@ -308,7 +310,7 @@ impl JobLogs {
     ) -> Result<(), FileError> {
         let seconds = window.active_ns as f64 / 1e9;
         for (direction, one) in window.directions.iter() {
-            let Gathered { ios, bytes, latency } = one;
+            let Gathered { ios, bytes, latency, submission } = one;
             if *ios == 0 || seconds <= 0.0 {
                 continue;
             }
@@ -330,7 +332,12 @@ impl JobLogs {
             if let (Some(mean), Some(max)) = (latency.mean_ns(), latency.max_ns()) {
                 let value = if only_max { max as f64 } else { mean };
                 self.write(files, LogKind::Latency, &row(value, max))?;
-                self.write(files, LogKind::Completion, &row(value, max))?;
+                let first = submission.mean_ns().filter(|_| !only_max).unwrap_or(0.0);
+                self.write(files, LogKind::Completion, &row(value - first, max))?;
+            }
+            if let (Some(mean), Some(max)) = (submission.mean_ns(), submission.max_ns()) {
+                let value = if only_max { max as f64 } else { mean };
+                self.write(files, LogKind::Submission, &row(value, max))?;
             }
         }
         Ok(())

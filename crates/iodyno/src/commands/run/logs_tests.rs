@@ -98,6 +98,18 @@ fn what_drains_is_no_window_of_its_own() {
 }
 
 #[test]
+fn averages_of_submissions_are_a_log_and_no_part_of_completions() {
+    let mut one = interval(0, 1);
+    let read = &mut one.jobs[0].directions.read;
+    let total = read.latency.mean_ns().unwrap() as u64;
+    read.submission.record(total / 4);
+    let logs = "--write_lat_log=l --log_avg_msec=100 ";
+    let value = |name: &str| rows(logs, std::slice::from_ref(&one), name)[0][1];
+    let parts = ["l_slat.1.log", "l_clat.1.log", "l_lat.1.log"].map(value);
+    assert_eq!(parts, [total / 4, total - total / 4, total]);
+}
+
+#[test]
 fn a_ramp_is_not_logged_and_counts_for_no_time() {
     let ramp = |n| {
         let mut one = interval(n, 1);
