@@ -92,6 +92,7 @@ fn only_looking_changes_nothing_and_has_fios_status() {
     let file = "[global]\nbs=8k\n[a]\nrw=write\nsize=64k\nioengine=pvsync\n";
     fs::write(world.directory("work").join("a.fio"), file).unwrap();
     assert_eq!(fine(&world, "--parse-only a.fio"), "");
+    assert_eq!(fine(&world, "--parse-only --name=t --read_iolog=not-there-yet"), "");
     let shown = fine(&world, "--warnings-fatal --showcmd a.fio");
     assert_eq!(shown, "fio --name=a --bs=8k --rw=write --size=64k --ioengine=pvsync\n");
     for line in ["--parse-only --name=t --bs=foo", "--showcmd --name=t --nonsense=1", "gone.fio"] {

@@ -206,9 +206,12 @@ fn percent_signs_are_taken_where_fio_takes_them_for_percent() {
         assert_eq!(text(name, value).as_deref(), Ok(is), "{name}={value}");
     }
     // fio takes 70% for -71, and 10.5 for 10.
-    for (name, value) in
-        [("rwmixread", "70%"), ("percentage_random", "50%"), ("rate_iops", "10.5"), ("iodepth", "4.7")]
-    {
+    for (name, value) in [
+        ("rwmixread", "70%"),
+        ("percentage_random", "50%"),
+        ("rate_iops", "10.5"),
+        ("iodepth", "4.7"),
+    ] {
         let error = text(name, value).unwrap_err().to_string();
         assert!(error.ends_with(&format!("fio misreads `{value}`")), "{error}");
     }

@@ -77,14 +77,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "goes on with the state that another run saved"
     ),
     by_fio!(
-        "verify_async_cpus",
-        Kind::List,
-        "",
-        [],
-        "there are no verifying threads",
-        "CPUs of the threads that verify"
-    ),
-    by_fio!(
         "merge_blktrace_file",
         Kind::Text,
         "",
