@@ -1,26 +1,30 @@
 //! What jobs that are still running have come to.
 
-use iodyno_load::{ClearedJob, JobReport, Recorder, Whole};
+use iodyno_load::{ClearedJob, Interval, JobReport, Recorder, Whole};
 use iodyno_model::{Account, Conditions, CpuUse, EndReason, Measurement};
 
 use crate::measure::{Cut, Member, Members, Taken};
 
 /// Measurements of a phase that goes on, one for each section of `jobs`, which
-/// come clone behind clone, after `elapsed_ns`: what `recorder` was shown of
-/// it. Of CPU time and conditions nothing is known yet.
+/// come clone behind clone, after `interval`: what `recorder` was shown of it.
+/// Of conditions nothing is known yet.
 pub fn so_far(
     jobs: &[ClearedJob<'_>],
     recorder: &Recorder,
     source: &str,
-    elapsed_ns: u64,
+    interval: &Interval,
 ) -> Vec<Measurement> {
+    let elapsed_ns = interval.start_ns + interval.duration_ns;
     let report = |index: usize| {
         let (job, record) = (&jobs[index].job, recorder.jobs.get(index));
-        let account = Account {
+        let mut account = Account {
             elapsed_ns,
             counted_ns: elapsed_ns.saturating_sub(job.time.ramp_ns),
             ..Account::default()
         };
+        if let Some(one) = interval.jobs.get(index) {
+            one.threads.put_into(&mut account, elapsed_ns);
+        }
         let mut report = JobReport { iodepth: job.depth.iodepth, account, ..JobReport::default() };
         for (direction, one) in record.iter().flat_map(|record| record.directions.iter()) {
             let counted = one.counted_from(0);

@@ -92,6 +92,7 @@ fn only_looking_changes_nothing_and_has_fios_status() {
     let file = "[global]\nbs=8k\n[a]\nrw=write\nsize=64k\nioengine=pvsync\n";
     fs::write(world.directory("work").join("a.fio"), file).unwrap();
     assert_eq!(fine(&world, "--parse-only a.fio"), "");
+    assert_eq!(fine(&world, "--parse-only --name=t --read_iolog=not-there-yet"), "");
     let shown = fine(&world, "--warnings-fatal --showcmd a.fio");
     assert_eq!(shown, "fio --name=a --bs=8k --rw=write --size=64k --ioengine=pvsync\n");
     for line in ["--parse-only --name=t --bs=foo", "--showcmd --name=t --nonsense=1", "gone.fio"] {
@@ -336,4 +337,20 @@ fn an_error_that_a_job_goes_on_from_is_no_failure() {
     let output = fio(&world, &line);
     status(&output, 1);
     assert!(text(&output.stderr).contains("err=84/verify: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn interim_documents_say_what_threads_use() {
+    let world = World::new();
+    let line = "--name=t --size=64k --bs=4k --time_based --runtime=3 --status-interval=1 --output-format=json";
+    let printed = fine(&world, line);
+    let documents: Vec<_> =
+        serde_json::Deserializer::from_str(&printed).into_iter().map(Result::unwrap).collect();
+    let interim: &[serde_json::Value] = &documents[..documents.len() - 1];
+    assert!(!interim.is_empty(), "{printed}");
+    for document in interim {
+        let job = &document["jobs"][0];
+        let cpu = job["usr_cpu"].as_f64().unwrap() + job["sys_cpu"].as_f64().unwrap();
+        assert!(cpu > 0.0 && cpu < 150.0 && job["ctx"].as_u64().unwrap() > 0, "{job}");
+    }
 }

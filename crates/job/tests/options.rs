@@ -191,6 +191,34 @@ fn what_fio_settles_is_settled() {
     assert_eq!(section(&[("steadystate", Some("iops:5%"))]).time.steadystate, None);
 }
 
+/// bench-fio's configparser doubles the sign; fio reads the number, and what is a percentage there.
+#[test]
+fn percent_signs_are_taken_where_fio_takes_them_for_percent() {
+    let text = |name: &str, value: &str| {
+        let mut job = Job::default();
+        apply(&mut job, name, value).map(|()| find(name).unwrap().print(&job))
+    };
+    for (name, value, is) in [
+        ("size", "100%%", "100%"),
+        ("size", "50%", "50%"),
+        ("steadystate", "iops:0.1%%", "iops:0.1%"),
+        ("bssplit", "4k/60%:64k/40%%", "65536/40:4096/60"),
+    ] {
+        assert_eq!(text(name, value).as_deref(), Ok(is), "{name}={value}");
+    }
+    // fio takes 70% for -71, and 10.5 for 10.
+    for (name, value) in [
+        ("rwmixread", "70%"),
+        ("percentage_random", "50%"),
+        ("rate_iops", "10.5"),
+        ("iodepth", "4.7"),
+    ] {
+        let error = text(name, value).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("fio misreads `{value}`")), "{error}");
+    }
+    assert!(text("bs", "1.5k").is_err() && text("size", "33.3%").is_err());
+}
+
 /// A mix counts whatever stands behind it; percents that are left out are filled in.
 #[test]
 fn mixes_of_blocks_are_those_of_fio() {

@@ -2,6 +2,8 @@
 
 use iodyno_model::{Direction, Each, Histogram, SplitLatency};
 
+use crate::ThreadUse;
+
 /// What was completed in one stretch of time, for each job of the phase.
 #[derive(Debug, Clone)]
 pub struct Interval {
@@ -35,6 +37,8 @@ pub struct JobInterval {
     pub sync: Histogram,
     /// A row for each I/O, of jobs that log every one of them.
     pub rows: Vec<IoRow>,
+    /// What its threads use.
+    pub threads: ThreadUse,
 }
 
 /// An I/O, as a log has it.

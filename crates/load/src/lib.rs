@@ -10,6 +10,7 @@ mod interval;
 mod probe;
 mod recorder;
 mod simulated;
+mod thread_use;
 
 pub use generator::{
     ClearedJob, JobReport, LoadError, LoadGenerator, Observer, PhaseReport, Whole,
@@ -18,3 +19,4 @@ pub use interval::{DirectionInterval, Flow, Interval, IoRow, JobInterval};
 pub use probe::{BlockContent, ProbeSample};
 pub use recorder::{Counted, Counting, DirectionRecord, JobRecord, Recorder};
 pub use simulated::{Noise, SimulatedDrive, SimulatedGenerator};
+pub use thread_use::ThreadUse;

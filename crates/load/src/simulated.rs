@@ -357,7 +357,7 @@ impl Stream {
         }
         let mut directions = Each::default();
         *directions.of_mut(self.direction) =
-            DirectionInterval { ios, bytes, errors, latency, split: None };
+            DirectionInterval { ios, bytes, errors, latency, ..DirectionInterval::default() };
         JobInterval { active_ns: INTERVAL_NS, directions, ..JobInterval::default() }
     }
 }

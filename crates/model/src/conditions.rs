@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Estimate, ToldCaveat, told};
 use crate::json::{Named, estimate, named, number};
+use crate::{Caveat, Estimate, ToldCaveat, told};
 
 named! {
     /// One depth of the search for the depth that suffices.

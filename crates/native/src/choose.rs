@@ -21,6 +21,7 @@ pub(crate) enum Engine {
     Splice,
     Posixaio,
     Falloc,
+    Ftruncate,
     Null,
     FileCreate,
     FileStat,
@@ -35,8 +36,8 @@ macro_rules! with_engine {
     ($engine:expr, $Io:ident => $body:expr) => {
         $crate::choose::with_engine!(@ $engine, $Io, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
-            Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc, Null Null,
-            FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
+            Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
+            Ftruncate Ftruncate, Null Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
             DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete)
     };
     (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
@@ -93,7 +94,7 @@ impl Engine {
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Null => Ok(()),
+            Self::Falloc | Self::Ftruncate | Self::Null => Ok(()),
             engine if engine.is_of_names() => Ok(()),
             engine => with_engine!(engine, I => probe::<I>(target)),
         }
@@ -172,6 +173,7 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Splice => Engine::Splice,
         IoEngine::Posixaio => Engine::Posixaio,
         IoEngine::Falloc => Engine::Falloc,
+        IoEngine::Ftruncate => Engine::Ftruncate,
         IoEngine::Null => Engine::Null,
         IoEngine::FileCreate => Engine::FileCreate,
         IoEngine::FileStat => Engine::FileStat,

@@ -11,6 +11,7 @@ use iodyno_target::ReadClearance;
 
 use crate::choose::Choices;
 use crate::commands::{Commands, after, before};
+use crate::contents::Filler;
 use crate::fit::{fit_memory, fit_numbers};
 use crate::flights::Flight;
 use crate::flow::Flows;
@@ -99,12 +100,15 @@ impl LoadGenerator for NativeGenerator {
         let entropy = self.entropy.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         self.entropy = self.entropy.map(|entropy| entropy.wrapping_add(1));
         let (mut choices, mut flows) = (Choices::default(), Flows::default());
-        let prepared = jobs
+        let mut prepared = jobs
             .iter()
             .map(|job| {
                 prepare(job, bytes, entropy, self.states.as_deref(), &mut choices, &mut flows)
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        let assignments = prepared.iter_mut().flat_map(|job| &mut job.assignments);
+        let global = assignments.filter(|one| one.job.contents.dedupe_global);
+        Filler::share(global.filter_map(|one| one.filler.as_mut()));
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) = jobs.iter().try_for_each(|job| {
             before(&job.job, self.commands).map_err(|what| (job, what.to_string()))

@@ -211,6 +211,7 @@ impl Phase {
         {
             job.active_ns = running.active_ns(start_ns, now_ns);
             job.ramping = running.is_ramping(start_ns);
+            job.threads = running.thread_use();
             running.add_sync(&job.sync, job.ramping);
             if !cut {
                 running.check_rate(job);

@@ -5,7 +5,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use iodyno_job::{ExitWhat, Job};
-use iodyno_load::{JobInterval, JobReport, LoadError};
+use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
 use iodyno_model::{Caveat, Failure, Histogram};
 
 use crate::clock::Clock;
@@ -32,6 +32,8 @@ pub(crate) struct Running {
     report: JobReport,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
+    /// The kernel's ids of those that run.
+    ids: Arc<[u32]>,
     silence: SilenceWatch,
     /// Threads that have not ended.
     busy: u32,
@@ -68,6 +70,7 @@ impl Running {
             report,
             shared,
             threads: Vec::new(),
+            ids: Arc::default(),
             silence: SilenceWatch::new(hopeless_after_ns),
             busy: 0,
             delay_ns,
@@ -95,7 +98,7 @@ impl Running {
     /// Where it could not be set up.
     pub(crate) fn note(&mut self, event: Event, now_ns: u64) -> Result<(), LoadError> {
         match event {
-            Event::Ready { depth, registered_buffers, shortfalls, outlook } => {
+            Event::Ready { depth, registered_buffers, shortfalls, outlook, id } => {
                 let report = &mut self.report;
                 report.iodepth = report.iodepth.min(depth.into());
                 report.registered_buffers = match (report.registered_buffers, registered_buffers) {
@@ -103,6 +106,7 @@ impl Running {
                     (others, this) => others.or(this),
                 };
                 self.silence.include(outlook);
+                self.ids = self.ids.iter().copied().chain([id]).collect();
                 self.fall_short(shortfalls);
             }
             Event::Refused(refused) => {
@@ -124,6 +128,7 @@ impl Running {
             self.ended_ns.get_or_insert(self.last_end_ns);
         }
         self.usages.push(outcome.usage);
+        self.ids = self.ids.iter().copied().filter(|id| *id != outcome.id).collect();
         let account = &mut self.report.account;
         outcome.usage.add_to(account);
         outcome.levels.add_to(account);
@@ -290,6 +295,12 @@ impl Running {
         if !ramping {
             self.report.account.sync.merge(sync);
         }
+    }
+
+    /// What its threads use.
+    pub(crate) fn thread_use(&self) -> ThreadUse {
+        let ended = ThreadUse { running: Arc::clone(&self.ids), ..ThreadUse::default() };
+        self.usages.iter().fold(ended, |sum, usage| usage.included_in(sum))
     }
 
     /// Looks for I/Os that have no answer; `moved`: some have just come.

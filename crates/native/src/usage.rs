@@ -1,6 +1,7 @@
 //! What a thread used of the machine.
 #![allow(unsafe_code)] // getrusage of a thread has no safe wrapper here.
 
+use iodyno_load::ThreadUse;
 use iodyno_model::{Account, CpuUse};
 
 /// What a thread used.
@@ -54,6 +55,18 @@ impl Usage {
             switches: self.switches + other.switches,
             major_faults: self.major_faults + other.major_faults,
             minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+
+    /// Adds it to what threads of a job have used.
+    pub(crate) fn included_in(self, sum: ThreadUse) -> ThreadUse {
+        ThreadUse {
+            user_ns: sum.user_ns + self.user_ns,
+            system_ns: sum.system_ns + self.system_ns,
+            switches: sum.switches + self.switches,
+            major_faults: sum.major_faults + self.major_faults,
+            minor_faults: sum.minor_faults + self.minor_faults,
+            running: sum.running,
         }
     }
 

@@ -83,6 +83,8 @@ pub(crate) enum Event {
         shortfalls: Vec<Caveat>,
         /// What it has in flight.
         outlook: Outlook,
+        /// The kernel's id of it.
+        id: u32,
     },
     /// It could not be set up, and has ended.
     Refused(SetupError),
@@ -96,6 +98,8 @@ pub(crate) struct Outcome {
     /// When its I/O was done. Giving back what it used takes longer: a context
     /// of libaio some 40 ms.
     pub(crate) ended: Option<Instant>,
+    /// The kernel's id of it.
+    pub(crate) id: u32,
     /// From start to end.
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
@@ -189,7 +193,8 @@ impl Assignment {
                 course.issuer.set_limit(search.depth());
             }
         }
-        tell(Event::Ready { depth, registered_buffers, shortfalls, outlook });
+        let id = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        tell(Event::Ready { depth, registered_buffers, shortfalls, outlook, id });
         self.shared.wait_for_start();
         let before = Usage::of_this_thread();
         let mut spent = Spent::default();
@@ -202,7 +207,7 @@ impl Assignment {
         });
         let cut = || Some((libc::EINVAL, course.issuer.failure()?));
         let failure = failure::<I>(ending).or_else(cut);
-        Ok(Outcome { ended, usage, failure, stages_ns, ..outcome(&mut course, job) })
+        Ok(Outcome { ended, id, usage, failure, stages_ns, ..outcome(&mut course, job) })
     }
 }
 
@@ -237,9 +242,9 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let made = preparation.as_ref().map_or(0, |one| one.number);
     let mut verifying = preparation.and_then(|one| one.verifying.as_mut());
     let following = verifying.as_mut().and_then(|one| one.following.as_mut());
-    let unsaved = following.and_then(|following| following.save(job, made).err()).map(|why| {
-        Caveat::LogNotWritten { option: "verify_state_save".into(), why }
-    });
+    let unsaved = following
+        .and_then(|following| following.save(job, made).err())
+        .map(|why| Caveat::LogNotWritten { option: "verify_state_save".into(), why });
     outcome.shortfalls.extend(unsaved);
     let untracked = verifying.map_or(0, |one| one.untracked());
     if untracked > 0 {

@@ -135,7 +135,7 @@ impl Seen {
                 bytes: advance(self.bytes.of_mut(one.direction), one.bytes.unwrap_or(0)),
                 errors: advance(self.errors.of_mut(one.direction), one.errors.unwrap_or(0)),
                 latency,
-                split: None,
+                ..DirectionInterval::default()
             };
             self.latency.of_mut(one.direction).merge(&new.latency);
             of.ios += new.ios;

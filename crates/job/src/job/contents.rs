@@ -30,6 +30,8 @@ pub struct Contents {
     pub dedupe_percentage: u32,
     /// `dedupe_mode`.
     pub dedupe_mode: DedupeMode,
+    /// `dedupe_global`: blocks of the working sets of all such jobs are repeated.
+    pub dedupe_global: bool,
     /// `dedupe_working_set_percentage`.
     pub dedupe_working_set_percentage: u32,
 }
@@ -45,6 +47,7 @@ impl Default for Contents {
             buffer_compress_chunk: 512,
             dedupe_percentage: 0,
             dedupe_mode: DedupeMode::default(),
+            dedupe_global: false,
             dedupe_working_set_percentage: 5,
         }
     }

@@ -26,6 +26,8 @@ pub enum IoEngine {
     Posixaio,
     /// fallocate in place of I/O.
     Falloc,
+    /// ftruncate in place of writes.
+    Ftruncate,
     /// No I/O at all.
     Null,
     /// Makes files.
@@ -136,7 +138,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 20] = [
+    pub const ALL: [(&'static str, Self); 21] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -150,6 +152,7 @@ impl IoEngine {
         ("splice", Self::Splice),
         ("posixaio", Self::Posixaio),
         ("falloc", Self::Falloc),
+        ("ftruncate", Self::Ftruncate),
         ("null", Self::Null),
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
@@ -190,6 +193,7 @@ impl IoEngine {
             | Self::Splice
             | Self::Posixaio
             | Self::Falloc
+            | Self::Ftruncate
             | Self::Null
             | Self::FileCreate
             | Self::FileDelete
@@ -202,7 +206,13 @@ impl IoEngine {
     pub const fn is_synchronous(self) -> bool {
         matches!(
             self,
-            Self::Psync | Self::Pvsync2 | Self::Sync | Self::Mmap | Self::Splice | Self::Falloc
+            Self::Psync
+                | Self::Pvsync2
+                | Self::Sync
+                | Self::Mmap
+                | Self::Splice
+                | Self::Falloc
+                | Self::Ftruncate
         ) || self.is_of_names()
     }
 
@@ -231,7 +241,12 @@ impl IoEngine {
     pub const fn always_changes(self) -> bool {
         matches!(
             self,
-            Self::Falloc | Self::FileCreate | Self::FileDelete | Self::DirCreate | Self::DirDelete
+            Self::Falloc
+                | Self::Ftruncate
+                | Self::FileCreate
+                | Self::FileDelete
+                | Self::DirCreate
+                | Self::DirDelete
         )
     }
 }

@@ -113,7 +113,8 @@ fn split(value: Value<'_>) -> Taken<Vec<(u64, f64)>> {
     let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();
     for entry in value.text.split(':').take_while(|entry| !entry.trim().is_empty()) {
         let (bytes, percent) = entry.split_once('/').unwrap_or((entry, ""));
-        let percent = match percent.trim() {
+        let percent = value.with(percent);
+        let percent = match percent.percent().unwrap_or(percent).text.trim() {
             "" => 0,
             text => text.parse().map_err(|_| "percent were expected, such as 4k/60:64k/40")?,
         };

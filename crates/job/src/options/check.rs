@@ -61,6 +61,8 @@ pub fn check(job: &Job) -> Vec<JobError> {
     wrong(
         pattern.rw.has(Direction::Trim)
             && !job.engine.ioengine.is_diskless()
+            // Its trims punch holes.
+            && job.engine.ioengine != IoEngine::Falloc
             && (!files.directory.is_empty()
                 || (files.filename.is_empty() && files.paths.is_empty())),
         format!("rw={} needs a block device as filename", pattern.rw.name()),

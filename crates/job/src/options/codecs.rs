@@ -154,9 +154,9 @@ impl Codec for Share {
         if text.strip_suffix('z').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) {
             return Err(Refusal::ByFio("it counts zones of a zoned device".into()));
         }
-        *of = match text.strip_suffix('%') {
+        *of = match value.percent() {
             // fio cuts 12.5% to 12 bytes.
-            Some(percent) => match percent.trim_end().parse::<u8>() {
+            Some(percent) => match percent.text.trim_end().parse::<u8>() {
                 Ok(percent) if percent <= 100 => Amount::Percent(percent.into()),
                 _ => return Err("whole percent from 0% to 100% were expected".into()),
             },

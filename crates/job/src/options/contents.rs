@@ -72,6 +72,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "like the block before, or like one of a set"
     ),
     row!(
+        "dedupe_global",
+        contents.dedupe_global,
+        Bool,
+        "0",
+        ["1"],
+        "blocks are like those of other such jobs, too (dedupe_mode=working_set)"
+    ),
+    row!(
         "dedupe_working_set_percentage",
         contents.dedupe_working_set_percentage,
         Percent,

@@ -92,9 +92,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let kind = value.word(&KINDS)?;
             let limit = value.text.split_once(':').map(|(_, limit)| limit.trim());
             let limit = limit.ok_or("a limit was expected, such as iops:10%")?;
-            let percent = limit.strip_suffix('%');
+            let percent = value.with(limit).percent();
             let number = match (percent, kind) {
-                (Some(number), _) => value.with(number).float()?,
+                (Some(number), _) => number.float()?,
                 (_, SteadyKind::Iops | SteadyKind::IopsSlope) => value.with(limit).float()?,
                 (_, SteadyKind::Bandwidth | SteadyKind::BandwidthSlope) => {
                     parse_size_in(limit, value.units)? as f64

@@ -59,8 +59,16 @@ impl<'a> Value<'a> {
             u64::MAX => format!("a number from {low} was expected"),
             _ => format!("a number from {low} to {high} was expected"),
         };
-        let number = parse_size_in(self.text, self.units).map_err(|_| expected())?;
+        let misread = || format!("{}; fio misreads `{}`", expected(), self.text);
+        let number = parse_size_in(self.text, self.units)
+            .map_err(|_| if self.text.contains(['%', '.']) { misread() } else { expected() })?;
         if (low..=high).contains(&number) { Ok(number) } else { Err(expected().into()) }
+    }
+
+    /// A percentage without its sign, which configparser doubles; `None` where there is no sign.
+    pub(super) fn percent(self) -> Option<Self> {
+        let number = self.text.trim_end().strip_suffix('%')?;
+        Some(self.with(number.strip_suffix('%').unwrap_or(number)))
     }
 
     /// A number with a point.

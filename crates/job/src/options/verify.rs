@@ -1,6 +1,6 @@
 //! How what was written is verified.
 
-use super::codecs::{Bool, Count, Flag, Number, OrZero, Percent, Words};
+use super::codecs::{Bool, Count, Flag, List, Number, OrZero, Percent, Words};
 use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
 use crate::{VerifyMethod, VerifyPolicy};
 
@@ -134,6 +134,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "threads that verify"
         )
     },
+    ignored!(
+        "verify_async_cpus",
+        List,
+        "",
+        ["0-3"],
+        "each thread verifies what it reads",
+        "CPUs of those threads"
+    ),
     row!(
         "verify_backlog",
         verify.backlog,

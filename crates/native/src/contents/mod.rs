@@ -12,6 +12,8 @@ mod recipe;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use iodyno_job::{Contents, DedupeMode};
 
 pub(crate) use random::mix;
@@ -56,8 +58,8 @@ enum EachWrite {
 struct Dedupe {
     percent: u64,
     mode: DedupeMode,
-    /// Blocks of the working set.
-    set: u64,
+    /// Working sets that repeated blocks are of: seeds and blocks.
+    sets: Arc<[(u64, u64)]>,
     seed: u64,
     /// Blocks made of a new seed so far.
     unique: u64,
@@ -97,12 +99,21 @@ impl Filler {
         let dedupe = Dedupe {
             percent: u64::from(contents.dedupe_percentage.min(100)),
             mode: contents.dedupe_mode,
-            set: u64::try_from(share).unwrap_or(u64::MAX).max(1),
+            sets: [(seed, u64::try_from(share).unwrap_or(u64::MAX).max(1))].into(),
             seed,
             unique: 0,
             made: 0,
         };
         Self { base, each_write, stamps: scrambles && !dedupes && !partly, dedupe }
+    }
+
+    /// The working sets of threads that repeat each other's blocks become those of each
+    /// (fio's `dedupe_global`).
+    pub(crate) fn share<'a>(fillers: impl Iterator<Item = &'a mut Self>) {
+        let fillers: Vec<&mut Self> = fillers.collect();
+        let sets: Arc<[_]> =
+            fillers.iter().flat_map(|one| one.dedupe.sets.iter().copied()).collect();
+        fillers.into_iter().for_each(|one| one.dedupe.sets = Arc::clone(&sets));
     }
 
     /// Fills `buffer`, once for each at set-up.
@@ -152,8 +163,19 @@ impl Dedupe {
         match self.mode {
             DedupeMode::Repeat => mix(self.seed, self.unique),
             DedupeMode::WorkingSet => {
-                // The set is the first unique blocks, written yet or not.
-                mix(self.seed, 1 + mix(chance, self.made) % self.set)
+                // A set is the first unique blocks of a thread, written yet or not.
+                let sizes = self.sets.iter().map(|(_, blocks)| *blocks);
+                let all = sizes.fold(0, u64::saturating_add);
+                let mut block = mix(chance, self.made) % all;
+                let mut sets = self.sets.iter();
+                let of = sets.find(|(_, blocks)| match block.checked_sub(*blocks) {
+                    Some(behind) => {
+                        block = behind;
+                        false
+                    }
+                    None => true,
+                });
+                mix(of.map_or(self.seed, |(seed, _)| *seed), 1 + block)
             }
         }
     }

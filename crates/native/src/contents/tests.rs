@@ -172,6 +172,36 @@ fn a_working_set_is_drawn_from_by_the_share_that_was_asked() {
     assert_eq!(often, 50, "1 % of 5000 blocks come again");
 }
 
+/// As fio has it, but for what of a set is not written yet.
+#[test]
+fn blocks_come_again_from_the_working_sets_of_other_threads() {
+    let contents = Contents {
+        dedupe_percentage: 100,
+        dedupe_mode: DedupeMode::WorkingSet,
+        dedupe_working_set_percentage: 1,
+        ..Contents::default()
+    };
+    let written = |shared: bool| {
+        let mut fillers = [1, 2].map(|seed| Filler::new(&contents, false, 1000, seed));
+        if shared {
+            Filler::share(fillers.iter_mut());
+        }
+        fillers.map(|mut filler| {
+            let mut buffer = vec![0; BLOCK];
+            let mut next = |_| {
+                filler.prepare(&mut buffer);
+                buffer.clone()
+            };
+            (0..500).map(&mut next).collect::<std::collections::HashSet<_>>()
+        })
+    };
+    let [first, second] = written(false);
+    assert_eq!((first.intersection(&second).count(), first.union(&second).count()), (0, 20));
+    let [first, second] = written(true);
+    assert!(first.intersection(&second).count() > 15, "{}", first.len());
+    assert!(first.union(&second).count() <= 22, "10 of each, and the first that each made");
+}
+
 #[test]
 fn patterns_and_zeros_are_written_once_but_again_where_reads_overwrite_them() {
     let pattern = Contents { buffer_pattern: vec![0xde, 0xad, 0xbe], ..Contents::default() };

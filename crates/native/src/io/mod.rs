@@ -38,7 +38,7 @@ use crate::clock::Clock;
 use crate::failure::error_name;
 use crate::usage::Usage;
 
-pub(crate) use falloc::Falloc;
+pub(crate) use falloc::{Falloc, Ftruncate};
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
 pub(crate) use mmap::Mmap;

@@ -200,7 +200,9 @@ fn script(
         is_special: &is_special,
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
-    if !how.for_fio {
+    // Who only looks has not got the logs yet, as with fio.
+    let only_looks = line.invocation.parse_only || line.invocation.show_cmd;
+    if !how.for_fio && !only_looks {
         script.read_logs(how.readonly, &open_log).map_err(|errors| Usage(errors.to_string()))?;
     }
     if !context.quiet {

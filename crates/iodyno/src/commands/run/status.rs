@@ -57,7 +57,7 @@ impl Status {
                     self.next_ns = (now_ns / every_ns + 1) * every_ns;
                 }
                 let mut measurements = self.done.clone();
-                measurements.extend(so_far(jobs, &self.recorder, &self.source, now_ns));
+                measurements.extend(so_far(jobs, &self.recorder, &self.source, interval));
                 output.interim(&measurements)
             }
             Event::Done(measurement) => {

@@ -61,14 +61,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         "size of huge pages"
     ),
     by_fio!(
-        "verify_async_cpus",
-        Kind::List,
-        "",
-        [],
-        "there are no verifying threads",
-        "CPUs of the threads that verify"
-    ),
-    by_fio!(
         "merge_blktrace_file",
         Kind::Text,
         "",
@@ -123,14 +115,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         ["0"],
         "the start is Unix time",
         "clock of the job's start in fio's JSON"
-    ),
-    by_fio!(
-        "dedupe_global",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "jobs do not share blocks",
-        "blocks are like those of other jobs, too"
     ),
     by_fio!(
         "profile",

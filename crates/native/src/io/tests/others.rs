@@ -27,6 +27,21 @@ fn null_that_only_reads_does_not_even_pretend_to_write() {
 }
 
 #[test]
+fn ftruncate_makes_a_file_end_where_a_write_begins() {
+    let file = Scratch::new(4);
+    let mut io = open::<Ftruncate>(vec![file.open_cached()], 1, true);
+    for (operation, number, result, blocks) in [
+        (Operation::Write, 2, BLOCK as i64, 2),
+        (Operation::Write, 3, BLOCK as i64, 3),
+        (Operation::Read, 1, -i64::from(libc::EINVAL), 3),
+        (Operation::Sync, 0, 0, 3),
+    ] {
+        assert_eq!(just_do(&mut io, &[block(operation, 0, number)]), [result], "{operation:?}");
+        assert_eq!(file.size(), blocks * BLOCK);
+    }
+}
+
+#[test]
 fn falloc_allocates_and_only_its_writes_make_a_file_longer() {
     let file = Scratch::new(4);
     file.set_size(0);
