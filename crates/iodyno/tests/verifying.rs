@@ -79,6 +79,37 @@ fn a_policy_says_which_writes_a_state_has() {
 }
 
 #[test]
+fn a_lost_write_of_another_run_is_found_by_its_number() {
+    for (rw, norandommap) in [("write", ""), ("randwrite", " --norandommap"), ("randrw", "")] {
+        for engine in ["psync", "libaio"] {
+            let world = World::new();
+            let data = world.directory("work").join("data");
+            let job = format!("--rw={rw} --size=256k --ioengine={engine}{norandommap}");
+            fio(&world, &format!("{job} --do_verify=0"));
+            let first = fs::read(&data).unwrap();
+            fio(&world, &format!("{job} --do_verify=0 --io_size=512k"));
+            let verify = format!("{job} --io_size=512k --verify_only --verify_write_sequence=1");
+            let (reads, _) = ios(&fio(&world, &verify));
+            let mut second = fs::read(&data).unwrap();
+            let blocks = || first.chunks(4096).zip(second.chunks(4096)).enumerate();
+            let written = blocks().filter(|(_, (_, one))| one.starts_with(b"iodyno"));
+            assert_eq!(reads, written.count() as u64, "{rw} {engine}: each block once");
+            // Where the number of the last write is another one: bytes 24 to 31 of the header.
+            let differs = |(_, (a, b)): &(usize, (&[u8], &[u8]))| {
+                a.starts_with(b"iodyno") && a[24..32] != b[24..32]
+            };
+            let lost = blocks().find(differs).unwrap().0;
+            second[lost * 4096..][..4096].copy_from_slice(&first[lost * 4096..][..4096]);
+            fs::write(&data, &second).unwrap();
+            let output = fio(&world, &verify);
+            status(&output, 1);
+            assert!(text(&output.stderr).contains("a lost write"), "{}", text(&output.stderr));
+            ios(&fio(&world, &format!("{job} --verify_only")));
+        }
+    }
+}
+
+#[test]
 fn a_triggers_command_finds_the_states() {
     let world = World::new();
     let mut command = command(&world, "data");

@@ -200,6 +200,7 @@ mod tests {
                         bytes: 4096 * latency.count(),
                         errors: 0,
                         latency,
+                        split: None,
                     },
                     ..Each::default()
                 },

@@ -386,7 +386,7 @@ fn verifying(
     let verifier = Verifier::new(&job.verify, &job.contents, sizes, run, thread)
         .map_err(|error| error.to_string())?;
     let mut ledgers = Vec::new();
-    if job.writes() {
+    if job.writes() || job.foresees_writes() {
         let share = memory_bytes / LEDGER_SHARE / u64::from(job.threads.numjobs.max(1));
         for file in 0..files {
             let regions = stream.regions().iter().filter(|one| usize::from(one.file) == file);
@@ -396,7 +396,8 @@ fn verifying(
             let interval = verifier.interval().max(1);
             let blocks = end.saturating_sub(start).div_ceil(interval);
             let ledger = Ledger::new(start, interval, blocks, share / files as u64);
-            ledgers.push(ledger.map_err(|error| error.to_string())?);
+            let ledger = ledger.map_err(|error| error.to_string())?;
+            ledgers.push(if job.writes() { ledger } else { ledger.of_another_run() });
         }
     }
     let name = |path: &String| {

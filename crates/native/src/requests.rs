@@ -4,6 +4,7 @@ use iodyno_job::{Operation, Request, Stream};
 use iodyno_model::Direction;
 
 use crate::page_cache::PageCache;
+use crate::preparation::Verifying;
 use crate::replay::Replay;
 use crate::replayed_log::ReplayedLog;
 use crate::verify::{State, Verdict};
@@ -63,8 +64,28 @@ impl Requests {
 
     /// The reads of what the job asks for, or its writes, to be read: those that `state` has.
     pub(crate) fn verified(stream: Stream, operation: Operation, state: Option<State>) -> Self {
-        let verified = Verified { stream, operation, number: 0, state, stopped: false };
+        let verified = Verified::new(stream, operation, state);
         Self::of(Source::Verified(Box::new(verified)))
+    }
+
+    /// The same, each block once, in blocks of at most `length` bytes, and noted in `verifying` by
+    /// which of them it was written last.
+    pub(crate) fn foreseen(
+        stream: Stream,
+        operation: Operation,
+        state: Option<State>,
+        verifying: &mut Verifying,
+        length: u32,
+    ) -> Self {
+        let mut verified = Verified::new(stream, operation, state);
+        let mut next = [Request::default()];
+        while verified.fill(&mut next) == 1 {
+            let Request { offset, length, file, .. } = next[0];
+            if let Some(ledger) = verifying.ledgers.get_mut(usize::from(file)) {
+                ledger.note(offset, length.into(), verified.number - 1);
+            }
+        }
+        Self::replay(Replay::new(&verifying.ledgers, verifying.verifier.interval(), length))
     }
 
     /// What a log has.
@@ -151,6 +172,10 @@ fn empty_if_begun_again(page_cache: &mut Option<PageCache>, stream: &Stream) {
 }
 
 impl Verified {
+    const fn new(stream: Stream, operation: Operation, state: Option<State>) -> Self {
+        Self { stream, operation, number: 0, state, stopped: false }
+    }
+
     /// Fewer where there are no more.
     fn fill(&mut self, requests: &mut [Request]) -> usize {
         let mut kept = 0;

@@ -67,7 +67,7 @@ impl Trims {
 
 /// From 1 to 100: by the upper bits, evenly.
 const fn drawn(random: u64) -> u64 {
-    1 + ((random >> 32) * 100 >> 32)
+    1 + (((random >> 32) * 100) >> 32)
 }
 
 #[cfg(test)]

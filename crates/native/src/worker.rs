@@ -150,25 +150,30 @@ impl Assignment {
         let queues = !self.engine.is_synchronous() || job.depth.offload;
         let (tallies, rows, log) = (&self.tallies, self.rows, self.written_log);
         let attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
+        let fresh = self.stream.clone();
+        let timed_log = self.log.is_some() && !job.replay.no_stall;
+        let mut requests = match self.log {
+            Some(log) => Requests::log(log),
+            None if job.verify.verify_only || self.state.is_some() => {
+                let mixed = job.pattern.rw.has(Direction::Write);
+                let operation = if mixed { Operation::Write } else { Operation::Read };
+                match self.verifying.as_mut().filter(|_| job.foresees_writes()) {
+                    Some(verifying) => {
+                        let (stream, state) = (self.stream, self.state);
+                        Requests::foreseen(stream, operation, state, verifying, length)
+                    }
+                    None => Requests::verified(self.stream, operation, self.state),
+                }
+            }
+            None => Requests::stream(self.stream),
+        };
         let preparation = (filler.is_some() || verifies).then_some(Preparation {
             filler,
             verifying: self.verifying,
             number: 0,
         });
-        let timed_log = self.log.is_some() && !job.replay.no_stall;
         let pacer = Pacer::new(&job.pace, Clock::get(), self.seed)
             .or_else(|| timed_log.then(Pacer::of_log));
-        let fresh = self.stream.clone();
-        let mut requests = match self.log {
-            Some(log) => Requests::log(log),
-            None if job.verify.verify_only && job.pattern.rw.has(Direction::Write) => {
-                Requests::verified(self.stream, Operation::Write, self.state)
-            }
-            None if self.state.is_some() => {
-                Requests::verified(self.stream, Operation::Read, self.state)
-            }
-            None => Requests::stream(self.stream),
-        };
         requests.page_cache = self.page_cache;
         let mut issuer = Issuer::new(job, depth, requests, pacer);
         issuer.set_flow(self.flow);

@@ -124,6 +124,14 @@ impl Job {
         self.verify.is_on() && self.writes() && self.verify.do_verify
     }
 
+    /// Which write is the last to each block is known before it reads them, by the order that
+    /// another run wrote them in: it was asked to look at numbers.
+    pub fn foresees_writes(&self) -> bool {
+        let verify = &self.verify;
+        let by_order = self.replay.read_iolog.is_none() && !self.time.time_based;
+        verify.verify_only && verify.is_on() && verify.write_sequence && by_order
+    }
+
     /// The largest block of any of its directions, bytes.
     pub fn largest_block(&self) -> u64 {
         self.largest_of(|_| true)

@@ -142,6 +142,8 @@ fn read_what_was_written(job: &mut Job) {
         }
     };
     pattern.bs.read = pattern.bs.write.clone();
+    pattern.random_distribution.read = pattern.random_distribution.write.clone();
+    pattern.percentage_random.read = pattern.percentage_random.write;
     if let Some(align) = &mut pattern.blockalign {
         align.read = align.write;
     }

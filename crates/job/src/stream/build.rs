@@ -124,14 +124,21 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     let space = &job.space;
     let io_size = match space.io_size {
         // What was written twice is verified once.
-        Some(Amount::Bytes(bytes)) if bytes > size && job.verify.verify_only => Some(size),
+        Some(Amount::Bytes(bytes))
+            if bytes > size && job.verify.verify_only && !job.foresees_writes() =>
+        {
+            Some(size)
+        }
         Some(Amount::Bytes(bytes)) if bytes > 0 => Some(bytes),
         _ => None,
     };
     let loops = space.loops.max(1);
     let again_limit = io_size.unwrap_or(size);
     let job_limit = again_limit.saturating_mul(loops);
-    let writes = rules.mix.is_some() || rules.direction == Direction::Write;
+    // The order of what is only verified is that of the writes.
+    let writes = rules.mix.is_some()
+        || rules.direction == Direction::Write
+        || (job.verify.verify_only && rules.direction == Direction::Read);
     let mut round_limit = size;
     if rules.random && writes && job.pattern.norandommap {
         round_limit = round_limit.max(io_size.unwrap_or(0));

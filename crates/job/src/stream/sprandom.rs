@@ -160,7 +160,7 @@ mod tests {
     const HOW: Sprandom = Sprandom { regions: 50, over_provisioning: 0.25, cache_bytes: 0 };
 
     fn written(how: &Sprandom, blocks: u64) -> Vec<u64> {
-        let fresh = Permutation::new(blocks, 7, 0, 1);
+        let fresh = Permutation::new(blocks, 7, (0, 1), false);
         let mut regions = Regions::new(how, fresh, 4096).unwrap();
         let mut rng = Rng::new(3);
         std::iter::from_fn(|| regions.next_block(&mut rng)).collect()
@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn regions_smaller_than_the_cache_or_a_block_are_errors() {
-        let new = |how: &Sprandom| Regions::new(how, Permutation::new(8192, 7, 0, 1), 4096);
+        let new =
+            |how: &Sprandom| Regions::new(how, Permutation::new(8192, 7, (0, 1), false), 4096);
         let large = Sprandom { cache_bytes: 32 << 20, ..HOW };
         assert!(new(&large).unwrap_err().contains("up to 1 regions"));
         assert!(new(&Sprandom { regions: 1 << 20, ..HOW }).is_err());

@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     /// Number of them.
     blocks: u64,
     entries: Entries,
+    /// Another run wrote them.
+    foreign: bool,
     /// The blocks with an entry are among these, so that a look at the last few
     /// writes is no look at all blocks.
     touched: Range<u64>,
@@ -79,7 +81,13 @@ impl Ledger {
             let limit = (places * 7 / 8) as usize;
             Entries::Some { map: HashMap::with_capacity_and_hasher(limit, <_>::default()), limit }
         };
-        Ok(Self { start, block, blocks, entries, touched: 0..0, untracked: 0 })
+        Ok(Self { start, block, blocks, entries, foreign: false, touched: 0..0, untracked: 0 })
+    }
+
+    /// The same, of what another run wrote.
+    pub(crate) const fn of_another_run(mut self) -> Self {
+        self.foreign = true;
+        self
     }
 
     /// Write `number` of `length` bytes to `offset` was made.
@@ -145,11 +153,12 @@ impl Ledger {
             Entries::All(entries) => entries[block as usize],
             Entries::Some { map, .. } => map.get(&block).copied().unwrap_or(NONE),
         };
+        let own = !self.foreign;
         match entry {
             NONE => Expected::Unknown,
             TRIMMED => Expected::Zeros,
-            WRITTEN => Expected::Write { number: None, own: true },
-            entry => Expected::number(u64::from(entry) - 1),
+            WRITTEN => Expected::Write { number: None, own },
+            entry => Expected::Write { number: Some(u64::from(entry) - 1), own },
         }
     }
 

@@ -84,6 +84,7 @@ impl Expected {
     pub(crate) const ANY: Self = Self::Write { number: None, own: false };
 
     /// Write `number` of this run and thread.
+    #[cfg(test)]
     pub(crate) const fn number(number: u64) -> Self {
         Self::Write { number: Some(number), own: true }
     }
