@@ -154,17 +154,22 @@ class Program:
         argv = [interpreter, tree / script, *(word.format(**names) for word in rest)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
                        "IODYNO_STORE": str(self.scratch / "store.sqlite")}  # fmt: skip
-        run, end = Run(directory), []
+        run, end = Run(directory), ""
         with subprocess.Popen(argv, cwd=directory, env=environment, text=True, errors="replace", stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as child:  # fmt: skip
             # What hangs is ended from outside: its lines are waited for here.
             signal.signal(signal.SIGALRM, lambda *_: os.killpg(child.pid, signal.SIGKILL))
             signal.alarm(LIMIT_S)
-            for line in child.stdout:
-                run.line(line)
-                end = [*end, line.strip()][-1:] if line.strip() else end
-            signal.alarm(0)
-        run.outcome.end = run._plain("".join(end))
+            try:
+                for line in child.stdout:
+                    run.line(line)
+                    end = line.strip() or end
+                child.wait()
+            finally:
+                signal.alarm(0)
+                if child.poll() is None:
+                    os.killpg(child.pid, signal.SIGKILL)
+        run.outcome.end = run._plain(end)
         subprocess.run(["rm", "-rf", str(directory)], check=True)
         return run.outcome
 

@@ -198,9 +198,8 @@ mod tests {
                     read: DirectionInterval {
                         ios: latency.count(),
                         bytes: 4096 * latency.count(),
-                        errors: 0,
                         latency,
-                        split: None,
+                        ..DirectionInterval::default()
                     },
                     ..Each::default()
                 },
