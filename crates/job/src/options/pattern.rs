@@ -235,7 +235,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["none", "strided"],
-        help: "I/O in zones of zonesize bytes in each zonerange, zoneskip apart (zbd: by fio)",
+        help: "I/O in zones of zonesize bytes in each zonerange, zoneskip apart (of zoned devices: by fio)",
         kind: || Kind::Words(vec!["none", "strided", "zbd"]),
         parse: |job, value| {
             let modes = [
