@@ -34,6 +34,7 @@ mod measurement;
 mod neighbour;
 mod ocp;
 mod outlook;
+mod parse_error;
 mod rounds;
 mod run;
 mod sampled;
@@ -88,6 +89,7 @@ pub use measurement::{
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, Prediction, Under};
+pub use parse_error::ParseError;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use sampled::{RateSamples, SampledRates};
