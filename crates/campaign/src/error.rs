@@ -116,3 +116,14 @@ impl CampaignError {
         }
     }
 }
+
+/// Why a study cannot be carried out, or gone on with, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(why: T) -> Self {
+        Self(why.into())
+    }
+}

@@ -47,7 +47,7 @@ pub use adapting::Adapting;
 pub use budget::Budget;
 pub use carry::carry_out;
 pub use cost::cost;
-pub use error::CampaignError;
+pub use error::{CampaignError, Refusal};
 pub use execute::{Options, Tools, now_ns};
 pub use iodyno_job::parse_seconds as parse_time;
 pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 
+use crate::error::Refusal;
 use crate::rounds::{convergences, over_in};
 use crate::scaling::growth;
 use crate::study::{Point, Study};
@@ -103,7 +104,7 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
 ///
 /// # Errors
 /// A drive that the run was measured on is gone, or is another one.
-pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, String> {
+pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusal> {
     let Some(first) = record.host() else { return Ok(Vec::new()) };
     let mut said = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
@@ -112,13 +113,15 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, String
     for target in &record.run.targets {
         let Some((before, namespace)) = first.namespace(target) else { continue };
         let Some((drive, same)) = now.namespace(target) else {
-            return Err(format!("{target} is not there any more"));
+            return Err(format!("{target} is not there any more").into());
         };
         if differ(&before.serial, &drive.serial) {
-            return Err(format!("{target} is another drive: its serial number is not what it was"));
+            return Err(
+                format!("{target} is another drive: its serial number is not what it was").into()
+            );
         }
         if differ(&namespace.size, &same.size) {
-            return Err(format!("{target} has another size than it had"));
+            return Err(format!("{target} has another size than it had").into());
         }
         if differ(&before.firmware, &drive.firmware) {
             said.push(format!("{target}: its firmware is another one than it was"));
@@ -184,7 +187,7 @@ pub fn foreign_writes(
     record: &RunRecord,
     now: &Host,
     left: &Left<'_>,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, Refusal> {
     let Some(last) = record.host_after() else { return Ok(Vec::new()) };
     let mut said = Vec::new();
     for target in &record.run.targets {
@@ -201,7 +204,8 @@ pub fn foreign_writes(
             return Err(format!(
                 "{target}: {bytes} were written since the run was left, more than it can have \
                  written itself, so its preparation has to be repeated, by a run of its own"
-            ));
+            )
+            .into());
         }
         said.push(format!(
             "{target}: {bytes} were written since the run was left; where its state matters, \

@@ -65,7 +65,7 @@ fn permuted(count: u64, seed: u64) -> Result<Stream, String> {
     job.pattern.rw = Pattern::RandRead;
     job.pattern.randseed = seed;
     job.pattern.bs.read = BlockSize::Fixed(1);
-    Stream::new(&job, &[Room { size_bytes: count, block_bytes: 1 }], 0, 0)
+    Ok(Stream::new(&job, &[Room { size_bytes: count, block_bytes: 1 }], 0, 0)?)
 }
 
 fn next(stream: &mut Stream) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use iodyno_model::{DirectionResult, Estimate};
+use iodyno_model::{DirectionResult, Estimate, ParseError};
 
 /// What an axis counts. Values are in base units: per second, bytes, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,10 +82,10 @@ impl Metric {
 }
 
 impl FromStr for Metric {
-    type Err = String;
+    type Err = ParseError;
 
     /// `iops`, `bw`, `lat`, `max`, or a percentile such as `p99.9`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let percent = |digits: &str| digits.parse().ok().filter(|p| (0.0..=100.0).contains(p));
         match text {
             "iops" => Ok(Self::Iops),
@@ -93,7 +93,7 @@ impl FromStr for Metric {
             "lat" => Ok(Self::Mean),
             "max" => Ok(Self::Max),
             _ => text.strip_prefix('p').and_then(percent).map(Self::Percentile).ok_or_else(|| {
-                format!("{text}: iops, bw, lat, max or a percentile such as p99.9 was expected")
+                ParseError::new(text, "iops, bw, lat, max or a percentile such as p99.9")
             }),
         }
     }

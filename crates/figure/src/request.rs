@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use iodyno_model::{Measurement, Prediction, RunRecord, Workload};
+use iodyno_model::{Measurement, ParseError, Prediction, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
@@ -216,10 +216,10 @@ pub struct Filter {
 }
 
 impl FromStr for Filter {
-    type Err = String;
+    type Err = ParseError;
 
     /// `bs=4k`, `name!=fill`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let parted = text.split_once('=').map(|(option, value)| {
             let plain = option.strip_suffix('!');
             (plain.unwrap_or(option).trim(), value.trim(), plain.is_some())
@@ -228,7 +228,7 @@ impl FromStr for Filter {
             Some((option, value, not)) if !option.is_empty() && !value.is_empty() => {
                 Ok(Self { option: option.into(), value: value.into(), not })
             }
-            _ => Err(format!("{text}: OPTION=VALUE was expected, such as bs=4k")),
+            _ => Err(ParseError::new(text, "OPTION=VALUE, such as bs=4k,")),
         }
     }
 }

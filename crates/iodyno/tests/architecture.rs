@@ -208,6 +208,66 @@ fn no_error_says_its_cause_twice() {
     assert!(twice.is_empty(), "call the field `error`:\n{}", twice.join("\n"));
 }
 
+/// The text in front of a file's tests, of the sources of crates that read nobody else's words.
+fn own_code(crates: &'static [&str]) -> impl Iterator<Item = (String, String)> {
+    let is_own = |name: &str| {
+        let mut parts = name.split('/').skip(1);
+        parts.next().is_some_and(|part| crates.contains(&part)) && parts.next() == Some("src")
+    };
+    let sources = files("crates").into_iter().filter(move |(name, _)| {
+        is_own(name) && !name.contains("tests") && !name.contains("/testing/")
+    });
+    sources.map(|(name, text)| {
+        let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+        (name, text[..end].to_owned())
+    })
+}
+
+/// What happened is a value, and its sentence is made of it: nobody reads that again.
+#[test]
+fn nobody_reads_our_own_sentences() {
+    const READS: [&str; 6] =
+        [".contains(", ".starts_with(", ".ends_with(", ".find(", ".strip_prefix(", ".split_once("];
+    let is_prose = |word: &str| {
+        let errno = word.len() > 3 && word.starts_with('E');
+        let errno = errno && word.bytes().all(|byte| byte.is_ascii_uppercase());
+        let words = word.split(' ').filter(|word| word.chars().any(char::is_alphabetic));
+        errno || words.count() > 1
+    };
+    let mut read = Vec::new();
+    for (name, text) in
+        own_code(&["model", "load", "store", "judge", "figure", "report", "campaign"])
+    {
+        for method in READS {
+            let literals = text
+                .split(method)
+                .skip(1)
+                .filter_map(|rest| rest.strip_prefix('"')?.split('"').next());
+            read.extend(literals.filter(|one| is_prose(one)).map(|one| format!("{name}: {one}")));
+        }
+    }
+    assert!(read.is_empty(), "make a value of it:\n{}", read.join("\n"));
+}
+
+/// Errors that others match on are types.
+#[test]
+fn no_public_function_fails_with_a_bare_sentence() {
+    let mut bare = Vec::new();
+    for (name, text) in files("crates").into_iter().filter(|(name, _)| is_source(name)) {
+        for signature in text.split("pub fn ").skip(1) {
+            let signature = signature.split(['{', ';']).next().unwrap_or_default();
+            let result = signature.rsplit("->").next().unwrap_or_default().trim();
+            if result.starts_with("Result<") && result.ends_with(", String>") {
+                bare.push(format!("{name}: {}", signature.split('(').next().unwrap_or_default()));
+            }
+        }
+        if text.contains(concat!("type Err = ", "String")) {
+            bare.push(name);
+        }
+    }
+    assert!(bare.is_empty(), "give them an error type:\n{}", bare.join("\n"));
+}
+
 #[test]
 fn no_file_names_a_developers_machine() {
     let root = root();

@@ -29,8 +29,8 @@ pub use options::{
     nearest, notes, options,
 };
 pub use reference::reference;
-pub use stream::{Planned, Region, Request, Room, Stream, random_seeds};
+pub use stream::{Planned, Region, Request, Room, Stream, Unfit, random_seeds};
 pub use value::{
-    JobError, TimeUnit, Units, parse_list, parse_seconds, parse_signed, parse_size, parse_size_in,
-    parse_time,
+    JobError, TimeUnit, Units, ValueError, parse_list, parse_seconds, parse_signed, parse_size,
+    parse_size_in, parse_time,
 };

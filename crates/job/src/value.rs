@@ -50,6 +50,37 @@ pub enum JobError {
     Conflict(String),
 }
 
+/// A number, size, time or list that is none.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+pub enum ValueError {
+    /// Something else was expected.
+    #[error("{expected} was expected, not `{text}`")]
+    Expected {
+        /// What, with an example.
+        expected: &'static str,
+        /// As it was written.
+        text: String,
+    },
+    /// A size with a point, of which fio takes the whole part alone.
+    #[error("fio cuts `{0}` at its point: write it in a smaller unit, such as 1536m")]
+    Cut(String),
+    /// More than 64 bits.
+    #[error("`{0}` is more than 2^64")]
+    TooLarge(String),
+}
+
+impl ValueError {
+    fn expected(expected: &'static str, text: &str) -> Self {
+        Self::Expected { expected, text: text.to_owned() }
+    }
+}
+
+impl From<ValueError> for String {
+    fn from(error: ValueError) -> Self {
+        error.to_string()
+    }
+}
+
 impl JobError {
     /// The option that it is about, where it is one that exists.
     pub const fn option(&self) -> Option<&'static str> {
@@ -131,8 +162,8 @@ impl TimeUnit {
 /// `0x1f`, `(2*4k)+1`, `10*10*1000*7`.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_signed(text: &str, units: Units) -> Result<i64, String> {
+/// It is none.
+pub fn parse_signed(text: &str, units: Units) -> Result<i64, ValueError> {
     expression::evaluate(text, &|unit| units.factor(unit))
         .and_then(|value| i64::try_from(value).ok())
         .ok_or_else(|| size_expected(text))
@@ -142,39 +173,37 @@ pub fn parse_signed(text: &str, units: Units) -> Result<i64, String> {
 /// `(2*4k)`.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_size_in(text: &str, units: Units) -> Result<u64, String> {
+/// It is none.
+pub fn parse_size_in(text: &str, units: Units) -> Result<u64, ValueError> {
     let value = expression::evaluate(text, &|unit| units.factor(unit))
         .ok_or_else(|| size_expected(text))?;
     if value < 0 {
         return Err(size_expected(text));
     }
-    u64::try_from(value).map_err(|_| format!("`{text}` is more than 2^64"))
+    u64::try_from(value).map_err(|_| ValueError::TooLarge(text.to_owned()))
 }
 
-fn size_expected(text: &str) -> String {
+fn size_expected(text: &str) -> ValueError {
     if text.contains('.') {
-        return format!(
-            "fio cuts `{text}` at its point: write it in a smaller unit, such as 1536m"
-        );
+        return ValueError::Cut(text.to_owned());
     }
-    format!("a whole number or a size such as 4k, 256k or 1m was expected, not `{text}`")
+    ValueError::expected("a whole number or a size such as 4k, 256k or 1m", text)
 }
 
 /// A size with `kb_base=1024`: `k` and `kB` are 1024 bytes, `KiB` is 1000, as fio has it.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+/// It is none.
+pub fn parse_size(text: &str) -> Result<u64, ValueError> {
     parse_size_in(text, Units::default())
 }
 
 /// A time, as ns: `10` in `unit`, `10s`, `500ms`, `20us`, `2m`, `1h`, `1d`.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_time(text: &str, unit: TimeUnit) -> Result<u64, String> {
-    let expected = || format!("a time such as 10, 10s, 500ms or 2m was expected, not `{text}`");
+/// It is none.
+pub fn parse_time(text: &str, unit: TimeUnit) -> Result<u64, ValueError> {
+    let expected = || ValueError::expected("a time such as 10, 10s, 500ms or 2m", text);
     let text = text.trim();
     if let Some((number, sign)) = fraction(text) {
         let factor = factor_of_time(sign, unit).ok_or_else(expected)?;
@@ -219,17 +248,17 @@ fn factor_of_time(sign: &str, unit: TimeUnit) -> Option<i128> {
 /// A time in seconds in fio's notation, as ns: `10`, `10s`, `500ms`, `2m`, `1h`.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_seconds(text: &str) -> Result<u64, String> {
+/// It is none.
+pub fn parse_seconds(text: &str) -> Result<u64, ValueError> {
     parse_time(text, TimeUnit::Seconds)
 }
 
 /// A list of numbers in the kernel's and fio's notation: `0-3,8`.
 ///
 /// # Errors
-/// A sentence that says what is expected.
-pub fn parse_list(text: &str) -> Result<Vec<u32>, String> {
-    let expected = || format!("a list such as 0-3,8 was expected, not `{text}`");
+/// It is none.
+pub fn parse_list(text: &str) -> Result<Vec<u32>, ValueError> {
+    let expected = || ValueError::expected("a list such as 0-3,8", text);
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -276,10 +305,10 @@ mod tests {
         for text in
             ["", "four", "4x", "1G foo", "1 G foo", "100g offset=100g", "-1", "4k4k", "k", "(1"]
         {
-            assert!(parse_size(text).unwrap_err().contains("256k"), "{text}");
+            assert!(parse_size(text).unwrap_err().to_string().contains("256k"), "{text}");
         }
-        assert!(parse_size("1.5g").unwrap_err().contains("smaller unit"));
-        assert!(parse_size("99999999999t").unwrap_err().contains("2^64"));
+        assert!(parse_size("1.5g").unwrap_err().to_string().contains("smaller unit"));
+        assert!(parse_size("99999999999t").unwrap_err().to_string().contains("2^64"));
         assert!(parse_size("1/0").is_err());
     }
 

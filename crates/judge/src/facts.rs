@@ -122,14 +122,14 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What is judged of a measurement: by its step's name, else by its workload.
+/// What is judged of a measurement, by its workload: large blocks are about bandwidth, one I/O at a
+/// time on each target is about latency, unless that depth is what a search for a rate came to.
 pub(crate) fn metric(of: &Measurement) -> Metric {
-    match (of.name.as_str(), of.workload.bs) {
-        ("seq-read", _) => Metric::Bandwidth,
-        ("rand-read", _) => Metric::Iops,
-        ("latency", _) => Metric::LatencyMean,
-        (_, Some(bs)) if bs >= 64 << 10 => Metric::Bandwidth,
-        _ if allowed(of) == Some(1) => Metric::LatencyMean,
+    let targets = of.targets.len().max(1);
+    let is_alone = || allowed(of).is_some_and(|all| all as usize <= targets);
+    match of.workload.bs {
+        Some(bs) if bs >= 64 << 10 => Metric::Bandwidth,
+        _ if of.conditions.depths_tried.is_empty() && is_alone() => Metric::LatencyMean,
         _ => Metric::Iops,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iodyno_job::{Job, Room};
+use iodyno_job::{Job, Room, Unfit};
 use iodyno_model::{Account, Cause, Caveat, CpuUse, Each, Failure, SplitLatency};
 use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
@@ -47,8 +47,8 @@ pub trait LoadGenerator {
     /// is made or changed, so that what cannot be run leaves nothing behind.
     ///
     /// # Errors
-    /// A sentence that says what does not fit, and what would.
-    fn fits(&self, _job: &Job, _rooms: &[Room]) -> Result<(), String> {
+    /// It does not fit.
+    fn fits(&self, _job: &Job, _rooms: &[Room]) -> Result<(), Unfit> {
         Ok(())
     }
 

@@ -36,6 +36,7 @@ mod measurement;
 mod neighbour;
 mod ocp;
 mod outlook;
+mod parse_error;
 mod rounds;
 mod run;
 mod sampled;
@@ -90,6 +91,7 @@ pub use measurement::{
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction, Under};
+pub use parse_error::ParseError;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use sampled::{RateSamples, SampledRates};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Fact;
+use crate::{Fact, ParseError};
 
 /// What one end of a link can do.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -162,7 +162,7 @@ impl LinkState {
     ///
     /// # Errors
     /// It is none of these, or there is no such generation or width.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let plain = text.to_ascii_lowercase().replace(' ', "");
         let halves = plain.strip_prefix("gen").unwrap_or(&plain).split_once('x');
         let state = halves.and_then(|(generation, width)| {
@@ -172,7 +172,7 @@ impl LinkState {
             .filter(|state| {
                 state.raw_bytes_per_s().is_some() && [1, 2, 4, 8, 12, 16, 32].contains(&state.width)
             })
-            .ok_or_else(|| format!("`{text}`: a link such as gen4x4 was expected"))
+            .ok_or_else(|| ParseError::new(text, "a link such as gen4x4"))
     }
 
     /// As people write it: `Gen4 x4`.

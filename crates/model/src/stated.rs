@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::LinkState;
+use crate::{LinkState, ParseError};
 
 /// An environment as it was stated; what was not stated is `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -66,11 +66,11 @@ impl StatedBlocks {
     ///
     /// # Errors
     /// None of the words, which the message lists.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let found = Self::ALL.into_iter().find(|blocks| blocks.name() == text.trim());
         found.ok_or_else(|| {
             let words = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}`: one of {words} was expected")
+            ParseError::new(text, format!("one of {words}"))
         })
     }
 }
@@ -81,7 +81,7 @@ impl StatedCard {
     ///
     /// # Errors
     /// No name, or no card at all.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let link = words.last().and_then(|last| LinkState::parse(last).ok());
         if link.is_some() {
@@ -95,7 +95,7 @@ impl StatedCard {
             words.drain(..2);
         }
         if words.is_empty() || count == 0 {
-            return Err(format!("`{text}`: a card such as `2 x PERC H965i gen4x16` was expected"));
+            return Err(ParseError::new(text, "a card such as `2 x PERC H965i gen4x16`"));
         }
         Ok(Self { name: words.join(" "), count, link })
     }
@@ -116,6 +116,6 @@ mod tests {
             assert!(StatedCard::parse(wrong).is_err(), "{wrong}");
         }
         assert_eq!(StatedBlocks::parse("trimmed"), Ok(StatedBlocks::Trimmed));
-        assert!(StatedBlocks::parse("empty").unwrap_err().contains("written-random"));
+        assert!(StatedBlocks::parse("empty").unwrap_err().to_string().contains("written-random"));
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iodyno_job::{Job, Region, Room, Stream};
+use iodyno_job::{Job, Region, Room, Stream, Unfit};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
@@ -66,11 +66,11 @@ impl LoadGenerator for NativeGenerator {
         format!("native {}", env!("CARGO_PKG_VERSION"))
     }
 
-    fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), String> {
+    fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), Unfit> {
         fit_numbers(job, rooms.len())?;
         fit_memory([job], memory_bytes())?;
         let stream = Stream::new(job, rooms, 0, 0)?;
-        one_block_each(job, &stream)
+        Ok(one_block_each(job, &stream)?)
     }
 
     fn run(

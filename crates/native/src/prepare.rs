@@ -83,7 +83,7 @@ pub(crate) fn prepare(
     let streams = (0..threads)
         .map(|thread| Stream::new(of_a_turn, &rooms, thread, entropy))
         .collect::<Result<Vec<_>, _>>()
-        .map_err(unfit)?;
+        .map_err(|error| unfit(error.into()))?;
     let choice = choose_engine(job, first, direct, &streams[0], choices)?;
     let mut shortfalls = Vec::new();
     if wants_direct && !direct {

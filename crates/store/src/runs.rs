@@ -1,7 +1,8 @@
 //! Runs, their snapshots, measurements and assessments.
 
 use iodyno_model::{Assessment, Estimate, Host, Measurement, Run, RunRecord, RunState};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
+use rusqlite::{Error, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -62,7 +63,7 @@ impl Store {
         }
         match inserted {
             Ok(_) => Ok(()),
-            Err(error) if error.to_string().contains("run.name") => {
+            Err(Error::SqliteFailure(why, _)) if why.extended_code == SQLITE_CONSTRAINT_UNIQUE => {
                 Err(StoreError::NameTaken(run.name.clone()))
             }
             Err(error) => Err(self.explain(error)),

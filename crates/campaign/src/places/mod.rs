@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_job::script::{Phase, Script, ScriptJob};
-use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream};
+use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
@@ -185,7 +185,7 @@ impl Places {
             return Ok(());
         }
         let fits = tools.generator.fits(&self.placed(job), &rooms);
-        fits.map_err(|what| CampaignError::Job { name: job.name.clone(), what })
+        fits.map_err(|Unfit(what)| CampaignError::Job { name: job.name.clone(), what })
     }
 
     /// Holds nothing for each file of a job that only pretends, and the place of each that a job

@@ -96,7 +96,7 @@ impl StopForm {
         let wrong = |key: &str, what: &str| {
             Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
         };
-        let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what));
+        let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what.to_string()));
         let max_ns = time("max_time", &self.max_time)?;
         let stop = Stop {
             precision: self.precision_percent / 100.0,

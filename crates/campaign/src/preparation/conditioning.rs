@@ -83,7 +83,8 @@ impl Preparation {
             };
             study.job.insert(option.into(), value.into());
         }
-        let round_ns = parse_seconds(&self.round).map_err(|what| wrong("round", &what))?;
+        let round_ns =
+            parse_seconds(&self.round).map_err(|what| wrong("round", &what.to_string()))?;
         let check_ns = (round_ns / CHECK).max(1000);
         let lasts = [check_ns, round_ns.saturating_sub(check_ns).max(1000)];
         study.steps = POINTS

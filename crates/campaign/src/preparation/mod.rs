@@ -15,7 +15,7 @@ use iodyno_target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::CampaignError;
+use crate::error::{CampaignError, Refusal};
 use crate::wrong::Wrong;
 
 pub use conditioning::Conditioning;
@@ -108,9 +108,12 @@ impl Preparation {
         (!how.is_empty()).then_some(how)
     }
 
-    /// What contradicts it, as a sentence.
-    pub fn check(&self) -> Result<(), String> {
-        self.look().map_err(|wrong| wrong.what)
+    /// Looks for what contradicts it.
+    ///
+    /// # Errors
+    /// It contradicts itself.
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.look().map_err(|wrong| Refusal(wrong.what))
     }
 
     /// Looks for what contradicts it.

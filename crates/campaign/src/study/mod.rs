@@ -21,6 +21,7 @@ mod surface;
 use points::POINTS_MAX;
 pub use points::Point;
 
+use crate::error::Refusal;
 use crate::plan::{FORMAT, PlanError, Stop, StopForm, check_format};
 use crate::preparation::Preparation;
 use crate::schema::{OptionGrid, OptionValues};
@@ -257,8 +258,8 @@ impl Study {
     ///
     /// # Errors
     /// Times that are none, or contradict each other.
-    pub fn stop(&self) -> Result<Stop, String> {
-        self.stop.resolve().map_err(|wrong| wrong.what)
+    pub fn stop(&self) -> Result<Stop, Refusal> {
+        self.stop.resolve().map_err(|wrong| Refusal(wrong.what))
     }
 
     /// Points end once their 99 % percentile is known within `percent`, too; 0:

@@ -1,6 +1,6 @@
 //! What measurements of a study say beyond themselves.
 
-use iodyno_job::parse_seconds;
+use iodyno_job::{ValueError, parse_seconds};
 use iodyno_judge::tail_of;
 use iodyno_model::{
     EndReason, Estimate, Knee, Measurement, Outlook, Peak, PeakUnder, Prediction, Under,
@@ -56,7 +56,7 @@ impl Study {
     ///
     /// # Errors
     /// A text that is no time.
-    fn p99_bound_ns(&self) -> Result<Option<u64>, String> {
+    fn p99_bound_ns(&self) -> Result<Option<u64>, ValueError> {
         self.p99_bound.as_deref().map(parse_seconds).transpose()
     }
 

@@ -6,6 +6,7 @@ use iodyno_job::parse_seconds;
 
 use super::order::{Axis, cells, refinement};
 use super::{MadeBy, Order, Study, StudyStep, Until, written};
+use crate::error::Refusal;
 use crate::plan::Ends;
 
 /// Options in the order in which people name them.
@@ -162,7 +163,7 @@ impl Study {
     ///
     /// # Errors
     /// A point does not say how long it takes, or there are rounds.
-    pub fn repeat_for(&mut self, duration_ns: u64) -> Result<(), String> {
+    pub fn repeat_for(&mut self, duration_ns: u64) -> Result<(), Refusal> {
         if self.rounds.is_some() {
             return Err("--for: rounds last until the drive is steady".into());
         }

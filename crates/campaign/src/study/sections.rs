@@ -4,6 +4,7 @@ use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section, write_file};
 
 use super::{Point, Study};
+use crate::error::Refusal;
 use crate::plan::PlanError;
 
 impl Study {
@@ -15,7 +16,7 @@ impl Study {
     /// What is wrong with their options, by point.
     pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
         let form = |text: String| PlanError { name: self.name.clone(), text };
-        let stop = self.stop().map_err(form)?;
+        let stop = self.stop().map_err(|Refusal(why)| form(why))?;
         let how = Compile { for_fio, ..Compile::default() };
         let script = compile(&self.sections(points, stop.max_ns), &how)
             .map_err(|error| form(error.to_string()))?;
@@ -28,7 +29,7 @@ impl Study {
     /// A name or value that no job file can hold.
     pub fn job_file(&self, points: &[Point]) -> Result<String, PlanError> {
         let form = |text: String| PlanError { name: self.name.clone(), text };
-        let stop = self.stop().map_err(form)?;
+        let stop = self.stop().map_err(|Refusal(why)| form(why))?;
         write_file(&self.sections(points, stop.max_ns)).map_err(|error| form(error.to_string()))
     }
 

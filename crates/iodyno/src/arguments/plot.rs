@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use iodyno_figure::{Filter, Kind, Metric};
+use iodyno_model::ParseError;
 
 /// What can be asked for beside fio's options.
 const OF_MEASUREMENTS: [&str; 4] = ["name", "target", "drives", "direction"];
@@ -60,7 +61,7 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 
 /// `bs=4k`.
 fn filter(text: &str) -> Result<Filter, String> {
-    let filter: Filter = text.parse()?;
+    let filter: Filter = text.parse().map_err(|wrong: ParseError| wrong.to_string())?;
     option(filter.option())?;
     Ok(filter)
 }

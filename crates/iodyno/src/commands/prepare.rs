@@ -1,7 +1,7 @@
 //! `iodyno prepare`: drives emptied and filled.
 
 use anyhow::Result;
-use iodyno_campaign::{Preparation, Preparing, Study, When, stopped};
+use iodyno_campaign::{Preparation, Preparing, Refusal, Study, When, stopped};
 use iodyno_judge::Convergence;
 use iodyno_model::RunState;
 use iodyno_native::NativeGenerator;
@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
                     WORKLOAD runs it until they are steady";
         return Err(Usage(what.into()).into());
     }
-    how.check().map_err(Usage)?;
+    how.check().map_err(|Refusal(what)| Usage(what))?;
     let mut setup = Setup::new(context, &arguments.datasheet)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     let preparing = how.of(&targets)?;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, WriteCacheState, cost,
-    differences, foreign_writes,
+    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Refusal, Resumed, Study,
+    WriteCacheState, cost, differences, foreign_writes,
 };
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
@@ -154,7 +154,8 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         }
         return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
     }
-    let refused = |what| Usage(format!("{what}: what is measured now would be another study"));
+    let refused =
+        |Refusal(what)| Usage(format!("{what}: what is measured now would be another study"));
     let mut told = differences(&record, &setup.host).map_err(refused)?;
     let targets = prepared(&study, &setup)?;
     let preparing = match &study.preparation {
@@ -327,7 +328,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
-        study.repeat_for(duration_ns).map_err(Usage)?;
+        study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
     }
     // What words and plan come to is checked, too.
     study.check()?;

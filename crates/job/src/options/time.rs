@@ -3,7 +3,7 @@
 use super::codecs::{Flag, OrZero, Time, print_size, print_time};
 use super::value::Value;
 use super::{Kind, OptionSpec, Support, row};
-use crate::value::{TimeUnit, parse_size_in, parse_time};
+use crate::value::{TimeUnit, ValueError, parse_size_in, parse_time};
 use crate::{Job, SteadyKind, SteadyState};
 
 const KINDS: [(&str, SteadyKind); 6] = [
@@ -29,7 +29,7 @@ fn steady(job: &mut Job) -> &mut SteadyState {
     job.time.steadystate.get_or_insert(DEFAULT)
 }
 
-fn seconds(value: Value<'_>) -> Result<u64, String> {
+fn seconds(value: Value<'_>) -> Result<u64, ValueError> {
     parse_time(value.text, TimeUnit::Seconds)
 }
 

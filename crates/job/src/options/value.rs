@@ -3,7 +3,7 @@
 use iodyno_model::{DIRECTIONS, Direction, Each};
 
 use crate::nearest::nearest_of;
-use crate::value::{Units, parse_size_in};
+use crate::value::{Units, ValueError, parse_size_in};
 
 /// Why a value is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub(super) enum Refusal {
 impl From<String> for Refusal {
     fn from(expected: String) -> Self {
         Self::Expected(expected)
+    }
+}
+
+impl From<ValueError> for Refusal {
+    fn from(error: ValueError) -> Self {
+        Self::Expected(error.to_string())
     }
 }
 

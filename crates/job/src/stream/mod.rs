@@ -24,6 +24,7 @@ mod step;
 mod tests;
 
 use iodyno_model::Direction;
+use thiserror::Error;
 
 pub use build::random_seeds;
 
@@ -37,6 +38,23 @@ use shape::Shape;
 use step::{Draws, Progress};
 
 use crate::{Job, Operation};
+
+/// A job that does not fit its files or devices: what does not, and what would, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Unfit(pub String);
+
+impl From<Unfit> for String {
+    fn from(error: Unfit) -> Self {
+        error.0
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(what: String) -> Self {
+        Self(what)
+    }
+}
 
 /// A file or device that a job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +151,8 @@ impl Stream {
     ///
     /// # Errors
     /// A sentence that says what does not fit, and what would.
-    pub fn new(job: &Job, rooms: &[Room], thread: u32, entropy: u64) -> Result<Self, String> {
-        build::build(job, rooms, thread, entropy)
+    pub fn new(job: &Job, rooms: &[Room], thread: u32, entropy: u64) -> Result<Self, Unfit> {
+        Ok(build::build(job, rooms, thread, entropy)?)
     }
 
     /// What files have to hold for `job` before it can run: fio's layout.
@@ -142,7 +160,7 @@ impl Stream {
     ///
     /// # Errors
     /// A sentence that says what does not fit, and what would.
-    pub fn layout(job: &Job, rooms: &[Room]) -> Result<Vec<Region>, String> {
+    pub fn layout(job: &Job, rooms: &[Room]) -> Result<Vec<Region>, Unfit> {
         build::fits_rooms(job, rooms)?;
         Ok(Areas::new(job, rooms, true)?.regions(false))
     }

@@ -6,6 +6,7 @@ use iodyno_model::{
 };
 
 use crate::control_group::io_ceiling;
+use crate::facts::metric;
 use crate::place::place;
 
 /// Bytes that a small read costs on the link besides its data: fetching the
@@ -114,9 +115,11 @@ fn queue_ceiling(record: &RunRecord, of: &Measurement) -> Option<(f64, String)> 
         .map_or(u32::MAX, |(requests, queues)| requests.saturating_mul(queues.max(1)));
     let held = asked.min(slots);
     let alone = record.measurements.iter().find(|other| {
-        other.name == "latency"
+        metric(other) == Metric::LatencyMean
             && other.targets == of.targets
             && other.workload.bs == of.workload.bs
+            && other.workload.rw == of.workload.rw
+            && other.workload.direct == of.workload.direct
             && other.failure().is_none()
     })?;
     let latency_ns = alone.total.first()?.latency_mean?.value;

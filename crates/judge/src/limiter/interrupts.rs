@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{Host, Measurement, RunRecord};
+use thiserror::Error;
 
 use super::contrast::{Change, Effect};
 use super::experiment::Experiment;
@@ -26,6 +27,17 @@ pub struct OneCpu {
     pub why: String,
 }
 
+/// What is missing to tell, in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Missing(pub String);
+
+impl From<&str> for Missing {
+    fn from(what: &str) -> Self {
+        Self(what.into())
+    }
+}
+
 /// The CPU that took the interrupts of all queues though several threads
 /// submitted. `Ok(None)`: there is none.
 ///
@@ -34,7 +46,7 @@ pub struct OneCpu {
 pub fn interrupts_on_one_cpu(
     record: &RunRecord,
     of: &Measurement,
-) -> Result<Option<OneCpu>, String> {
+) -> Result<Option<OneCpu>, Missing> {
     // One thread gets its completions where it runs.
     let threads = of.conditions.threads.or(of.workload.numjobs);
     let Some(threads) = threads else {

@@ -40,7 +40,7 @@ pub use answer::{
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use experiment::Experiment;
-pub use interrupts::{OneCpu, interrupts_on_one_cpu};
+pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
 pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};
 

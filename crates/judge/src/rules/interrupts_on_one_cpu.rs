@@ -5,7 +5,7 @@ use iodyno_model::Measurement;
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::facts::Facts;
-use crate::limiter::interrupts_on_one_cpu;
+use crate::limiter::{Missing, interrupts_on_one_cpu};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "interrupts-on-one-cpu",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 });
 
 fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
-    Ok(interrupts_on_one_cpu(facts.record(), of)?.map(|one| one.why))
+    Ok(interrupts_on_one_cpu(facts.record(), of).map_err(|Missing(what)| what)?.map(|one| one.why))
 }
 
 #[cfg(test)]

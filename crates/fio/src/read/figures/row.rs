@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Direction, DirectionResult, EndReason, LinkState, Measurement, Stated, StatedBlocks, StatedCard,
+    Direction, DirectionResult, EndReason, LinkState, Measurement, ParseError, Stated,
+    StatedBlocks, StatedCard,
 };
 
 use super::quantity::{bytes_per_s, iops, time_ns};
@@ -95,6 +96,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
             continue;
         };
         let placed = |what: String| format!("{heading}: {what}");
+        let typed = |wrong: ParseError| placed(wrong.to_string());
         match column {
             Column::Name => name.clone_from(cell),
             Column::Workload => {
@@ -113,9 +115,9 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
             Column::Bandwidth(unit) => bandwidth = Some(bytes_per_s(cell, &unit).map_err(placed)?),
             Column::Latency(unit) => latency = Some(time_ns(cell, &unit).map_err(placed)?),
             Column::Model => stated.model = Some(cell.clone()),
-            Column::Link => stated.link = Some(LinkState::parse(cell).map_err(placed)?),
-            Column::Blocks => stated.blocks = Some(StatedBlocks::parse(cell).map_err(placed)?),
-            Column::Behind => stated.behind = Some(StatedCard::parse(cell).map_err(placed)?),
+            Column::Link => stated.link = Some(LinkState::parse(cell).map_err(typed)?),
+            Column::Blocks => stated.blocks = Some(StatedBlocks::parse(cell).map_err(typed)?),
+            Column::Behind => stated.behind = Some(StatedCard::parse(cell).map_err(typed)?),
             Column::Drives => {
                 let count = cell.parse().ok().filter(|count| (1..=1024).contains(count));
                 let wrong = || placed(format!("`{cell}`: a number of drives was expected"));

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing, Resumed,
-    Study,
+    Adapting, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing, Refusal,
+    Resumed, Study,
 };
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
@@ -105,7 +105,7 @@ pub(crate) fn measure(
         None => (None, points.to_vec()),
     };
     let script = study.script(&once, for_fio)?;
-    let stop = study.stop().map_err(Usage)?;
+    let stop = study.stop().map_err(|Refusal(what)| Usage(what))?;
     let ends = study.ends(&once);
     let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, ends);
     let plan = Plan {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use iodyno_campaign::{MadeBy, Point, Study};
+use iodyno_campaign::{MadeBy, Point, Refusal, Study};
 use iodyno_model::{Rounds, format_duration_ns};
 
 use crate::context::Usage;
@@ -21,7 +21,7 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);
     }
-    let stop = study.stop().map_err(Usage)?;
+    let stop = study.stop().map_err(|Refusal(what)| Usage(what))?;
     let timed = points.iter().filter(|point| point.until_known).count();
     if points.is_empty() {
         return Ok(before);

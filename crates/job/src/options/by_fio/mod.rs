@@ -14,7 +14,7 @@ pub(super) use parts::ROWS as PARTS;
 /// A row that is refused, but for values with which it changes nothing.
 macro_rules! by_fio {
     ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $harmless:expr,
-     $reason:literal, $help:literal) => {
+     $reason:literal) => {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
@@ -22,7 +22,7 @@ macro_rules! by_fio {
             support: crate::options::Support::ByFio($reason),
             harmless: &$harmless,
             examples: &$harmless,
-            help: $help,
+            help: "see fio's manual",
             kind: || $kind,
             parse: |_, _| Ok(()),
             print: |_| String::new(),
@@ -30,10 +30,9 @@ macro_rules! by_fio {
     };
 }
 
-/// A row that only a row above looks at.
+/// A row that changes nothing, since it belongs to another one that is refused, or for a reason.
 macro_rules! part {
-    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $reason:literal,
-     $help:literal) => {
+    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, since $reason:expr) => {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
@@ -41,11 +40,14 @@ macro_rules! part {
             support: crate::options::Support::Ignored($reason),
             harmless: &[],
             examples: &[],
-            help: $help,
+            help: "see fio's manual",
             kind: || $kind,
             parse: |_, _| Ok(()),
             print: |_| String::new(),
         }
+    };
+    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $of:literal) => {
+        part!($name $(| $alias)*, $kind, $default, since concat!("it belongs to ", $of, ", which fio alone does"))
     };
 }
 

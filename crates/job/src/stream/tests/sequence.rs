@@ -2,12 +2,12 @@
 
 use iodyno_model::Each;
 
-use super::super::{Request, Room, Stream};
+use super::super::{Request, Room, Stream, Unfit};
 use crate::{Amount, Distribution, Job, Pattern};
 
 const BLOCK: u64 = 4096;
 
-fn stream(blocks: &[u32], stride: bool) -> Result<Stream, String> {
+fn stream(blocks: &[u32], stride: bool) -> Result<Stream, Unfit> {
     let mut job = Job::default();
     job.pattern.rw = Pattern::RandRead;
     job.pattern.random_distribution = Each::all(Distribution::Sequence(blocks.into()));
@@ -26,5 +26,5 @@ fn blocks_come_in_the_order_of_the_list() {
         assert_eq!(blocks, expected, "stride {stride}");
     }
     let refused = stream(&[0, 12], false).unwrap_err();
-    assert!(refused.contains("block 12 of 12"), "{refused}");
+    assert!(refused.0.contains("block 12 of 12"), "{refused}");
 }
