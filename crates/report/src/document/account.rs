@@ -1,6 +1,6 @@
 //! What a job did besides moving data.
 
-use iodyno_model::{self as model, CpuUse, Histogram};
+use iodyno_model::{self as model, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,16 +20,5 @@ impl From<&model::Account> for Account {
     fn from(account: &model::Account) -> Self {
         let sync = Latency::new(&account.sync, None);
         Self { sync, account: model::Account { sync: Histogram::default(), ..account.clone() } }
-    }
-}
-
-impl Account {
-    /// The account; documents of earlier versions have its CPU time in the measurement alone.
-    pub(super) fn read(&self, cpu: Option<CpuUse>) -> model::Account {
-        let mut account = self.account.clone();
-        if account.cpu == CpuUse::default() {
-            account.cpu = cpu.unwrap_or_default();
-        }
-        account
     }
 }

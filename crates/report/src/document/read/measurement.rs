@@ -26,7 +26,7 @@ pub(super) fn measurement(
         parts: of.parts.iter().map(part).collect(),
         conditions: of.conditions.clone(),
         cpu: of.cpu,
-        account: of.account.as_ref().map(|known| known.read(of.cpu)),
+        account: of.account.as_ref().map(|known| known.account.clone()),
         disks: of.disks.iter().map(Disk::read).collect(),
         end: end(of),
         before,
