@@ -37,7 +37,7 @@ impl PurgeMethod {
 }
 
 /// How far a preparation got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreparationState {
     /// It is going on, or its process was killed.
@@ -63,7 +63,7 @@ impl PreparationState {
 }
 
 /// What the blocks of a drive were filled with, in sequence from the first on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FillState {
     /// Bytes that were written, which may be several times the capacity.
     pub written_bytes: u64,
@@ -72,7 +72,7 @@ pub struct FillState {
 }
 
 /// What a drive was conditioned by (SNIA SSS PTS: workload dependent preconditioning).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionState {
     /// Options of the jobs, as they were typed: `rw=randwrite bs=4k`.
     pub workload: String,
@@ -84,15 +84,18 @@ pub struct ConditionState {
 
 /// The state that a preparation left a namespace in. It holds as long as the
 /// drive's own count of written bytes stays what it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveState {
     /// Serial number of the drive.
     pub serial: String,
     /// Namespace id.
     pub nsid: u32,
     /// The run that prepared it; `None`: it was removed since.
+    #[serde(rename = "run", alias = "run_id")]
     pub run_id: Option<String>,
     /// When, ns since 1970 UTC.
+    #[serde(rename = "at", alias = "at_ns", with = "crate::json::time")]
+    #[schemars(with = "String")]
     pub at_ns: i64,
     /// How far it got.
     pub state: PreparationState,
@@ -101,7 +104,7 @@ pub struct DriveState {
     /// What was written; `None`: nothing yet.
     pub fill: Option<FillState>,
     /// What it was conditioned by after that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub condition: Option<ConditionState>,
     /// Size of the namespace, bytes.
     pub capacity_bytes: Option<u64>,

@@ -123,6 +123,11 @@ impl Histogram {
         self.count
     }
 
+    /// Nothing was counted.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// How many values lie in the bin `index` or above it.
     pub fn count_from(&self, index: usize) -> u64 {
         self.counts.get(index..).unwrap_or_default().iter().sum()

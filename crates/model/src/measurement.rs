@@ -159,10 +159,12 @@ pub struct SplitLatency {
 }
 
 /// What a job, or all clones of one, did besides moving data.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Account {
     /// Start, ns since 1970 UTC.
+    #[serde(rename = "started", alias = "started_ns", with = "crate::json::time")]
+    #[schemars(with = "String")]
     pub started_ns: i64,
     /// From its start to its end, ramp included, ns.
     pub elapsed_ns: u64,
@@ -183,6 +185,7 @@ pub struct Account {
     /// CPU time of its threads.
     pub cpu: CpuUse,
     /// Context switches of its threads.
+    #[serde(rename = "context_switches", alias = "switches")]
     pub switches: u64,
     /// Major page faults.
     pub major_faults: u64,
@@ -196,8 +199,15 @@ pub struct Account {
     /// Times that 0, 1-4, 5-8, 9-16, 17-32, 33-64, more completions were seen.
     pub complete_levels: [u64; 7],
     /// Latencies of fsync and fdatasync, ns.
+    #[serde(rename = "sync_bins", alias = "sync", skip_serializing_if = "Histogram::is_empty")]
+    #[schemars(skip)]
     pub sync: Histogram,
     /// Shares of I/Os by latency, over all directions, as a report states them.
+    #[serde(
+        rename = "latency_classes",
+        alias = "latency_ranges",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub latency_ranges: Vec<LatencyRange>,
     /// What `latency_target` found: the depth that keeps it.
     pub latency_target_depth: Option<u32>,

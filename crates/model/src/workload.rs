@@ -1,5 +1,7 @@
 //! What is known of which I/O was made.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +35,10 @@ impl Direction {
 
 /// What is known of a workload, in fio's option names; what is not known is
 /// absent, never a default.
+///
+/// In JSON it is a flat object of words, as fio's options are written: `{"bs": "4096", "rw": "read"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "Options", from = "Json")]
 pub struct Workload {
     /// fio's `rw`: `read`, `randread`, …
     pub rw: Option<String>,
@@ -50,7 +55,84 @@ pub struct Workload {
     /// Bytes of the target that were in reach.
     pub size: Option<u64>,
     /// Everything else, by fio's option name, sorted.
-    pub options: std::collections::BTreeMap<String, String>,
+    pub options: BTreeMap<String, String>,
+}
+
+type Options = BTreeMap<String, String>;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Json {
+    Flat(Options),
+    /// As it was stored before.
+    Fields {
+        rw: Option<String>,
+        bs: Option<u64>,
+        iodepth: Option<u32>,
+        numjobs: Option<u32>,
+        ioengine: Option<String>,
+        direct: Option<bool>,
+        size: Option<u64>,
+        options: Options,
+    },
+}
+
+impl From<Workload> for Options {
+    fn from(of: Workload) -> Self {
+        let mut options = of.options;
+        let known = [
+            ("rw", of.rw),
+            ("bs", of.bs.map(|bs| bs.to_string())),
+            ("iodepth", of.iodepth.map(|depth| depth.to_string())),
+            ("numjobs", of.numjobs.map(|jobs| jobs.to_string())),
+            ("ioengine", of.ioengine),
+            ("direct", of.direct.map(|direct| u8::from(direct).to_string())),
+            ("size", of.size.map(|size| size.to_string())),
+        ];
+        let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        options.extend(known);
+        options
+    }
+}
+
+impl From<Json> for Workload {
+    /// A value that is no number of its kind stays an option as it is written.
+    fn from(json: Json) -> Self {
+        fn number<T: std::str::FromStr>(options: &mut Options, name: &str) -> Option<T> {
+            let value = options.get(name)?.parse().ok()?;
+            options.remove(name);
+            Some(value)
+        }
+        match json {
+            Json::Flat(mut options) => Self {
+                rw: options.remove("rw"),
+                ioengine: options.remove("ioengine"),
+                bs: number(&mut options, "bs"),
+                iodepth: number(&mut options, "iodepth"),
+                numjobs: number(&mut options, "numjobs"),
+                size: number(&mut options, "size"),
+                direct: number::<u8>(&mut options, "direct").map(|direct| direct == 1),
+                options,
+            },
+            Json::Fields { rw, bs, iodepth, numjobs, ioengine, direct, size, options } => {
+                Self { rw, bs, iodepth, numjobs, ioengine, direct, size, options }
+            }
+        }
+    }
+}
+
+impl JsonSchema for Workload {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Workload".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Options::json_schema(generator)
+    }
 }
 
 impl Workload {

@@ -1,11 +1,10 @@
 //! Runs held against each other.
 
 use iodyno_judge::comparison::{self as judged, Outcome};
-use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity, rfc3339};
+use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity, Workload, rfc3339};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::measurement::workload;
 use super::run::Origin;
 
 /// Runs side by side: `iodyno.compare/1`. SI base units (bytes per second, per
@@ -66,7 +65,7 @@ pub struct Point {
     /// Direction.
     pub direction: Direction,
     /// What is known of the workload, by fio's option names.
-    pub workload: std::collections::BTreeMap<String, String>,
+    pub workload: Workload,
     /// The depth was searched for, and is a result.
     pub depth_searched: bool,
     /// Where it was made, where a side has several places: serial numbers, names and paths.
@@ -277,7 +276,7 @@ impl From<&judged::Point> for Point {
         Self {
             name: point.name.clone(),
             direction: point.direction,
-            workload: workload(&point.workload),
+            workload: point.workload.clone(),
             depth_searched: point.searched,
             place: point.place.clone(),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model as model;
 use iodyno_model::{
     Conditions, CpuUse, Direction, EndReason, Estimate, JudgedMeasurement, LatencyKind, Reason,
-    SampledRates, Validity, rfc3339,
+    SampledRates, Validity, Workload, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Measurement {
     /// Which round of a plan in rounds, from 1; null: it is not one of a round.
     pub round: Option<u32>,
     /// What is known of the I/O, in fio's option names; what is not known is absent.
-    pub workload: BTreeMap<String, String>,
+    pub workload: Workload,
     /// Targets: block device names or paths.
     pub targets: Vec<String>,
     /// Start, RFC 3339; null: not known.
@@ -215,7 +215,7 @@ impl Measurement {
             name: measurement.name.clone(),
             phase: measurement.phase,
             round: measurement.round,
-            workload: workload(&measurement.workload),
+            workload: measurement.workload.clone(),
             targets: measurement.targets.clone(),
             started: measurement.started_ns.map(rfc3339),
             printed: measurement.printed.clone(),
@@ -244,24 +244,6 @@ impl Measurement {
             verdicts: metrics.iter().map(MetricVerdict::from).collect(),
         }
     }
-}
-
-/// The known options by fio's names, as fio writes them.
-pub(super) fn workload(workload: &model::Workload) -> BTreeMap<String, String> {
-    let mut options = workload.options.clone();
-    let mut put = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            options.insert(name.into(), value);
-        }
-    };
-    put("rw", workload.rw.clone());
-    put("bs", workload.bs.map(|bs| bs.to_string()));
-    put("iodepth", workload.iodepth.map(|depth| depth.to_string()));
-    put("numjobs", workload.numjobs.map(|jobs| jobs.to_string()));
-    put("ioengine", workload.ioengine.clone());
-    put("direct", workload.direct.map(|direct| u8::from(direct).to_string()));
-    put("size", workload.size.map(|size| size.to_string()));
-    options
 }
 
 impl From<&EndReason> for End {

@@ -1,14 +1,11 @@
 //! Measurements read back.
 
-use std::collections::BTreeMap;
-
 use iodyno_model as model;
 use iodyno_model::{
-    Direction, EndReason, Estimate, Failure, LatencySummary, Spread, StatedLatencies, Workload,
+    Direction, EndReason, Estimate, Failure, LatencySummary, Spread, StatedLatencies,
 };
 
 use super::{DocumentError, time_ns};
-use crate::document::account::Account;
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
 use crate::document::reported::Disk;
 
@@ -21,7 +18,7 @@ pub(super) fn measurement(
         phase: of.phase,
         round: of.round,
         targets: of.targets.clone(),
-        workload: workload(&of.workload),
+        workload: of.workload.clone(),
         source: of.source.clone(),
         started_ns: of.started.as_deref().map(time_ns).transpose()?,
         printed: of.printed.clone(),
@@ -31,7 +28,7 @@ pub(super) fn measurement(
         parts: of.parts.iter().map(part).collect(),
         conditions: of.conditions.clone(),
         cpu: of.cpu,
-        account: of.account.as_ref().map(|known| account(known, of.cpu)),
+        account: of.account.as_ref().map(|known| known.account.clone()),
         disks: of.disks.iter().map(Disk::read).collect(),
         end: end(of),
         before,
@@ -50,30 +47,6 @@ fn end(of: &Measurement) -> EndReason {
             cause: of.cause.unwrap_or_default(),
             text: of.failure.clone().unwrap_or_default(),
         }),
-    }
-}
-
-/// The inverse of what the document writes: a value that is no number of its
-/// kind stays an option as it is written.
-fn workload(written: &BTreeMap<String, String>) -> Workload {
-    let mut options = written.clone();
-    fn number<T: std::str::FromStr>(
-        options: &mut BTreeMap<String, String>,
-        name: &str,
-    ) -> Option<T> {
-        let value = options.get(name)?.parse().ok()?;
-        options.remove(name);
-        Some(value)
-    }
-    Workload {
-        rw: options.remove("rw"),
-        ioengine: options.remove("ioengine"),
-        bs: number(&mut options, "bs"),
-        iodepth: number(&mut options, "iodepth"),
-        numjobs: number(&mut options, "numjobs"),
-        size: number(&mut options, "size"),
-        direct: number::<u8>(&mut options, "direct").map(|direct| direct == 1),
-        options,
     }
 }
 
@@ -141,25 +114,5 @@ fn summary(of: &Latency) -> LatencySummary {
         max_ns: whole(of.max_ns),
         stdev_ns: of.stdev_ns.map(Estimate::bare),
         percentiles,
-    }
-}
-
-/// What the rules read of it; batches and latencies of fsync are not in a document.
-fn account(of: &Account, cpu: Option<model::CpuUse>) -> model::Account {
-    model::Account {
-        elapsed_ns: of.elapsed_ns,
-        error: of.error,
-        errors: of.errors.clone(),
-        verified: of.verified,
-        mismatches: of.mismatches,
-        cpu: cpu.unwrap_or_default(),
-        switches: of.context_switches,
-        major_faults: of.major_faults,
-        minor_faults: of.minor_faults,
-        latency_target_depth: of.latency_target_depth,
-        depth_levels: of.depth_levels,
-        latency_ranges: of.latency_classes.clone(),
-        steadystate_attained: of.steadystate_attained,
-        ..model::Account::default()
     }
 }

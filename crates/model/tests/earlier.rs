@@ -1,0 +1,96 @@
+//! What stores of earlier versions hold is read as it was meant.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use iodyno_model::{
+    Account, Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, Reason, Validity, Workload,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Read from the earlier form, and the same from its own.
+fn read<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(earlier: Value) -> T {
+    let read: T = serde_json::from_value(earlier).unwrap();
+    let text = serde_json::to_string(&read).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), read, "{text}");
+    read
+}
+
+#[test]
+fn facts_are_read_in_both_forms() {
+    assert_eq!(read::<Fact<String>>(json!({"read": "rack7"})), Fact::Read("rack7".into()));
+    assert_eq!(read::<Fact<u32>>(json!({"stated": 4})), Fact::Stated(4));
+    for (earlier, fact) in [
+        (json!("absent"), Fact::Absent),
+        (json!("needs_root"), Fact::NeedsRoot),
+        (json!("not_asked"), Fact::NotAsked),
+        (json!({"unreadable": "a word"}), Fact::Unreadable("a word".into())),
+    ] {
+        assert_eq!(read::<Fact<u32>>(earlier), fact);
+    }
+    assert_eq!(serde_json::to_value(Fact::Read(4)).unwrap(), json!(4));
+    assert_eq!(serde_json::to_value(Fact::<u32>::Absent).unwrap(), Value::Null);
+}
+
+#[test]
+fn estimates_are_read_in_both_forms() {
+    let spread = json!({"confidence": {"low": 9.0, "high": 11.0, "level": 0.95}});
+    let known = read::<Estimate>(json!({"value": 10.0, "spread": spread}));
+    assert_eq!(known, Estimate::confident(10.0, 9.0, 11.0, 0.95));
+    let bare = read::<Estimate>(json!({"value": 10.0, "spread": "unknown"}));
+    assert_eq!(bare, Estimate::bare(10.0));
+    let nan = serde_json::to_string(&Estimate::bare(f64::NAN)).unwrap();
+    assert!(serde_json::from_str::<Estimate>(&nan).is_err(), "a store refuses it: {nan}");
+}
+
+#[test]
+fn measurements_are_read_in_both_forms() {
+    let workload = json!({"rw": "read", "bs": 4096, "iodepth": null, "numjobs": 2,
+        "ioengine": null, "direct": true, "size": null, "options": {"rate": "1m"}});
+    let known = read::<Workload>(workload);
+    assert_eq!((known.bs, known.numjobs, known.direct), (Some(4096), Some(2), Some(true)));
+    assert_eq!((known.iodepth, known.options["rate"].as_str()), (None, "1m"));
+
+    let counted = json!({"counts": [[5, 2]], "count": 2, "sum_ns": 10.0, "sum_squares": 50.0,
+        "min_ns": 5, "max_ns": 5});
+    let account = read::<Account>(json!({"started_ns": 7, "switches": 3, "sync": counted,
+        "latency_ranges": [{"low_ns": 0, "high_ns": null,
+            "share": {"value": 1.0, "spread": "unknown"}}]}));
+    assert_eq!((account.started_ns, account.switches, account.sync.count()), (7, 3, 2));
+    assert_eq!(account.latency_ranges[0].share, Estimate::bare(1.0));
+    assert_eq!(account.cpu, CpuUse::default());
+
+    let mut conditions = serde_json::to_value(Conditions::default()).unwrap();
+    conditions["depths_tried"] = json!([[1, 1000.0], [2, 1900.0]]);
+    conditions["ranges"] = json!([[0, 4096]]);
+    let conditions = read::<Conditions>(conditions);
+    assert_eq!(conditions.depths_tried, [(1, 1000.0), (2, 1900.0)]);
+    assert_eq!(conditions.ranges, [(0, 4096)]);
+}
+
+#[test]
+fn drives_and_reasons_are_read_in_both_forms() {
+    let state = read::<DriveState>(json!({"serial": "S1", "nsid": 1, "run_id": "r", "at_ns": 5,
+        "state": "done", "purge": "format-crypto", "fill": null, "capacity_bytes": null,
+        "host_written_bytes": null}));
+    assert_eq!((state.run_id.as_deref(), state.at_ns), (Some("r"), 5));
+    let reason = read::<Reason>(json!({"rule": "hot", "validity": "INVALID", "why": "it was"}));
+    assert_eq!((reason.validity, reason.why.as_str()), (Validity::Invalid, "it was"));
+}
+
+#[test]
+fn counts_beyond_64_bits_are_null_and_were_numbers() {
+    let log = HealthLog { media_errors: 3, host_written_bytes: 1 << 70, ..HealthLog::default() };
+    let mut written = serde_json::to_value(&log).unwrap();
+    assert_eq!(
+        (&written["media_errors"], &written["host_written_bytes"]),
+        (&json!(3), &json!(null))
+    );
+    assert_eq!(read::<HealthLog>(written.clone()).host_written_bytes, u128::MAX);
+    written["host_written_bytes"] = json!(1_u64 << 40);
+    assert_eq!(read::<HealthLog>(written).host_written_bytes, 1 << 40);
+    let stored = format!("{{\"host_written_bytes\": {}}}", 1_u128 << 70);
+    let stored: HealthLog = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored.host_written_bytes, 1 << 70);
+}
