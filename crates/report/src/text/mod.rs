@@ -40,7 +40,7 @@ use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
 pub use blocks_effect::blocks_effect_text;
 pub use columns::ColumnError;
-pub use comparison::{comparison_text, workload_title};
+pub use comparison::{comparison_text, row_title, workload_title};
 pub use details::details_text;
 pub use drives::drives_table;
 pub use explain::explain_text;
