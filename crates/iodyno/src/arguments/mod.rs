@@ -169,9 +169,9 @@ pub(crate) struct Check {
     /// Measure each for exactly this time, however exact it is
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
     pub(crate) time: Option<u64>,
-    /// What could not be judged does not change the exit status
+    /// Exit with 4 where something could not be judged: nothing to compare with, or not valid
     #[arg(long)]
-    pub(crate) accept_unjudged: bool,
+    pub(crate) require_verdict: bool,
     /// Compare with an earlier run: its id, its name, or `last`
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
@@ -184,6 +184,9 @@ pub(crate) struct Check {
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print everything: host, measurements with their conditions, all findings, undecided rules
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print what other tools read instead of text
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
@@ -248,6 +251,13 @@ pub(crate) struct Table {
     /// These columns, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
+}
+
+impl Table {
+    /// The user said which columns the table of drives has.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.wide || self.columns.is_some()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -321,6 +331,9 @@ pub(crate) struct Show {
     /// More data sheets: a TOML file, also several times
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    /// Print everything of a check: host, measurements, all findings, undecided rules
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print what other tools read instead of text
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,

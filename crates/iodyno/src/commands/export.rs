@@ -41,7 +41,8 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
 
 /// The public document of one run, or an array of those of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
-    let document = |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status() as u8);
+    let document =
+        |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status(false) as u8);
     Ok(match runs {
         [one] => json_text(&document(one))?,
         all => json_text(&all.iter().map(document).collect::<Vec<_>>())?,
