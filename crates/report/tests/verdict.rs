@@ -154,7 +154,7 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
     judged.findings = of_each.collect();
     let text = screen(&eight, &judged, 0, 80);
     assert!(text.starts_with("WARN  8 drives: no failures, 1 warning"), "{text}");
-    assert!(text.contains("WARN    nvme0, nvme1, nvme2 and 2 more is hot\n"), "{text}");
+    assert!(text.contains("WARN  nvme0, nvme1, nvme2 and 2 more is hot\n"), "{text}");
     assert_eq!(text.matches("-> Look at the fans").count(), 1, "{text}");
     assert!(text.contains("Why: iodyno rules hot"), "{text}");
     // Many of different rules are counted, failures never.
@@ -164,7 +164,11 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
         judged.findings.insert(0, other);
     }
     let text = screen(&eight, &judged, 1, 80);
-    assert_eq!(text.lines().filter(|line| line.starts_with("FAIL    ")).count(), 7, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("FAIL  nvme6 is odd")).count(),
+        7,
+        "{text}"
+    );
 }
 
 #[test]
@@ -174,9 +178,10 @@ fn failures_and_what_is_not_valid_are_seen() {
     record.measurements[0].total.clear();
     judged.measurements[4].validity = Validity::Invalid;
     let text = screen(&record, &judged, 3, 80);
-    assert!(text.contains("FAILED  seq-read of nvme0n1: nvme0n1 vanished after 3 s"), "{text}");
+    assert!(text.contains("FAIL  seq-read of nvme0n1: nvme0n1 vanished after 3 s"), "{text}");
     let row = text.lines().find(|line| line.starts_with("nvme1 ")).expect("its row");
     assert!(row.contains("(982k IOPS)") && text.contains("( ) not valid"), "{text}");
+    assert!(text.starts_with("UNJUDGED  2 drives: a measurement failed"), "{text}");
     assert!(text.contains("Exit status 3: interrupted, or a measurement failed."), "{text}");
     record.run.state = RunState::Interrupted;
     assert!(screen(&record, &judged, 3, 80).starts_with("UNJUDGED  2 drives: interrupted"));

@@ -1,10 +1,14 @@
 //! What needs attention, in two lines each: what is wrong, and what to do.
 
-use iodyno_model::{Assessment, Finding, RunRecord, Severity, Skipped};
+use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict};
 
 use super::Style;
+use super::drives::short_name;
+use super::figure::percent;
 use super::findings::{headline, severity_label};
+use super::glance_table::expectation;
 use super::ink::Ink;
+use super::measurements::step_name;
 use super::words::{Hanging, clean, cut, display_width};
 
 /// Warnings and targets that were not measured, before the rest is counted.
@@ -14,7 +18,7 @@ const SHOWN: usize = 5;
 const USUAL: usize = 76;
 
 /// Columns in front of the text.
-const INDENT: usize = 8;
+const INDENT: usize = 6;
 
 /// What a rule found, on however many drives.
 pub(super) struct Entry<'a> {
@@ -25,26 +29,67 @@ pub(super) struct Entry<'a> {
     next: &'a str,
 }
 
-/// Failures and warnings, each rule's once, worst first.
-pub(super) fn entries(assessment: &Assessment) -> Vec<Entry<'_>> {
+/// Rules that say of a drive that it is slower than it should be.
+const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
+
+/// Failures and warnings, each rule's once, worst first; what makes a drive slow by several
+/// measures is one.
+pub(super) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     for finding in assessment.findings.iter().filter(|one| one.severity >= Severity::Warn) {
-        let alike = |group: &&mut Vec<&Finding>| {
-            group[0].rule == finding.rule && group[0].severity == finding.severity
+        let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
+        let alike = |group: &&mut Vec<&Finding>| match is_speed(finding) {
+            true => is_speed(group[0]) && group[0].subjects.first() == finding.subjects.first(),
+            false => group[0].rule == finding.rule && group[0].severity == finding.severity,
         };
         match groups.iter_mut().find(alike) {
             Some(group) => group.push(finding),
             None => groups.push(vec![finding]),
         }
     }
-    let entry = |group: &Vec<&'_ Finding>| (group[0].severity, what(group));
-    groups
-        .iter()
-        .map(|group| {
-            let (severity, what) = entry(group);
-            Entry { severity, rule: &group[0].rule, what, next: &group[0].next }
-        })
-        .collect()
+    let entry = |group: Vec<&'a Finding>| {
+        let first = group[0];
+        let target = first.subjects.first().filter(|_| SPEED.contains(&first.rule.as_str()));
+        let slow = target.and_then(|target| slowness(record, assessment, target));
+        Entry {
+            severity: first.severity,
+            rule: &first.rule,
+            what: slow.unwrap_or_else(|| what(&group)),
+            next: &first.next,
+        }
+    };
+    groups.into_iter().map(entry).collect()
+}
+
+/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
+/// twins' median`: all that is not as it should be of what was measured on it alone.
+fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option<String> {
+    let (mut rates, mut latencies): (Vec<(String, Vec<String>)>, Vec<String>) = Default::default();
+    for (at, of) in record.measurements.iter().enumerate() {
+        if !matches!(of.targets.as_slice(), [only] if short_name(only) == short_name(target)) {
+            continue;
+        }
+        let metrics = assessment.of(at).map_or(&[][..], |judged| &judged.metrics);
+        for metric in metrics.iter().filter(|metric| metric.verdict >= Verdict::Warn) {
+            let (expected, of_what) = expectation(metric)?;
+            let share = format!("{} of the {of_what}", percent(metric.estimate.value / expected));
+            if metric.metric == Metric::LatencyMean {
+                latencies.push(format!("latency {share}"));
+                continue;
+            }
+            let name = step_name(&of.name);
+            match rates.iter_mut().find(|(known, _)| *known == share) {
+                Some((_, names)) => names.push(name),
+                None => rates.push((share, vec![name])),
+            }
+        }
+    }
+    let mut parts: Vec<String> =
+        rates.iter().map(|(share, names)| format!("{share} ({})", names.join(", "))).collect();
+    let verb = if parts.is_empty() { "has" } else { "reaches" };
+    parts.extend(latencies);
+    let target = clean(short_name(target));
+    (!parts.is_empty()).then(|| format!("{target} {verb} {}", clean(&parts.join("; "))))
 }
 
 /// The sentence of the first, with the names of all: in place of its own where they say the
@@ -110,7 +155,7 @@ fn replaced(text: &str, word: &str, with: &str) -> String {
 /// Failures, measurements that failed, warnings and what was not measured; the first of each.
 pub(super) fn attention_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
-    let all = entries(assessment);
+    let all = entries(record, assessment);
     let (failures, warnings): (Vec<_>, Vec<_>) =
         all.iter().partition(|entry| entry.severity == Severity::Fail);
     for entry in &failures {
@@ -119,7 +164,7 @@ pub(super) fn attention_text(record: &RunRecord, assessment: &Assessment, style:
     for of in &record.measurements {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
-            out.push_str(&line("FAILED", Ink::Bad, &what, style));
+            out.push_str(&line("FAIL", Ink::Bad, &what, style));
         }
     }
     for entry in warnings.iter().take(SHOWN) {
@@ -194,23 +239,23 @@ fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
 }
 
-/// `text` without its full stop if it fits; else its first sentences or clauses, as many as do; a
-/// single one that does not is cut.
+/// `text` without its full stop if it fits; else its first sentences or clauses, if they are most
+/// of what fits; else as many words as do.
 fn short(text: &str, room: usize) -> String {
     let text = text.trim_end_matches('.');
     if display_width(text) <= room {
         return text.to_owned();
     }
-    let is_whole = |part: &str| part.matches('(').count() == part.matches(')').count();
-    let ends = [". ", "; ", ", "].into_iter().flat_map(|end| text.match_indices(end));
+    let ends = [". ", "; "].into_iter().flat_map(|end| text.match_indices(end));
     let parts = ends.map(|(at, _)| &text[..at]);
-    let fitting = parts.filter(|part| {
-        let width = display_width(part);
-        width <= room && width * 3 >= room && is_whole(part)
-    });
-    match fitting.max_by_key(|part| part.len()) {
-        Some(part) => part.to_owned(),
-        None => cut(text, room),
+    let fitting = parts.filter(|part| (room * 2 / 3..=room).contains(&display_width(part)));
+    if let Some(part) = fitting.max_by_key(|part| part.len()) {
+        return part.to_owned();
+    }
+    let cut = cut(text, room);
+    match cut.rfind(' ').filter(|at| at * 2 > cut.len()) {
+        Some(at) => format!("{}…", cut[..at].trim_end_matches([',', ';', ':'])),
+        None => cut,
     }
 }
 
@@ -249,9 +294,10 @@ mod tests {
     fn a_sentence_is_shortened_at_a_clause() {
         let text = "Reseat the drive and look at its cable; then run: sudo lspci -vv.";
         assert_eq!(short(text, 80), text.trim_end_matches('.'));
-        assert_eq!(short(text, 60), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 40), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 20), "Reseat the drive an…");
-        assert_eq!(short("The rate (1 MB/s, a third) of nvme0 is low", 30).len(), 32);
+        assert_eq!(short(text, 55), "Reseat the drive and look at its cable");
+        assert_eq!(short(text, 38), "Reseat the drive and look at its cable");
+        assert_eq!(short(text, 25), "Reseat the drive and…");
+        assert_eq!(short("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
+        assert_eq!(short("/a/very/long/path", 8), "/a/very…");
     }
 }

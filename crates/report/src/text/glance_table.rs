@@ -313,14 +313,26 @@ impl Kind {
     }
 }
 
+const CLAIM: &str = "claim";
+const BASELINE: &str = "baseline";
+
+/// What a metric should be, in its unit, and what says so.
+pub(super) fn expectation(of: &MetricJudgement) -> Option<(f64, &'static str)> {
+    let claim = of.claim.as_ref().map(|claim| (claim.value, CLAIM));
+    let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, BASELINE));
+    claim.or(baseline).or_else(|| Some((of.peers?.0, "twins' median")))
+}
+
 fn share(of: &MetricJudgement) -> Option<Share> {
     if of.below_saturation.is_some() {
         return None;
     }
-    let claim = of.claim.as_ref().map(|claim| ("OF CLAIM", claim.value));
-    let baseline = of.baseline.as_ref().map(|baseline| ("OF BASELINE", baseline.value));
-    let peers = of.peers.map(|(median, _)| ("OF TWINS", median));
-    let (basis, expected) = claim.or(baseline).or(peers)?;
+    let (expected, basis) = expectation(of)?;
+    let basis = match basis {
+        CLAIM => "OF CLAIM",
+        BASELINE => "OF BASELINE",
+        _ => "OF TWINS",
+    };
     let share = match of.metric {
         Metric::LatencyMean => expected / of.estimate.value,
         _ => of.estimate.value / expected,

@@ -32,10 +32,15 @@ pub fn verdict_screen(
         }
         None => table(record.host(), &glance, style),
     });
-    let mut end = further(assessment, run, style);
+    let mut end = further(record, assessment, run, style);
     if exit_status != 0 {
-        let (_, words) = verdict_words(assessment, exit_status);
-        let text = format!("Exit status {exit_status}: {words}.");
+        let text = match exit_status {
+            // That something failed stands in the first line.
+            1 => "Exit status 1".to_owned(),
+            _ => {
+                format!("Exit status {exit_status}: {}.", verdict_words(assessment, exit_status).1)
+            }
+        };
         end.push_str(&Hanging::of(style).lines(&[text]));
     }
     sections.push(end);
@@ -52,7 +57,8 @@ fn headline(
 ) -> String {
     let (verdict, _) = verdict_words(assessment, exit_status);
     let mut clauses = vec![clause(record, assessment, verdict, glance)];
-    let warnings = entries(assessment).iter().filter(|one| one.severity == Severity::Warn).count();
+    let warnings =
+        entries(record, assessment).iter().filter(|one| one.severity == Severity::Warn).count();
     if warnings > 0 {
         clauses.push(counted(warnings, "warning"));
     }
@@ -101,8 +107,13 @@ fn clause(
     };
     match verdict {
         _ if record.run.state == RunState::Interrupted => format!("{subject}: interrupted"),
+        Verdict::Pass | Verdict::Unjudged
+            if record.measurements.iter().any(|of| of.failure().is_some()) =>
+        {
+            format!("{subject}: a measurement failed")
+        }
         Verdict::Fail if failed == 0 => {
-            let entries = entries(assessment);
+            let entries = entries(record, assessment);
             match entries.iter().filter(|one| one.severity == Severity::Fail).count() {
                 0 => format!("{subject}: not as it should be"),
                 1 => format!("{subject}: 1 finding needs attention"),
@@ -157,10 +168,12 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 }
 
 /// The commands that say more.
-fn further(assessment: &Assessment, run: &str, style: &Style) -> String {
+fn further(record: &RunRecord, assessment: &Assessment, run: &str, style: &Style) -> String {
     let mut items = vec![format!("Details: iodyno show -v {run}")];
     items.extend(
-        entries(assessment).first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))),
+        entries(record, assessment)
+            .first()
+            .map(|of| format!("Why: iodyno rules {}", clean(of.rule))),
     );
     items.push(format!("Page: iodyno report {run}"));
     Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&items)
