@@ -12,6 +12,7 @@ use super::figure::{percent, stated};
 use super::grid::{GridCell, GridColumn};
 use super::ink::Ink;
 use super::words::clean;
+use crate::percentiles::percentiles_of;
 
 /// Places of the bar.
 const BAR: usize = 5;
@@ -308,7 +309,10 @@ impl Kind {
         Some(match self {
             Self::Sequential => stated(Metric::Bandwidth, of.bandwidth?.value),
             Self::Random => stated(Metric::Iops, of.iops?.value),
-            Self::Latency => format_duration_ns(of.percentile(99.0)?.1.value),
+            Self::Latency => {
+                let (_, shown) = percentiles_of(of, &[99.0]);
+                format_duration_ns(shown.first()?.value_ns as f64)
+            }
         })
     }
 }
