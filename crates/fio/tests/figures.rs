@@ -101,6 +101,34 @@ fn what_is_wrong_is_told_with_its_line_and_the_rest_is_read() {
 }
 
 #[test]
+fn the_sides_of_a_mix_have_their_own_columns() {
+    let found = read(
+        "rw      bs  QD  engine  layout    read IOPS  write IOPS  IOPS   read us  p99 read (ms)  drive\n\
+         randrw  4k  8   libaio  md0+xfs   70k        30k         100k   90       1.5            P5600 3.2TB\n\
+         randrd  4k  8   libaio  md0+xfs   70k        -           -      90       -              P5600 3.2TB\n\
+         read    4k  8   libaio  md0+ext4  -          30k         -      -        -              P5600 3.2TB\n\
+         read    4k  8   libaio  md0+ext4  -          -           30k    -        -              P5600 3.2TB\n",
+    );
+    let wrong: Vec<Option<usize>> = found.problems.iter().map(|one| one.line).collect();
+    assert_eq!(wrong, [Some(3), Some(4)], "{:?}", found.problems);
+    let [mix, plain] = found.rows.as_slice() else { panic!("{found:?}") };
+    let [reads, writes] = mix.measurement.total.as_slice() else { panic!("{mix:?}") };
+    assert_eq!((reads.direction, writes.direction), (Direction::Read, Direction::Write));
+    assert_eq!((reads.iops.unwrap().value, writes.iops.unwrap().value), (70e3, 30e3));
+    assert_eq!(writes.bandwidth.unwrap().value, 30e3 * 4096.0);
+    assert_eq!((reads.latency_mean.unwrap().value, writes.latency_mean), (90_000.0, None));
+    assert_eq!(reads.stated.as_ref().unwrap().total.percentile(99.0).unwrap().value, 1.5e6);
+    assert_eq!(mix.stated.model.as_deref(), Some("P5600 3.2TB"));
+    assert_eq!(mix.measurement.workload.options["layout"], "md0+xfs");
+    assert_eq!(plain.measurement.total[0].direction, Direction::Read);
+    let file = "format = \"iodyno.figures/1\"\n[[figure]]\nworkload = \"rw=randrw bs=4k\"\n\
+                read_bandwidth = \"300 MB/s\"\nwrite_bandwidth = \"100 MB/s\"\n";
+    let of: Vec<f64> =
+        read(file).rows[0].measurement.total.iter().map(|of| of.bandwidth.unwrap().value).collect();
+    assert_eq!(of, [300e6, 100e6]);
+}
+
+#[test]
 fn other_texts_are_no_figures() {
     for text in ["", "hello", "a,b,c\n1,2,3\n", "rw,bs\nread,4k\n", "iops,bandwidth\n1,2\n"] {
         assert_eq!(figures("x", text), None, "{text}");

@@ -62,7 +62,7 @@ fn two_checks_stand_side_by_side() {
         let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
         let checked =
             world.run(&["check", a, b, "--generator", "simulated", "--name", name, "--quiet"]);
-        status(&checked, 4);
+        status(&checked, 0);
     }
     let compared = world.run(&["compare", "first", "second"]);
     status(&compared, 0);
@@ -157,13 +157,29 @@ fn errors_say_what_is_wrong_and_what_there_is() {
         assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
         text(&output.stderr)
     };
+    let third = world.path("third.json");
+    std::fs::write(&third, report("third", 10.0, 1).replace("\"4k\"", "\"8k\"")).unwrap();
+    let third = third.to_str().unwrap();
     // A path may hold a comma or a colon.
-    let nothing = error(&["compare", &one, other]);
+    let nothing = error(&["compare", &one, other, third]);
     assert!(nothing.contains("nothing in common"), "{nothing}");
     assert!(
         nothing.contains("one: randread 4 KiB") && nothing.contains("seq: read 4 KiB"),
         "{nothing}"
     );
+    // Two that are named to be held against each other are, without a verdict.
+    let unlike = world.run(&["compare", &one, other, "--fail-if", "iops < -5%", "--noise", "3%"]);
+    status(&unlike, 4);
+    let out = text(&unlike.stdout);
+    assert!(
+        out.contains("one: randread 4 KiB, depth 32 against seq: read 4 KiB, depth 32"),
+        "{out}"
+    );
+    assert!(out.contains("They differ in rw.") && !out.contains("FAIL"), "{out}");
+    let document = json(&world.run(&["compare", &one, other, "--json"]).stdout);
+    validate(&document, "iodyno.compare.1");
+    assert_eq!(document["rows"][0]["unlike"]["workload"]["rw"], "read");
+    assert_eq!(figure(&document, 0, "iops")["differences"][1]["real"], "unlike");
     let unknown = error(&["compare", &one, "no-such-run"]);
     assert!(unknown.contains("no-such-run"), "{unknown}");
     let named = error(&["compare", &one, &format!("{one}:tow")]);

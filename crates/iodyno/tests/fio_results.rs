@@ -37,6 +37,22 @@ fn iops(of: &Value, direction: &str) -> f64 {
 }
 
 #[test]
+fn logs_of_submissions_alone_are_shown_and_compared() {
+    let world = World::new();
+    let log = |name: &str, ns: u32| {
+        let path = world.directory(name).join("j_slat.1.log");
+        std::fs::write(&path, format!("500, {ns}, 0, 0, 0\n1000, {ns}, 0, 0, 0\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (log("a", 6000), log("b", 3000));
+    let shown = text(&world.run(&["show", &a]).stdout);
+    assert!(shown.contains("latency slat mean 6.00 us"), "{shown}");
+    let compared = text(&world.run(&["compare", &a, &b]).stdout);
+    let line = compared.lines().find(|line| line.contains("latency slat")).unwrap();
+    assert!(line.contains("0.500"), "{compared}");
+}
+
+#[test]
 fn a_group_of_jobs_has_a_total() {
     let world = World::new();
     for (name, format) in [("two.txt", "normal"), ("two.json", "json+")] {

@@ -217,7 +217,7 @@ mod tests {
             all.measurements[9].metrics[0].reason.to_string(),
             "100 % of the sum of each alone"
         );
-        assert_eq!(exit_status(&record, &all, false), ExitStatus::Fine);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);
         assert_eq!(all.subjects.len(), 3);
         assert_eq!(all.rules.len(), rules().len());
     }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(all.verdict, Verdict::Fail);
         assert_eq!(subject(&all, "nvme1"), Verdict::Fail);
         assert_eq!(subject(&all, "nvme0"), Verdict::Pass);
-        assert_eq!(exit_status(&record, &all, true), ExitStatus::Failed);
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Failed);
         let order: Vec<Severity> = all.findings.iter().map(|finding| finding.severity).collect();
         assert!(order.windows(2).all(|pair| pair[0] >= pair[1]), "{order:?}");
         let stored = serde_json::to_string(&all).unwrap();
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(random.metrics[0].verdict, Verdict::Unjudged);
         assert_eq!(random.reasons[0].rule, "blocks-not-written");
         assert_eq!(all.verdict, Verdict::Warn);
-        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
-        assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
+        assert_eq!(exit_status(&record, &all, false), ExitStatus::Fine);
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
         let reason = all.measurements[0].metrics[0].reason.to_string();
         assert!(reason.starts_with("no claim, peers or baseline; 96 % of what link"), "{reason}");
         assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
-        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
     }
 
     #[test]
@@ -357,17 +357,17 @@ mod tests {
             next: "--busy".into(),
         });
         let all = judged(&record);
-        assert_eq!(exit_status(&record, &all, false), ExitStatus::Unjudged);
+        assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
         assert_eq!(subject(&all, "nvme0"), Verdict::Unjudged);
         let failed = healthy.clone().drive(0, |drive| log(drive).critical_warning = 8).record();
-        assert_eq!(exit_status(&failed, &judged(&failed), false), ExitStatus::Failed);
+        assert_eq!(exit_status(&failed, &judged(&failed), true), ExitStatus::Failed);
         let mut killed = failed;
         killed.run.state = iodyno_model::RunState::Interrupted;
-        assert_eq!(exit_status(&killed, &judged(&killed), false), ExitStatus::Interrupted);
+        assert_eq!(exit_status(&killed, &judged(&killed), true), ExitStatus::Interrupted);
         let ended = healthy
             .measurement(0, |of| of.end = iodyno_model::EndReason::Failed("EIO".into()))
             .record();
-        assert_eq!(exit_status(&ended, &judged(&ended), true), ExitStatus::Interrupted);
+        assert_eq!(exit_status(&ended, &judged(&ended), false), ExitStatus::Interrupted);
         assert_eq!(ExitStatus::Unjudged as u8, 4);
     }
 
@@ -465,7 +465,7 @@ mod tests {
                 prop_assert!(worst.is_none_or(|worst| once.verdict >= worst));
                 let of_subjects = once.subjects.iter().map(|(_, verdict)| *verdict).max();
                 prop_assert!(of_subjects.is_none_or(|worst| once.verdict >= worst));
-                exit_status(&record, &once, false);
+                exit_status(&record, &once, true);
             }
         }
 

@@ -181,7 +181,7 @@ mod tests {
         let claims = ClaimBook::builtin();
         let question = Question { record, claims: &claims, baseline: None, expect: None };
         let all = assess(&question);
-        let status = exit_status(record, &all, false);
+        let status = exit_status(record, &all, true);
         let metrics = all.measurements.into_iter().map(|mut judged| judged.metrics.remove(0));
         (metrics.map(|metric| (metric.verdict, metric.reason.to_string())).collect(), status)
     }

@@ -32,11 +32,12 @@ impl ExitStatus {
 }
 
 /// The exit status of a run: 2, 3, 1, 4, 0 in this order. A run never is 2,
-/// since it was made. `accept_unjudged` makes 4 a 0.
+/// since it was made. What nobody could judge is no failure unless a verdict is required:
+/// without `require_verdict` it is 0.
 pub fn exit_status(
     record: &RunRecord,
     assessment: &Assessment,
-    accept_unjudged: bool,
+    require_verdict: bool,
 ) -> ExitStatus {
     let failed = record.measurements.iter().any(|measurement| measurement.failure().is_some());
     if record.run.state != RunState::Done || failed {
@@ -47,7 +48,7 @@ pub fn exit_status(
     }
     // What fio printed elsewhere says nothing of the machine: nobody asked to judge it.
     let nobody_asked = record.snapshots.is_empty();
-    if unjudged(record, assessment) && !accept_unjudged && !nobody_asked {
+    if require_verdict && unjudged(record, assessment) && !nobody_asked {
         return ExitStatus::Unjudged;
     }
     ExitStatus::Fine

@@ -5,7 +5,7 @@ use iodyno_judge::ExitStatus;
 use iodyno_judge::comparison::{Comparison, Difference, Figure, Outcome, Reality, Row, Ruling};
 use iodyno_model::Estimate;
 
-use crate::text::workload_title;
+use crate::text::row_title;
 
 /// Runs held against each other, and what limits say of it.
 #[derive(Debug, Clone, Copy)]
@@ -53,17 +53,14 @@ impl<'a> Compared<'a> {
 
     /// The workload that a ruling is about.
     pub(crate) fn workload(self, ruling: &Ruling) -> String {
-        self.comparison
-            .rows
-            .get(ruling.row)
-            .map_or_else(String::new, |row| workload_title(&row.point))
+        self.comparison.rows.get(ruling.row).map_or_else(String::new, row_title)
     }
 }
 
 impl Entry<'_> {
     /// `randread 4 KiB, depth 64: iops`.
     pub(crate) fn name(&self) -> String {
-        format!("{}: {}", workload_title(&self.row.point), self.figure.quantity.name())
+        format!("{}: {}", row_title(self.row), self.figure.quantity.name())
     }
 }
 
@@ -75,6 +72,7 @@ pub(crate) fn words(difference: &Difference) -> String {
         Reality::NotShown => "no more than repetitions differ",
         Reality::WithinRounding => "within rounding",
         Reality::SpreadUnknown => "run-to-run spread unknown",
+        Reality::Unlike => "unlike workloads",
     };
     format!("{:+.1} %, {reality}", difference.percent())
 }

@@ -26,9 +26,9 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Judged<'a> {
-    /// What a command that shows it ends with.
-    pub fn exit_status(self) -> ExitStatus {
-        iodyno_judge::exit_status(self.record, self.assessment, false)
+    /// What a command that shows it ends with; 4 only where a verdict is required.
+    pub fn exit_status(self, require_verdict: bool) -> ExitStatus {
+        iodyno_judge::exit_status(self.record, self.assessment, require_verdict)
     }
 
     /// Everything that has a verdict of its own, in the assessment's order.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::Histogram;
+use iodyno_model::{Histogram, LatencyKind};
 
 use super::time::apart;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
@@ -22,18 +22,24 @@ const BEYOND: u64 = 30;
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     sort(&mut shown);
-    shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
+    let averaged = shown.iter().any(|one| one.result.mean_latency().is_some());
+    shown.retain(|one| bins(one).is_some() || stated(one).is_some());
     if shown.is_empty() {
-        return Err(FigureError::Nothing(
-            "no measurement says how its latencies are distributed: let fio print JSON+ \
-             (--output-format=json+), or measure with iodyno run"
-                .into(),
-        ));
+        let only = if averaged { ", only what their mean is" } else { "" };
+        return Err(FigureError::Nothing(format!(
+            "no measurement says how its latencies are distributed{only}: let fio print JSON+ \
+             (--output-format=json+) or log histograms (write_hist_log, log_hist_msec), or \
+             measure with iodyno run"
+        )));
+    }
+    // Times of submissions beside those of whole I/Os would be another figure.
+    if shown.iter().any(|one| one.result.known_bins().is_some()) {
+        shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
     }
     let names = apart(names(&shown, request, &[]));
     let (mut densities, mut curves, mut uncertain) = (Vec::new(), Vec::new(), false);
     for (name, one) in names.iter().zip(&shown) {
-        if let Some((_, bins)) = one.result.known_bins() {
+        if let Some(bins) = bins(one) {
             densities.push(series(name, "", Form::Steps, density(bins)));
             let (certain, rest) = curve(bins);
             if !certain.is_empty() {
@@ -48,6 +54,9 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         }
     }
     let mut notes = Vec::new();
+    if shown.iter().any(|one| one.result.known_bins().is_none() && bins(one).is_some()) {
+        notes.push("Times of submissions (slat): no more was logged.".to_owned());
+    }
     if uncertain {
         notes.push("Dotted: fewer than 30 I/Os were slower.".to_owned());
     }
@@ -71,6 +80,12 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     });
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+/// Of the whole I/O, else of its completion, else of its submission.
+fn bins<'a>(one: &'a Observation<'_>) -> Option<&'a Histogram> {
+    let known = one.result.known_bins().map(|(_, bins)| bins);
+    known.or_else(|| one.result.bins(LatencyKind::Submission))
 }
 
 fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {

@@ -39,7 +39,7 @@ pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 #[command(version, propagate_version = true, max_term_width = 100, arg_required_else_help = true)]
 #[command(
     after_help = "Exit status: 0 passed, 1 at least one FAIL, 2 bad usage or unusable target, \
-    3 interrupted or a measurement failed, 4 nothing failed but something asked could not be judged."
+    3 interrupted or a measurement failed, 4 something could not be judged (--require-verdict) or read."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -173,9 +173,9 @@ pub(crate) struct Check {
     /// Measure each for exactly this time, whatever the precision
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
     pub(crate) time: Option<u64>,
-    /// Exit 0 instead of 4 for unjudged results
+    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
     #[arg(long)]
-    pub(crate) accept_unjudged: bool,
+    pub(crate) require_verdict: bool,
     /// Compare with an earlier run: its id, its name, or `last`
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
@@ -188,6 +188,9 @@ pub(crate) struct Check {
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print everything: host, conditions, evidence, all findings and undecided rules
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
@@ -252,6 +255,13 @@ pub(crate) struct Table {
     /// Print these columns, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
+}
+
+impl Table {
+    /// The user said which columns the table of drives has.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.wide || self.columns.is_some()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -325,6 +335,9 @@ pub(crate) struct Show {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    /// Print everything of a check: host, conditions, evidence, all findings and undecided rules
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,

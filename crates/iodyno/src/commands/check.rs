@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use iodyno_campaign::{Options, Plan};
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, Scope, Skipped};
+use iodyno_model::{Host, Origin, RunRecord, Scope, Skipped, shell_word};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, TargetError};
 
@@ -61,9 +61,12 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             claims: &setup.claims,
             baseline: baseline.as_ref(),
             expect: expect.as_ref(),
-            accept_unjudged: arguments.accept_unjudged,
+            // A target that was named and not measured is no success.
+            require_verdict: arguments.require_verdict
+                || !(arguments.targets.is_empty() || record.run.skipped.is_empty()),
+            run: &shell_word(arguments.name.as_deref().unwrap_or("last")),
             table: &arguments.table,
-            shape: show::Shape::of(arguments.format),
+            shape: show::Shape::of(arguments.format, arguments.verbose),
         },
     )?;
     terminal::advise_root(context, &setup.host);

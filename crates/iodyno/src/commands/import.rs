@@ -211,7 +211,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     }
     // Nobody asked whether what fio printed is as it should be.
     if record.host().is_some() {
-        let status = Judged { record, assessment }.exit_status();
+        let status = Judged { record, assessment }.exit_status(false);
         out.push_str(&verdict_text(assessment, status as u8, style));
     }
     out

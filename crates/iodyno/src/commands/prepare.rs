@@ -77,7 +77,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         claims: &setup.claims,
         baseline: None,
         expect: None,
-        accept_unjudged: true,
+        require_verdict: false,
+        run: "last",
         table: &arguments.table,
         shape: if arguments.condition.is_some() { Shape::Results } else { Shape::Jobs },
     };

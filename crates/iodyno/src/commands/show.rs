@@ -11,8 +11,8 @@ use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
-    Style, blocks_effect_text, details_text, jobs_text, json_text, outlook_text, pts_text,
-    results_table, rounds_text, run_heading, run_text, scaling_text,
+    Style, ascii, blocks_effect_text, details_text, jobs_text, json_text, outlook_text, pts_text,
+    results_table, rounds_text, run_heading, run_text, scaling_text, verdict_screen,
 };
 use iodyno_store::Store;
 
@@ -26,7 +26,9 @@ pub(crate) struct Judging<'a> {
     pub(crate) claims: &'a ClaimBook,
     pub(crate) baseline: Option<&'a RunRecord>,
     pub(crate) expect: Option<&'a Expectation>,
-    pub(crate) accept_unjudged: bool,
+    pub(crate) require_verdict: bool,
+    /// What the commands that say more of it call it.
+    pub(crate) run: &'a str,
     pub(crate) table: &'a Table,
     pub(crate) shape: Shape,
 }
@@ -34,6 +36,8 @@ pub(crate) struct Judging<'a> {
 /// What is printed unless JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
+    /// Of a check the verdict and what it stands on; of anything else all of it.
+    Glance,
     /// Drives, measurements, findings.
     Text,
     /// Jobs in a few lines each, as `run` shows them.
@@ -45,9 +49,9 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Text, unless a format is asked for.
-    pub(crate) fn of(format: Option<Format>) -> Self {
-        format.map_or(Self::Text, Self::Format)
+    /// Text, all of it if it is to be `verbose`, unless a format is asked for.
+    pub(crate) fn of(format: Option<Format>, verbose: bool) -> Self {
+        format.map_or(if verbose { Self::Text } else { Self::Glance }, Self::Format)
     }
 }
 
@@ -72,9 +76,10 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             claims: &claims,
             baseline: baseline.as_ref(),
             expect: None,
-            accept_unjudged: false,
+            require_verdict: false,
+            run: &shell_word(&arguments.run),
             table: &arguments.table,
-            shape: Shape::of(arguments.format),
+            shape: Shape::of(arguments.format, arguments.verbose || arguments.details),
         },
     )?;
     if arguments.details {
@@ -146,7 +151,7 @@ fn assessed(
         expect: judging.expect,
     };
     let assessment = assess(&question);
-    let status = exit_status(record, &assessment, judging.accept_unjudged);
+    let status = exit_status(record, &assessment, judging.require_verdict);
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
@@ -186,15 +191,19 @@ fn assessed(
             let jobs = jobs_text(record, &assessment, &style);
             format!("{jobs}\nKept as {}: iodyno show last\n", record.run.id)
         }
+        Shape::Glance if is_check(record) && !judging.table.is_chosen() => {
+            let screen = verdict_screen(record, &assessment, status as u8, judging.run, &style);
+            if terminal::is_utf8() { screen } else { ascii(&screen) }
+        }
         // Of fio's jobs there is nothing but what they did.
-        Shape::Text if record.host().is_none() => {
+        Shape::Glance | Shape::Text if record.host().is_none() => {
             format!(
                 "{}\n{}",
                 run_heading(&record.run, &style),
                 jobs_text(record, &assessment, &style)
             )
         }
-        Shape::Text => {
+        Shape::Glance | Shape::Text => {
             let text = run_text(record, &assessment, status as u8, &style)?;
             match &rounds {
                 Some(rounds) => {
@@ -217,6 +226,12 @@ fn assessed(
         }
     };
     Ok((assessment, text, status as u8))
+}
+
+/// Whether it is what `check` makes, or a capture, which is judged as one without load.
+fn is_check(record: &RunRecord) -> bool {
+    let is_study = Study::parse(&record.run.plan, &record.run.plan_name).is_ok();
+    !is_study && ["check", "capture"].contains(&record.run.plan_name.as_str())
 }
 
 /// `text`, and behind it what there is `beyond` it.

@@ -94,16 +94,17 @@ impl File {
         Some(block? * rules.ways[way].align)
     }
 
-    /// Takes the blocks of a random request of `length` bytes at `offset`, and
-    /// says how many bytes of it were free.
-    pub(super) fn take(&mut self, way: &Way, offset: u64, length: u64) -> u64 {
+    /// Takes the blocks of a random request of `length` bytes, at `offset` or where
+    /// there is room for it near by, and says where that is and how many bytes of it were free.
+    pub(super) fn take(&mut self, way: &Way, offset: u64, length: u64) -> (u64, u64) {
         match &mut self.blocks {
             Some(blocks @ Blocks::Marked(..)) => {
-                let first = (offset - self.base) / way.smallest;
-                let taken = blocks.mark(first, length.div_ceil(way.smallest));
-                length.min(taken * way.smallest)
+                let count = length.div_ceil(way.smallest);
+                let first = blocks.room((offset - self.base) / way.smallest, count);
+                let taken = blocks.mark(first, count);
+                (self.base + first * way.smallest, length.min(taken * way.smallest))
             }
-            _ => length,
+            _ => (offset, length),
         }
     }
 

@@ -167,9 +167,9 @@ impl Stream {
         if offset.checked_add(length).is_none_or(|last| last > end) {
             return None;
         }
-        let length = match order {
+        let (offset, length) = match order {
             Order::Random => file.take(&self.rules.ways[way], offset, length),
-            _ => length,
+            _ => (offset, length),
         };
         self.progress.zone_bytes += length;
         self.progress.made[way] += 1;

@@ -41,6 +41,8 @@ pub enum Reality {
     WithinRounding,
     /// Too few repetitions to know how much they differ by chance.
     SpreadUnknown,
+    /// The workloads differ, so that nothing else was to be expected.
+    Unlike,
 }
 
 /// The values of a side's repetitions.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    BlockDevice, Drive, Fact, Host, Link, Measurement, RunRecord, WrittenState, format_duration_ns,
+    BlockDevice, Bytes, Drive, Fact, Host, Link, Measurement, RunRecord, WrittenState,
+    format_duration_ns,
 };
 
 use super::pairing::Group;
-use super::point::manner;
+use super::point::{Key, manner};
 use super::sample::Sample;
 use super::stack;
 use crate::place::{device_of, own_link, place};
@@ -122,7 +123,8 @@ fn by_condition(row: &Group<'_>, sides: usize) -> Vec<Values> {
 fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     let of = sample.first();
     let host = of.before.and_then(|at| sample.record.snapshots.get(at));
-    let mut all = of_measurement(of);
+    let mut all = of_workload(&sample.key);
+    all.extend(of_measurement(of));
     match host.or_else(|| sample.record.host()) {
         Some(host) => {
             all.extend(of_host(host));
@@ -130,6 +132,17 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
         }
         None => all.push(said("host", None)),
     }
+    all
+}
+
+/// What makes the row: it differs only between workloads that are not the same.
+fn of_workload(key: &Key) -> Vec<Condition> {
+    let mut all = vec![
+        silent("direction", Some(key.direction.name().to_owned())),
+        silent("rw", key.rw.clone()),
+        silent("bs", key.bs.map(|bs| Bytes(bs).binary())),
+    ];
+    all.extend(key.shape.iter().map(|(name, value)| differs(name, Some(value.clone()))));
     all
 }
 

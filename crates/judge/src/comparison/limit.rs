@@ -133,6 +133,9 @@ impl Limit {
             (Reality::NotInTurns, None) => false,
             (Reality::NotShown | Reality::WithinRounding, _) => false,
             (Reality::SpreadUnknown, Some(noise)) => beyond(&difference.ratio, noise),
+            (Reality::Unlike, _) => {
+                return Outcome::CannotTell("the workloads differ: no regression".to_owned());
+            }
             (Reality::SpreadUnknown, None) => {
                 return Outcome::CannotTell(format!("fewer than {REPETITIONS} repetitions a side"));
             }

@@ -10,6 +10,7 @@ mod sample;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod unlike;
 
 use std::cmp::Reverse;
 
@@ -101,8 +102,11 @@ pub struct Point {
 /// A workload, and what each side has of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The workload.
+    /// The workload, of the first side.
     pub point: Point,
+    /// The second side's, where that is another one: two things that were named to be held
+    /// against each other. What they differ by is no regression.
+    pub unlike: Option<Point>,
     /// What each side has of it, in the order of the sides; `None`: nothing.
     pub cells: Vec<Option<Cell>>,
     /// What was compared.
@@ -171,9 +175,15 @@ pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
         }
     }
     let groups = groups(samples);
-    let (shared, alone): (Vec<Group<'_>>, Vec<Group<'_>>) =
+    let (mut shared, mut alone): (Vec<Group<'_>>, Vec<Group<'_>>) =
         groups.into_iter().partition(|group| group.sides() > 1);
-    let mut rows: Vec<Row> = shared.iter().map(|group| row(group, sides.len())).collect();
+    let unlike = unlike::joined(&mut shared, &mut alone, sides.len());
+    let mut rows: Vec<Row> = match unlike {
+        Some(both) => shared.iter().map(|two| unlike::row(two, &both)).collect(),
+        None => {
+            shared.iter().map(|group| row(group, sides.len(), |sample| sample.counts())).collect()
+        }
+    };
     adjust(&mut rows);
     let (differing, not_known) = differing::differing(&shared, sides.len());
     Comparison {
@@ -246,14 +256,12 @@ fn point(group: &Group<'_>) -> Point {
     }
 }
 
-fn row(group: &Group<'_>, sides: usize) -> Row {
+/// `counts` says which repetitions do.
+fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row {
     let all: Vec<Vec<&Sample<'_>>> = (0..sides).map(|side| group.of_side(side).collect()).collect();
     let counted: Vec<Vec<&Sample<'_>>> = all
         .iter()
-        .map(|samples| {
-            let counts = distinct(samples).into_iter().filter(|sample| sample.counts());
-            counts.collect()
-        })
+        .map(|samples| distinct(samples).into_iter().filter(|sample| counts(sample)).collect())
         .collect();
     let first = counted.iter().position(|samples| !samples.is_empty());
     let cell = |side: usize| {
@@ -271,6 +279,7 @@ fn row(group: &Group<'_>, sides: usize) -> Row {
     };
     Row {
         point: point(group),
+        unlike: None,
         cells: (0..sides).map(cell).collect(),
         figures: Quantity::ALL
             .into_iter()
@@ -325,7 +334,8 @@ fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Order {
 }
 
 /// One quantity. Latencies are of the first kind that the first side and
-/// another both have: from elsewhere to elsewhere they are not comparable.
+/// another both have (logs may be of submissions alone): from elsewhere to elsewhere they are not
+/// comparable.
 fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
     let of_kind = |kind: LatencyKind| -> Vec<Option<Repetitions>> {
         sides.iter().map(|samples| Repetitions::of(samples, quantity, kind)).collect()
@@ -344,6 +354,8 @@ fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
             );
         } else if of_completion > total {
             (kind, values) = (LatencyKind::Completion, completion);
+        } else if known(&of_kind(LatencyKind::Submission)) > total {
+            (kind, values) = (LatencyKind::Submission, of_kind(LatencyKind::Submission));
         }
     }
     let first = values.iter().flatten().next().cloned();

@@ -75,8 +75,11 @@ pub struct Point {
 /// A workload, and what each side has of it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The workload.
+    /// The workload, of the first side.
     pub point: Point,
+    /// The second side's, where that is another one, so that no difference is a regression; null:
+    /// it is the same.
+    pub unlike: Option<Point>,
     /// What each side has of it; null: nothing.
     pub sides: Vec<Option<Cell>>,
     /// What is compared.
@@ -159,6 +162,8 @@ pub enum Reality {
     WithinRounding,
     /// Fewer than three repetitions of a side: the run-to-run spread is not known.
     SpreadUnknown,
+    /// The workloads are not the same.
+    Unlike,
 }
 
 /// A workload of one side alone.
@@ -287,6 +292,7 @@ impl From<&judged::Row> for Row {
     fn from(row: &judged::Row) -> Self {
         Self {
             point: Point::from(&row.point),
+            unlike: row.unlike.as_ref().map(Point::from),
             sides: row.cells.iter().map(|cell| cell.as_ref().map(Cell::from)).collect(),
             figures: row.figures.iter().map(Figure::from).collect(),
         }
@@ -339,6 +345,7 @@ impl From<&judged::Difference> for Difference {
                 judged::Reality::NotShown => Reality::No,
                 judged::Reality::WithinRounding => Reality::WithinRounding,
                 judged::Reality::SpreadUnknown => Reality::SpreadUnknown,
+                judged::Reality::Unlike => Reality::Unlike,
             },
             p_value: of.p_value,
             p_adjusted: of.adjusted,

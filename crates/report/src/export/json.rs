@@ -19,7 +19,7 @@ impl Exporter for Json {
 
     fn export(&self, results: Results<'_>) -> Result {
         let document =
-            |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status() as u8);
+            |of: &Judged<'_>| run_document(of.record, of.assessment, of.exit_status(false) as u8);
         let text = match results.runs()? {
             [one] => json_text(&document(one)),
             all => json_text(&all.iter().map(document).collect::<Vec<_>>()),

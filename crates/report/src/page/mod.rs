@@ -99,7 +99,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         .filter(|_| !is_long)
         .map(|run| {
             let Judged { record, assessment } = run.judged;
-            let status = run.judged.exit_status() as u8;
+            let status = run.judged.exit_status(false) as u8;
             let mut document = crate::document::run_document(record, assessment, status);
             document.outlook = run.outlook.cloned();
             document

@@ -117,7 +117,7 @@ impl RunView {
         let PageRun { judged, unread, .. } = *run;
         let Judged { record, assessment } = judged;
         let host = record.host();
-        let verdict = host.map(|_| verdict_words(assessment, judged.exit_status() as u8));
+        let verdict = host.map(|_| verdict_words(assessment, judged.exit_status(false) as u8));
         let table = host.map(|host| drives(host, Some((record, assessment)), None));
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);

@@ -92,7 +92,7 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
         let drives = record.host().map(|host| host.drive_count().to_string());
         // What fio printed is not judged.
         let verdict =
-            record.host().map(|_| verdict_words(assessment, one.judged.exit_status() as u8));
+            record.host().map(|_| verdict_words(assessment, one.judged.exit_status(false) as u8));
         let (verdict, words) = match verdict {
             Some((verdict, words)) => (Cell::verdict(verdict), words),
             None => (Cell::text(""), String::new()),

@@ -143,7 +143,7 @@ fn other_blocks<'a>(host: &'a Host, record: Option<&RunRecord>) -> Vec<&'a Block
 }
 
 /// A block device's name without `/dev/`.
-fn short_name(target: &str) -> &str {
+pub(super) fn short_name(target: &str) -> &str {
     target.strip_prefix("/dev/").unwrap_or(target)
 }
 
@@ -160,7 +160,7 @@ fn fact<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> GridCell {
     }
 }
 
-fn drive_cell(
+pub(super) fn drive_cell(
     column: Column,
     host: &Host,
     drive: &Drive,
@@ -234,10 +234,22 @@ fn block_cell(
     }
 }
 
+fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) -> GridCell {
+    let worst = run.and_then(|(record, assessment)| worst(host, record, assessment, names));
+    worst.map_or_else(
+        || plain("-"),
+        |verdict| GridCell { text: verdict.label().into(), ink: Ink::of_verdict(verdict) },
+    )
+}
+
 /// The worst verdict on a device that goes by one of `names`, or on a file that
 /// lies on it alone.
-fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) -> GridCell {
-    let Some((record, assessment)) = run else { return plain("-") };
+pub(super) fn worst(
+    host: &Host,
+    record: &RunRecord,
+    assessment: &Assessment,
+    names: &[&str],
+) -> Option<Verdict> {
     let lies_on = |device: &str| {
         let bottom = host.bottom_of(device);
         names.contains(&device) || (bottom.len() == 1 && names.contains(&bottom[0].name.as_str()))
@@ -250,11 +262,7 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
             })
     };
     let subjects = assessment.subjects.iter().filter(|(name, _)| concerns(name));
-    let worst: Option<Verdict> = subjects.map(|(_, verdict)| *verdict).max();
-    worst.map_or_else(
-        || plain("-"),
-        |verdict| GridCell { text: verdict.label().into(), ink: Ink::of_verdict(verdict) },
-    )
+    subjects.map(|(_, verdict)| *verdict).max()
 }
 
 /// What uses it: mount points first, then what lies between; `free`, or `-`

@@ -1,8 +1,9 @@
 //! What `run` prints: each job in a few lines, and what has to be known of it.
 
 use iodyno_model::{
-    Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, Measurement,
-    Metric, Reason, RunRecord, Severity, Validity, Workload, format_count, format_duration_ns,
+    Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, LatencyKind,
+    Measurement, Metric, Reason, RunRecord, Severity, Validity, Workload, format_count,
+    format_duration_ns,
 };
 
 use super::findings::finding_text;
@@ -171,6 +172,11 @@ fn latencies(result: &DirectionResult) -> Vec<String> {
     if let Some((kind, mean)) = result.mean_latency() {
         let mean = figure::estimated(Metric::LatencyMean, &mean);
         words.push(format!("{}mean {mean}", figure::latency_kind(kind)));
+    } else if result.split.is_none()
+        && let Some(mean) = result.mean_of(LatencyKind::Submission)
+    {
+        // A log of averages of submissions, which are no latency of the I/O.
+        words.push(format!("slat mean {}", figure::estimated(Metric::LatencyMean, &mean)));
     }
     words.extend(figure::distribution(result, &PERCENTS));
     words

@@ -4,6 +4,7 @@
 //! that could move the cursor. Colour repeats what words say, and no line is
 //! longer than the terminal is wide.
 
+mod attention;
 mod blocks_effect;
 mod columns;
 pub(crate) mod comparison;
@@ -13,6 +14,7 @@ mod explain;
 pub(crate) mod figure;
 pub(crate) mod findings;
 pub(crate) mod fleet;
+mod glance_table;
 pub(crate) mod grid;
 mod harmless;
 mod history;
@@ -34,13 +36,14 @@ pub(crate) mod runs;
 mod scaling;
 pub(crate) mod totals;
 mod tree;
+mod verdict;
 pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
 pub use blocks_effect::blocks_effect_text;
 pub use columns::ColumnError;
-pub use comparison::{comparison_text, workload_title};
+pub use comparison::{comparison_text, row_title, workload_title};
 pub use details::details_text;
 pub use drives::drives_table;
 pub use explain::explain_text;
@@ -61,8 +64,9 @@ pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_text;
 pub use tree::tree_text;
+pub use verdict::verdict_screen;
 
-pub use words::clean;
+pub use words::{ascii, clean};
 
 pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
@@ -151,7 +155,7 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
             (Verdict::Warn, warnings) => {
                 format!("nothing failed, {}", host::counted(warnings, "warning"))
             }
-            (Verdict::Unjudged, _) => "nothing failed; what could not be judged is accepted".into(),
+            (Verdict::Unjudged, _) => "nothing failed; there is nothing to compare with".into(),
             _ => "all that was asked is as it should be".into(),
         },
         1 => match of(Severity::Fail) {

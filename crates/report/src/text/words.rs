@@ -16,13 +16,32 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// `text` for a terminal whose locale has no other characters than ASCII, in no more columns
+/// but for `±`.
+pub fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '·' | '–' => out.push('-'),
+            '█' => out.push('#'),
+            '░' => out.push('.'),
+            '…' => out.push('~'),
+            '±' => out.push_str("+-"),
+            '°' => out.push(' '),
+            c if c.is_ascii() => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out.replace("  C", " C")
+}
+
 /// Columns that a text takes at most: East Asian and other far characters
 /// count two, so that a line is never longer than was thought.
 pub(super) fn display_width(text: &str) -> usize {
     text.chars()
         .map(|c| match u32::from(c) {
             0x300..=0x36f => 0,
-            0..=0x10ff | 0x2000..=0x22ff => 1,
+            0..=0x10ff | 0x2000..=0x22ff | 0x2580..=0x259f => 1,
             _ => 2,
         })
         .sum()

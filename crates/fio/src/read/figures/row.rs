@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Direction, DirectionResult, EndReason, LinkState, Measurement, ParseError, Stated,
-    StatedBlocks, StatedCard,
+    Direction, DirectionResult, EndReason, Estimate, LinkState, Measurement, ParseError, Stated,
+    StatedBlocks, StatedCard, StatedLatencies,
 };
 
 use super::quantity::{bytes_per_s, iops, time_ns};
@@ -12,7 +12,7 @@ use super::{Raw, Row};
 use crate::read::workload::workload;
 
 /// What a column holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Column {
     /// What the row is called.
     Name,
@@ -20,12 +20,10 @@ pub(super) enum Column {
     Workload,
     /// One of fio's options.
     Option(&'static str),
-    /// I/Os per second.
-    Iops,
-    /// Bytes per second, in the unit of the heading.
-    Bandwidth(String),
-    /// Mean latency, in the unit of the heading.
-    Latency(String),
+    /// A figure: of one side of a mix, or of all that the row did; in the unit of the heading.
+    Figure { quantity: Quantity, side: Option<Direction>, unit: String },
+    /// What else tells rows apart, by the name that it gets among the options.
+    Condition(&'static str),
     /// Model of the drives.
     Model,
     /// Their link.
@@ -42,23 +40,40 @@ pub(super) enum Column {
     Tool,
 }
 
+/// What a figure is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quantity {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean latency.
+    Latency,
+    /// The percentile of the latencies, in percent.
+    Percentile(f64),
+}
+
 /// What the heading `text` names; `None`: something that is not read. A unit
 /// stands behind the name or in brackets: `bandwidth (MB/s)`, `BW MiB/s`, `MB/s`.
+/// `read` or `write` in front of a figure or behind it is a side of a mix.
 pub(super) fn column(text: &str) -> Option<Column> {
+    let text = text.replace('_', " ");
     let text = text.trim();
     let (name, unit) = match text.split_once(['(', '[']) {
         Some((name, unit)) => (name.trim(), unit.trim_end_matches([')', ']']).trim()),
         None => match text.rsplit_once(' ') {
-            Some((name, unit)) if unit.contains("B/s") || ["us", "ms", "µs"].contains(&unit) => {
-                (name.trim(), unit)
-            }
+            Some((name, unit)) if is_unit(unit) => (name.trim(), unit),
+            // A unit alone says what it is of.
+            _ if is_unit(text) => ("", text),
             _ => (text, ""),
         },
     };
-    if name.ends_with("B/s") {
-        return Some(Column::Bandwidth(name.to_owned()));
+    let name = name.to_ascii_lowercase();
+    let (side, rest) = side(&name);
+    if let Some(quantity) = quantity(rest, unit) {
+        return Some(Column::Figure { quantity, side, unit: unit.to_owned() });
     }
-    Some(match name.to_ascii_lowercase().as_str() {
+    Some(match name.as_str() {
         "name" | "test" | "case" => Column::Name,
         "workload" | "options" => Column::Workload,
         "rw" | "readwrite" | "pattern" => Column::Option("rw"),
@@ -68,10 +83,11 @@ pub(super) fn column(text: &str) -> Option<Column> {
         "ioengine" | "engine" => Column::Option("ioengine"),
         "size" => Column::Option("size"),
         "direct" => Column::Option("direct"),
-        "iops" => Column::Iops,
-        "bandwidth" | "bw" | "throughput" => Column::Bandwidth(unit.to_owned()),
-        "latency" | "lat" | "mean latency" => Column::Latency(unit.to_owned()),
-        "model" => Column::Model,
+        "layout" => Column::Condition("layout"),
+        "file system" | "filesystem" | "fs" => Column::Condition("filesystem"),
+        "kernel" => Column::Condition("kernel"),
+        "scheduler" => Column::Condition("scheduler"),
+        "model" | "drive" => Column::Model,
         "link" => Column::Link,
         "blocks" | "state" => Column::Blocks,
         "behind" | "card" => Column::Behind,
@@ -82,12 +98,43 @@ pub(super) fn column(text: &str) -> Option<Column> {
     })
 }
 
+fn is_unit(text: &str) -> bool {
+    text.ends_with("B/s") || ["us", "ms", "µs", "μs"].contains(&text)
+}
+
+/// The side of a mix that a heading names, and what is left of it.
+fn side(name: &str) -> (Option<Direction>, &str) {
+    let sides = [("read", Direction::Read), ("write", Direction::Write)];
+    let found = sides.into_iter().find_map(|(word, direction)| {
+        let rest = name.strip_prefix(word).or_else(|| name.strip_suffix(word))?;
+        let is_word = rest.is_empty() || rest.starts_with(' ') || rest.ends_with(' ');
+        is_word.then_some((Some(direction), rest.trim()))
+    });
+    found.unwrap_or((None, name))
+}
+
+/// What a heading without its side is of; of a unit alone what that measures.
+fn quantity(name: &str, unit: &str) -> Option<Quantity> {
+    Some(match name {
+        "iops" => Quantity::Iops,
+        "bandwidth" | "bw" | "throughput" => Quantity::Bandwidth,
+        "latency" | "lat" | "mean latency" => Quantity::Latency,
+        "" if unit.ends_with("B/s") => Quantity::Bandwidth,
+        "" if is_unit(unit) => Quantity::Latency,
+        _ => {
+            let percent = name.strip_prefix('p')?.parse().ok();
+            Quantity::Percentile(percent.filter(|percent| (1.0..100.0).contains(percent))?)
+        }
+    })
+}
+
 /// The row; an error says which cell is wrong and how.
 pub(super) fn row(raw: Raw) -> Result<Row, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut stated = Stated::default();
     let mut tool = "figures".to_owned();
-    let (mut name, mut rate, mut bandwidth, mut latency) = (String::new(), None, None, None);
+    let mut name = String::new();
+    let mut sides: BTreeMap<Option<Direction>, DirectionResult> = BTreeMap::new();
     // What a table leaves out it marks.
     let blank = |cell: &str| ["", "-", "–", "n/a"].contains(&cell);
     for (heading, cell) in raw.cells.iter().filter(|(_, cell)| !blank(cell)) {
@@ -111,9 +158,14 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
             Column::Option(option) => {
                 options.insert(option.to_owned(), cell.clone());
             }
-            Column::Iops => rate = Some(iops(cell).map_err(placed)?),
-            Column::Bandwidth(unit) => bandwidth = Some(bytes_per_s(cell, &unit).map_err(placed)?),
-            Column::Latency(unit) => latency = Some(time_ns(cell, &unit).map_err(placed)?),
+            Column::Figure { quantity, side, unit } => {
+                let of = DirectionResult::unknown(side.unwrap_or(Direction::Mixed));
+                let result = sides.entry(side).or_insert(of);
+                state(result, quantity, cell, &unit).map_err(placed)?;
+            }
+            Column::Condition(condition) => {
+                options.insert(condition.to_owned(), cell.clone());
+            }
             Column::Model => stated.model = Some(cell.clone()),
             Column::Link => stated.link = Some(LinkState::parse(cell).map_err(typed)?),
             Column::Blocks => stated.blocks = Some(StatedBlocks::parse(cell).map_err(typed)?),
@@ -127,27 +179,71 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
             Column::Tool => tool.clone_from(cell),
         }
     }
-    if rate.is_none() && bandwidth.is_none() {
-        return Err("neither iops nor bandwidth".into());
-    }
     let workload = workload(options);
-    let direction = direction(workload.rw.as_deref())?;
-    // One follows from the other where all blocks are of a size.
-    let bs = workload.bs.filter(|bs| *bs > 0).map(|bs| bs as f64);
-    let result = DirectionResult {
-        iops: rate.or_else(|| Some(bandwidth?.scaled(1.0 / bs?))),
-        bandwidth: bandwidth.or_else(|| Some(rate?.scaled(bs?))),
-        latency_mean: latency,
-        ..DirectionResult::unknown(direction)
-    };
     let measurement = Measurement {
         source: tool,
-        total: vec![result],
+        total: total(sides, workload.rw.as_deref(), workload.bs)?,
         end: EndReason::Done,
         ..Measurement::unknown(if name.is_empty() { workload.label() } else { name })
     };
     let measurement = Measurement { workload, ..measurement };
     Ok(Row { stated, measurement })
+}
+
+/// Adds a figure to what is known of a side.
+fn state(
+    result: &mut DirectionResult,
+    quantity: Quantity,
+    cell: &str,
+    unit: &str,
+) -> Result<(), String> {
+    match quantity {
+        Quantity::Iops => result.iops = Some(iops(cell)?),
+        Quantity::Bandwidth => result.bandwidth = Some(bytes_per_s(cell, unit)?),
+        Quantity::Latency => result.latency_mean = Some(time_ns(cell, unit)?),
+        Quantity::Percentile(percent) => {
+            let value = time_ns(cell, unit)?;
+            let stated = result.stated.get_or_insert_with(|| Box::new(StatedLatencies::default()));
+            let percentiles = &mut stated.total.percentiles;
+            percentiles.retain(|(known, _)| *known != percent);
+            percentiles.push((percent, value));
+            percentiles.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        }
+    }
+    Ok(())
+}
+
+/// What the row says of each direction. Beside the sides of a mix, what both came to
+/// says nothing more.
+fn total(
+    mut sides: BTreeMap<Option<Direction>, DirectionResult>,
+    rw: Option<&str>,
+    bs: Option<u64>,
+) -> Result<Vec<DirectionResult>, String> {
+    let whole = direction(rw)?;
+    if let Some(mut all) = sides.remove(&None).filter(|_| sides.is_empty()) {
+        all.direction = whole;
+        sides.insert(Some(whole), all);
+    }
+    let is_done = |done: Direction| whole == done || whole == Direction::Mixed;
+    if let Some(other) = sides.values().map(|of| of.direction).find(|of| !is_done(*of)) {
+        return Err(format!("a {} figure of rw={}", other.name(), rw.unwrap_or_default()));
+    }
+    // One follows from the other where all blocks are of a size.
+    let bs = bs.filter(|bs| *bs > 0).map(|bs| bs as f64);
+    let scaled = |of: Option<Estimate>, by: Option<f64>| Some(of?.scaled(by?));
+    let mut total: Vec<DirectionResult> = sides.into_values().collect();
+    for of in &mut total {
+        if of.iops.is_none() && of.bandwidth.is_none() {
+            return Err("neither iops nor bandwidth".into());
+        }
+        of.iops = of.iops.or_else(|| scaled(of.bandwidth, bs.map(f64::recip)));
+        of.bandwidth = of.bandwidth.or_else(|| scaled(of.iops, bs));
+    }
+    match total.is_empty() {
+        true => Err("neither iops nor bandwidth".into()),
+        false => Ok(total),
+    }
 }
 
 fn direction(rw: Option<&str>) -> Result<Direction, String> {

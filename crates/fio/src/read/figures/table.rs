@@ -1,7 +1,7 @@
 //! CSV, and tables as pages and mails hold them.
 
 use super::Raw;
-use super::row::{Column, column};
+use super::row::{Column, Quantity, column};
 
 /// The rows of the first table in `text` whose heading names a workload and a
 /// rate; `None` where there is none.
@@ -68,7 +68,10 @@ fn is_heading(cells: &[String]) -> bool {
     let has = |pick: fn(&Column) -> bool| columns.iter().any(pick);
     cells.len() > 1
         && has(|column| matches!(column, Column::Workload | Column::Option("rw")))
-        && has(|column| matches!(column, Column::Iops | Column::Bandwidth(_)))
+        && has(|column| {
+            let Column::Figure { quantity, .. } = column else { return false };
+            matches!(quantity, Quantity::Iops | Quantity::Bandwidth)
+        })
 }
 
 /// `---|:--:` below a heading.

@@ -77,7 +77,8 @@ impl<'a> Output<'a> {
             baseline: None,
             expect: None,
             // Jobs ask for I/O, not for a judgement.
-            accept_unjudged: true,
+            require_verdict: false,
+            run: "last",
             table: judged.table,
             shape: Shape::Jobs,
         };

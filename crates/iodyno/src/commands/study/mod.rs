@@ -152,7 +152,8 @@ pub(crate) fn print(
         claims,
         baseline: None,
         expect: None,
-        accept_unjudged: true,
+        require_verdict: false,
+        run: "last",
         table,
         shape: Shape::Results,
     };

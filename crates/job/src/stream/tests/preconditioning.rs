@@ -28,5 +28,5 @@ fn sprandom_on_regions_smaller_than_the_cache_is_refused() {
     job.pattern.random_generator = crate::RandomGenerator::Lfsr;
     job.pattern.preconditioning.cache_bytes = 32 << 20;
     let refused = super::super::Stream::new(&job, &room(32 << 20), 0, 0).unwrap_err();
-    assert!(refused.contains("spr_cs"), "{refused}");
+    assert!(refused.0.contains("spr_cs"), "{refused:?}");
 }

@@ -62,7 +62,7 @@ fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
         skipped(&mut lines, end_ns, skip)?;
     }
     rules(&mut lines, of, end_ns)?;
-    let (status, result) = run_result(of.exit_status());
+    let (status, result) = run_result(of.exit_status(true));
     let end = RunEnd { status, result };
     lines.add(end_ns, Artifact::Run(RunArtifact::TestRunEnd(end)))?;
     Ok(lines.text)

@@ -164,7 +164,7 @@ fn about_run(of: Judged<'_>) -> Vec<Family> {
         "",
         "0 fine, 1 a FAIL, 3 interrupted or a measurement failed, 4 something could not be judged.",
     );
-    let code = of.exit_status() as u8;
+    let code = of.exit_status(true) as u8;
     status.push(Vec::new(), code.into());
     let mut verdict =
         Family::new("iodyno_run_verdict", "", "The verdict on the whole: 1 where it holds.");

@@ -3,7 +3,7 @@
 mod notes;
 mod table;
 
-use iodyno_judge::comparison::{Comparison, Outcome, Point, Ruling};
+use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling};
 use iodyno_model::{Bytes, Direction, RunState};
 
 pub(crate) use table::{Cells, cells};
@@ -163,6 +163,15 @@ pub fn workload_title(point: &Point) -> String {
         (None, None) => String::new(),
     };
     format!("{subject}{}", words.join(", "))
+}
+
+/// The workload of a row, of unlike ones both: `randread 4 KiB against read 128 KiB`.
+pub fn row_title(row: &Row) -> String {
+    let first = workload_title(&row.point);
+    match row.unlike.as_ref().map(workload_title) {
+        Some(second) if second != first => format!("{first} against {second}"),
+        _ => first,
+    }
 }
 
 /// The last line: what came of it, with the exit status in words.

@@ -6,7 +6,7 @@ use iodyno_judge::comparison::{
 use iodyno_model::Reason;
 
 use super::table::{percent, shown};
-use super::{Style, hanging, workload_title};
+use super::{Style, hanging, row_title, workload_title};
 use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::{clean, cut, display_width};
@@ -128,6 +128,18 @@ fn words_for_real(comparison: &Comparison) -> Vec<String> {
             side("B")
         ));
     }
+    let unlike = comparison.rows.iter().position(|row| row.unlike.is_some());
+    if let Some(row) = unlike {
+        let of_row = comparison.differing.iter().filter(|one| one.rows.contains(&row));
+        let of_both = of_row.filter(|one| one.values.iter().all(|values| !values.is_empty()));
+        let names = of_both.map(|one| clean(&one.what));
+        let what: Vec<String> = names.filter(|what| what != "job").collect();
+        words.push(format!(
+            "Real: unlike. These are two workloads, not one measured twice: no difference \
+             between them is a regression. They differ in {}.",
+            what.join(", ")
+        ));
+    }
     if any(&|one| one.reality == Reality::WithinRounding) {
         words.push(
             "Real: rounding. The difference is no more than the figures were rounded by, or \
@@ -241,7 +253,7 @@ pub(super) fn limits(
     let mut said: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
     for ruling in rulings {
         let row = &comparison.rows[ruling.row];
-        let title = workload_title(&row.point);
+        let title = row_title(row);
         let figure = row.figures.iter().find(|one| one.quantity == ruling.limit.quantity);
         let by = figure.and_then(|figure| figure.differences[ruling.side].as_ref());
         let by = by.map(percent).unwrap_or_default();

@@ -3,7 +3,7 @@
 use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, Reality, Row};
 use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity, format_count};
 
-use super::{Style, hanging, workload_title};
+use super::{Style, hanging, row_title};
 use crate::text::figure::{bare, difference, estimated};
 use crate::text::grid::{GridCell, GridColumn, grid, least_width};
 use crate::text::ink::Ink;
@@ -116,7 +116,7 @@ pub(crate) fn cells(comparison: &Comparison) -> Cells {
         let is_ours = !names.iter().any(|name| name == of.heading);
         (if is_ours { of.heading.to_lowercase() } else { of.heading.to_owned() }, of.right)
     });
-    let row = |row: &Row| (workload_title(&row.point), lines_of(row, &others, Detail::Ratios));
+    let row = |row: &Row| (row_title(row), lines_of(row, &others, Detail::Ratios));
     Cells { columns: columns.collect(), rows: comparison.rows.iter().map(row).collect() }
 }
 
@@ -131,7 +131,7 @@ fn with_titles(comparison: &Comparison, drawn: &str, style: &Style) -> String {
     let next = |lines: &mut std::str::Lines<'_>| format!("{}\n", lines.next().unwrap_or_default());
     out.push_str(&next(&mut drawn));
     for row in &comparison.rows {
-        out.push_str(&hanging("", 0, Ink::Bold, style).lines(&[workload_title(&row.point)]));
+        out.push_str(&hanging("", 0, Ink::Bold, style).lines(&[row_title(row)]));
         for _ in shown(row) {
             out.push_str(&next(&mut drawn));
         }
@@ -147,8 +147,8 @@ fn quantity(figure: &Figure) -> String {
         percentile => percentile.name(),
     };
     match figure.kind {
-        Some(LatencyKind::Completion) => format!("{name} clat"),
-        _ => name,
+        Some(LatencyKind::Total) | None => name,
+        Some(part) => format!("{name} {}", part.fio_name()),
     }
 }
 
@@ -203,6 +203,7 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
                 Reality::NotShown => "no",
                 Reality::WithinRounding => "rounding",
                 Reality::SpreadUnknown => "unknown",
+                Reality::Unlike => "unlike",
             };
             [format!("{:.3}", of.ratio.value), percent(of), word.to_owned()]
         }

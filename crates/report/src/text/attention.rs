@@ -1,0 +1,303 @@
+//! What needs attention, in two lines each: what is wrong, and what to do.
+
+use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict};
+
+use super::Style;
+use super::drives::short_name;
+use super::figure::percent;
+use super::findings::{headline, severity_label};
+use super::glance_table::expectation;
+use super::ink::Ink;
+use super::measurements::step_name;
+use super::words::{Hanging, clean, cut, display_width};
+
+/// Warnings and targets that were not measured, before the rest is counted.
+const SHOWN: usize = 5;
+
+/// Columns of a terminal from which on what is wrong takes one line.
+const USUAL: usize = 76;
+
+/// Columns in front of the text.
+const INDENT: usize = 6;
+
+/// What a rule found, on however many drives.
+pub(super) struct Entry<'a> {
+    pub(super) severity: Severity,
+    pub(super) rule: &'a str,
+    /// What is wrong, with all that it is about.
+    what: String,
+    next: &'a str,
+}
+
+/// Rules that say of a drive that it is slower than it should be.
+const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
+
+/// Failures and warnings, each rule's once, worst first; what makes a drive slow by several
+/// measures is one.
+pub(super) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    for finding in assessment.findings.iter().filter(|one| one.severity >= Severity::Warn) {
+        let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
+        let alike = |group: &&mut Vec<&Finding>| match is_speed(finding) {
+            true => is_speed(group[0]) && group[0].subjects.first() == finding.subjects.first(),
+            false => group[0].rule == finding.rule && group[0].severity == finding.severity,
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    let entry = |group: Vec<&'a Finding>| {
+        let first = group[0];
+        let target = first.subjects.first().filter(|_| SPEED.contains(&first.rule.as_str()));
+        let slow = target.and_then(|target| slowness(record, assessment, target));
+        Entry {
+            severity: first.severity,
+            rule: &first.rule,
+            what: slow.unwrap_or_else(|| what(&group)),
+            next: &first.next,
+        }
+    };
+    groups.into_iter().map(entry).collect()
+}
+
+/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
+/// twins' median`: all that is not as it should be of what was measured on it alone.
+fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option<String> {
+    let (mut rates, mut latencies): (Vec<(String, Vec<String>)>, Vec<String>) = Default::default();
+    for (at, of) in record.measurements.iter().enumerate() {
+        if !matches!(of.targets.as_slice(), [only] if short_name(only) == short_name(target)) {
+            continue;
+        }
+        let metrics = assessment.of(at).map_or(&[][..], |judged| &judged.metrics);
+        for metric in metrics.iter().filter(|metric| metric.verdict >= Verdict::Warn) {
+            let (expected, of_what) = expectation(metric)?;
+            let share = format!("{} of the {of_what}", percent(metric.estimate.value / expected));
+            if metric.metric == Metric::LatencyMean {
+                latencies.push(format!("latency {share}"));
+                continue;
+            }
+            let name = step_name(&of.name);
+            match rates.iter_mut().find(|(known, _)| *known == share) {
+                Some((_, names)) => names.push(name),
+                None => rates.push((share, vec![name])),
+            }
+        }
+    }
+    let mut parts: Vec<String> =
+        rates.iter().map(|(share, names)| format!("{share} ({})", names.join(", "))).collect();
+    let verb = if parts.is_empty() { "has" } else { "reaches" };
+    parts.extend(latencies);
+    let target = clean(short_name(target));
+    (!parts.is_empty()).then(|| format!("{target} {verb} {}", clean(&parts.join("; "))))
+}
+
+/// The sentence of the first, with the names of all: in place of its own where they say the
+/// same otherwise, else behind it.
+fn what(group: &[&Finding]) -> String {
+    let first = headline(group[0]);
+    let own = |finding: &Finding| -> Vec<String> {
+        let sentence = headline(finding);
+        let names = finding.subjects.iter().map(|name| clean(name));
+        names.filter(|name| split_at_word(&sentence, name).is_some()).collect()
+    };
+    let (names, rest) = (own(group[0]), &group[1..]);
+    let others: Vec<String> = rest.iter().flat_map(|finding| own(finding)).collect();
+    let others: Vec<String> = others.into_iter().filter(|name| !names.contains(name)).collect();
+    if others.is_empty() {
+        return first;
+    }
+    let pattern = |finding: &Finding| match own(finding).as_slice() {
+        [name] => Some(replaced(&headline(finding), name, "\0")),
+        _ => None,
+    };
+    let of_first = pattern(group[0]);
+    match of_first.filter(|known| rest.iter().all(|one| pattern(one).as_ref() == Some(known))) {
+        Some(same) => same.replace('\0', &listed(&[names, others].concat())),
+        None => format!("{} (likewise {})", first.trim_end_matches('.'), listed(&others)),
+    }
+}
+
+/// Up to four names; of more the first three, and how many others.
+fn listed(names: &[String]) -> String {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if !once.contains(&name.as_str()) {
+            once.push(name);
+        }
+    }
+    match once.len() {
+        0..=4 => once.join(", "),
+        more => format!("{} and {} more", once[..3].join(", "), more - 3),
+    }
+}
+
+/// `text` before and behind the first `word` that is part of no longer one.
+fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    text.match_indices(word).filter(|_| !word.is_empty()).find_map(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + word.len()..]);
+        let is_word = is_end(before.chars().next_back()) && is_end(behind.chars().next());
+        is_word.then_some((before, behind))
+    })
+}
+
+fn replaced(text: &str, word: &str, with: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = split_at_word(rest, word) {
+        out.push_str(before);
+        out.push_str(with);
+        rest = behind;
+    }
+    out + rest
+}
+
+/// Failures, measurements that failed, warnings and what was not measured; the first of each.
+pub(super) fn attention_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+    let mut out = String::new();
+    let all = entries(record, assessment);
+    let (failures, warnings): (Vec<_>, Vec<_>) =
+        all.iter().partition(|entry| entry.severity == Severity::Fail);
+    for entry in &failures {
+        out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
+    }
+    for of in &record.measurements {
+        if let Some(how) = of.failure() {
+            let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
+            out.push_str(&line("FAIL", Ink::Bad, &what, style));
+        }
+    }
+    for entry in warnings.iter().take(SHOWN) {
+        out.push_str(&two_lines(Ink::Doubt, severity_label(entry.severity), entry, style));
+    }
+    if let Some(more) = warnings.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        out.push_str(&line("", Ink::Dim, &format!("and {more} more (-v)"), style));
+    }
+    out.push_str(&skipped(&record.run.skipped, style));
+    out
+}
+
+fn named(targets: &[String]) -> String {
+    listed(&targets.iter().map(|target| clean(target)).collect::<Vec<_>>())
+}
+
+/// What was not measured: each with its reason, many in one line.
+fn skipped(skipped: &[Skipped], style: &Style) -> String {
+    let next = |one: &Skipped| match one.next.is_empty() {
+        true => String::new(),
+        false => line("", Ink::Plain, &format!("-> {}", one.next), style),
+    };
+    match skipped {
+        [] => String::new(),
+        [first, _, _, ..] => {
+            let targets: Vec<String> = skipped.iter().map(|one| clean(&one.target)).collect();
+            let what = format!("not measured: {}; {}", listed(&targets), clean(&first.why));
+            whole("SKIP", Ink::Open, &what, style) + &next(first)
+        }
+        few => few.iter().fold(String::new(), |out, one| {
+            let target = match &one.step {
+                Some(step) => format!("{} of {}", clean(step), clean(&one.target)),
+                None => clean(&one.target),
+            };
+            let what = format!("{target} not measured: {}", clean(&one.why));
+            out + &whole("SKIP", Ink::Open, &what, style) + &next(one)
+        }),
+    }
+}
+
+fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String {
+    let mut out = line(label, ink, &entry.what, style);
+    if !entry.next.is_empty() {
+        out.push_str(&line("", Ink::Plain, &format!("-> {}", entry.next), style));
+    }
+    out
+}
+
+/// One line behind its label, as much of `text` as there is room for; on a narrow terminal as
+/// many lines as it takes.
+fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
+    let room = style.width.saturating_sub(INDENT).max(8);
+    if style.width < USUAL {
+        return whole(label, ink, text, style);
+    }
+    let gap = " ".repeat(INDENT.saturating_sub(label.len()));
+    let text = short(&clean(text), room);
+    let text = if label.is_empty() { ink.paint(&text, style.color) } else { text };
+    let label = if label.is_empty() { String::new() } else { ink.paint(label, style.color) };
+    format!("{label}{gap}{text}\n")
+}
+
+/// All of `text` behind its label, in as many lines as it takes.
+fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
+    let hanging = Hanging {
+        lead: ink.paint(label, style.color),
+        lead_width: label.len(),
+        indent: INDENT,
+        ink: if label.is_empty() { ink } else { Ink::Plain },
+        ..Hanging::of(style)
+    };
+    hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
+}
+
+/// `text` without its full stop if it fits; else its first sentences or clauses, if they are most
+/// of what fits; else as many words as do.
+fn short(text: &str, room: usize) -> String {
+    let text = text.trim_end_matches('.');
+    if display_width(text) <= room {
+        return text.to_owned();
+    }
+    let ends = [". ", "; "].into_iter().flat_map(|end| text.match_indices(end));
+    let parts = ends.map(|(at, _)| &text[..at]);
+    let fitting = parts.filter(|part| (room * 2 / 3..=room).contains(&display_width(part)));
+    if let Some(part) = fitting.max_by_key(|part| part.len()) {
+        return part.to_owned();
+    }
+    let cut = cut(text, room);
+    match cut.rfind(' ').filter(|at| at * 2 > cut.len()) {
+        Some(at) => format!("{}…", cut[..at].trim_end_matches([',', ';', ':'])),
+        None => cut,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(rule: &str, subject: &str, what: &str) -> Finding {
+        Finding {
+            rule: rule.into(),
+            severity: Severity::Warn,
+            subjects: vec![subject.into()],
+            what: what.into(),
+            evidence: Vec::new(),
+            why: String::new(),
+            next: String::new(),
+        }
+    }
+
+    #[test]
+    fn alike_findings_are_one_with_all_names() {
+        let plain = |name: &str| finding("hot", name, &format!("{name} is hot."));
+        let all: Vec<Finding> = ["a", "b", "c", "d", "e"].map(plain).into();
+        let all: Vec<&Finding> = all.iter().collect();
+        assert_eq!(what(&all[..2]), "a, b is hot.");
+        // A name within a longer one is another.
+        let ports = |name: &str| finding("hot", name, &format!("{name} is hot, {name}n1 is not."));
+        let sentence = what(&[&ports("nvme1"), &ports("nvme10")]);
+        assert_eq!(sentence, "nvme1 is hot, nvme1n1 is not (likewise nvme10)");
+        assert_eq!(what(&all), "a, b, c and 2 more is hot.");
+        let other = finding("hot", "f", "f is at 99 °C.");
+        assert_eq!(what(&[all[0], &other]), "a is hot (likewise f)");
+    }
+
+    #[test]
+    fn a_sentence_is_shortened_at_a_clause() {
+        let text = "Reseat the drive and look at its cable; then run: sudo lspci -vv.";
+        assert_eq!(short(text, 80), text.trim_end_matches('.'));
+        assert_eq!(short(text, 55), "Reseat the drive and look at its cable");
+        assert_eq!(short(text, 38), "Reseat the drive and look at its cable");
+        assert_eq!(short(text, 25), "Reseat the drive and…");
+        assert_eq!(short("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
+        assert_eq!(short("/a/very/long/path", 8), "/a/very…");
+    }
+}

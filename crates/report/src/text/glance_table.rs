@@ -1,0 +1,373 @@
+//! The rows of a check at a glance: what each drive or target does, and how that is.
+
+use iodyno_judge::device_of;
+use iodyno_model::{
+    Assessment, BlockKind, DirectionResult, Drive, Host, JudgedMeasurement, Measurement, Metric,
+    MetricJudgement, RunRecord, Scope, Validity, Verdict, format_duration_ns,
+};
+
+use super::columns::Column;
+use super::drives::{drive_cell, short_name, worst};
+use super::figure::{percent, stated};
+use super::grid::{GridCell, GridColumn};
+use super::ink::Ink;
+use super::words::clean;
+use crate::percentiles::percentiles_of;
+
+/// Places of the bar.
+const BAR: usize = 5;
+
+/// What stands in a row between its name and its verdict.
+const COLUMNS: [(&str, u8, bool); 7] = [
+    ("READ", 1, true),
+    ("RAND 4K", 2, true),
+    ("P99 QD1", 3, true),
+    ("", 4, false),
+    ("LINK", 5, false),
+    ("TEMP", 7, true),
+    ("HEALTH", 6, false),
+];
+
+/// A check's rows.
+pub(super) struct Glance {
+    pub(super) rows: Vec<Row>,
+    /// What the rows are of: `drive`.
+    pub(super) noun: &'static str,
+    /// What all targets gave at once.
+    together: Option<Row>,
+    /// In place of a table where there is one row, which nothing compares with.
+    pub(super) uncompared: Option<[String; 2]>,
+    /// What the shares are of.
+    basis: &'static str,
+}
+
+/// A drive, or another target.
+pub(super) struct Row {
+    pub(super) name: String,
+    cells: Vec<GridCell>,
+    pub(super) verdict: Option<Verdict>,
+    /// One of its figures is not valid, and stands in brackets.
+    pub(super) has_invalid: bool,
+}
+
+impl Glance {
+    /// A row says more than its verdict.
+    pub(super) fn says_something(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.text != "-")
+    }
+
+    /// The table before it is fitted to a width; without the columns that say nothing.
+    pub(super) fn cells(&self) -> (Vec<GridColumn<'_>>, Vec<Vec<GridCell>>) {
+        let all: Vec<&Row> = self.rows.iter().chain(&self.together).collect();
+        let says =
+            |at: usize| all.iter().any(|row| !["-", ""].contains(&row.cells[at].text.as_str()));
+        let shown: Vec<usize> = (0..COLUMNS.len()).filter(|at| says(*at)).collect();
+        let heading = |at: &usize| {
+            let (heading, priority, right) = COLUMNS[*at];
+            let is_alarm = |row: &&Row| matches!(row.cells[*at].ink, Ink::Bad | Ink::Doubt);
+            let alarmed = *at > 3 && all.iter().any(is_alarm);
+            GridColumn {
+                heading: if heading.is_empty() { self.basis } else { heading },
+                priority: if alarmed { 1 } else { priority },
+                right,
+            }
+        };
+        let name = GridColumn {
+            heading: if self.noun == "drive" { "DRIVE" } else { "TARGET" },
+            priority: 0,
+            right: false,
+        };
+        let last = GridColumn { heading: "VERDICT", priority: 0, right: false };
+        let columns = [name].into_iter().chain(shown.iter().map(heading)).chain([last]).collect();
+        let line = |row: &&Row| {
+            let mut line = vec![plain(row.name.clone())];
+            line.extend(shown.iter().map(|at| row.cells[*at].clone()));
+            line.push(match row.verdict {
+                Some(of) => GridCell { text: of.label().into(), ink: Ink::of_verdict(of) },
+                None => plain(""),
+            });
+            line
+        };
+        (columns, all.iter().map(line).collect())
+    }
+}
+
+fn plain(text: impl Into<String>) -> GridCell {
+    GridCell { text: text.into(), ink: Ink::Plain }
+}
+
+/// What a judgement holds a figure against, and the share that was reached (of a latency
+/// the other way round: more is better).
+#[derive(Clone, Copy, PartialEq)]
+struct Share {
+    of: &'static str,
+    share: f64,
+}
+
+pub(super) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
+    let view = View { record, assessment };
+    let drives = view.drives();
+    let others = view.others();
+    let noun = if others.is_empty() { "drive" } else { "target" };
+    let mut shares: Vec<Share> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for (host, drive) in &drives {
+        rows.push(view.drive_row(host, drive, &mut shares));
+    }
+    for target in &others {
+        rows.push(view.target_row(target, &mut shares));
+    }
+    let basis = match shares.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|other| other.of == first.of) => first.of,
+        _ => "OF EXPECTED",
+    };
+    let uncompared = match rows.as_slice() {
+        [only] if shares.is_empty() && only.verdict == Some(Verdict::Unjudged) => {
+            view.uncompared(only)
+        }
+        _ => None,
+    };
+    Glance { noun, together: view.together(), uncompared, basis, rows }
+}
+
+struct View<'a> {
+    record: &'a RunRecord,
+    assessment: &'a Assessment,
+}
+
+impl<'a> View<'a> {
+    /// The drives that were asked about.
+    fn drives(&self) -> Vec<(&'a Host, &'a Drive)> {
+        let Some(host) = self.record.host() else { return Vec::new() };
+        let run = &self.record.run;
+        let targets = run.targets.iter().chain(run.skipped.iter().map(|one| &one.target));
+        let targets: Vec<&str> = targets.map(|target| short_name(target)).collect();
+        let asked = |drive: &&Drive| {
+            run.scope == Scope::Machine || names(drive).iter().any(|name| targets.contains(name))
+        };
+        host.drives.iter().filter(asked).map(|drive| (host, drive)).collect()
+    }
+
+    /// Targets that are no namespace of a drive.
+    fn others(&self) -> Vec<&'a str> {
+        let of_drive = |target: &str| {
+            let host = self.record.host();
+            host.is_some_and(|host| {
+                host.drives.iter().any(|drive| names(drive).contains(&short_name(target)))
+            })
+        };
+        let targets = self.record.run.targets.iter().map(String::as_str);
+        targets.filter(|target| !of_drive(target)).collect()
+    }
+
+    /// What was measured on one target alone, and how it was judged.
+    fn alone(
+        &self,
+        is: impl Fn(&str) -> bool,
+    ) -> Vec<(&'a Measurement, Option<&'a JudgedMeasurement>)> {
+        let all = self.record.measurements.iter().enumerate();
+        let own = all.filter(|(_, of)| matches!(of.targets.as_slice(), [only] if is(only)));
+        own.map(|(at, of)| (of, self.assessment.of(at))).collect()
+    }
+
+    fn drive_row(&self, host: &Host, drive: &Drive, shares: &mut Vec<Share>) -> Row {
+        let names = names(drive);
+        let own = self.alone(|target| names.contains(&short_name(target)));
+        let mut row = self.row(clean(&drive.name), &own, shares);
+        let run = Some((self.record, self.assessment));
+        row.cells.push(link(drive_cell(Column::Link, host, drive, run)));
+        row.cells.push(drive_cell(Column::Temperature, host, drive, run));
+        row.cells.push(health(drive));
+        row.verdict = worst(host, self.record, self.assessment, &names);
+        row
+    }
+
+    fn target_row(&self, target: &str, shares: &mut Vec<Share>) -> Row {
+        let own = self.alone(|other| other == target);
+        let device = own.first().map(|(of, _)| device_of(of, target));
+        let name = match device.filter(|device| *device != short_name(target)) {
+            Some(device) => format!("{} on {}", clean(target), clean(device)),
+            None => clean(short_name(target)),
+        };
+        let mut row = self.row(name, &own, shares);
+        row.cells.extend([plain("-"), plain("-"), plain("-")]);
+        let short = short_name(target);
+        let subjects = self.assessment.subjects.iter();
+        let own = subjects.filter(|(name, _)| name == target || short_name(name) == short);
+        row.verdict = own.map(|(_, verdict)| *verdict).max();
+        row
+    }
+
+    /// Its figures and the least of its shares.
+    fn row(
+        &self,
+        name: String,
+        own: &[(&Measurement, Option<&JudgedMeasurement>)],
+        shares: &mut Vec<Share>,
+    ) -> Row {
+        let mut has_invalid = false;
+        let mut cell = |kind: Kind| {
+            let mut found = own.iter().filter(|(of, _)| Kind::of(of) == Some(kind));
+            let value = found.find_map(|(of, judged)| Some((kind.value(of)?, *judged)));
+            let Some((text, judged)) = value else { return plain("-") };
+            match judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
+                true => {
+                    has_invalid = true;
+                    GridCell { text: format!("({text})"), ink: Ink::Doubt }
+                }
+                false => plain(text),
+            }
+        };
+        let mut cells = Kind::ALL.map(&mut cell).to_vec();
+        let valid = own.iter().filter_map(|(_, judged)| *judged);
+        let valid = valid.filter(|judged| judged.validity != Validity::Invalid);
+        let judged = valid.flat_map(|judged| &judged.metrics).filter_map(share);
+        let least = judged.min_by(|a, b| a.share.total_cmp(&b.share));
+        shares.extend(least);
+        cells.push(least.map_or_else(|| plain("-"), |of| plain(bar(of.share))));
+        Row { name, cells, verdict: None, has_invalid }
+    }
+
+    /// What all of them gave at once.
+    fn together(&self) -> Option<Row> {
+        let most = self.record.measurements.iter().map(|of| of.targets.len()).max();
+        let most = most.filter(|most| *most > 1)?;
+        let mut all = self.record.measurements.iter().enumerate();
+        let own = all.by_ref().filter(|(_, of)| of.targets.len() == most);
+        let own: Vec<_> = own.map(|(at, of)| (of, self.assessment.of(at))).collect();
+        let mut row = self.row(format!("{most} at once"), &own, &mut Vec::new());
+        row.cells.truncate(2);
+        row.cells.resize(COLUMNS.len(), plain(""));
+        row.has_invalid = false;
+        Some(row)
+    }
+
+    /// What the only row gave, in a sentence.
+    fn uncompared(&self, row: &Row) -> Option<[String; 2]> {
+        let says = |cell: &&GridCell| cell.text != "-";
+        let figures = row.cells[..3].iter().filter(says).map(|cell| cell.text.clone());
+        let mut figures: Vec<String> = figures.collect();
+        if row.cells[2].text != "-"
+            && let Some(last) = figures.last_mut()
+        {
+            last.insert_str(0, "p99 ");
+        }
+        let host = self.record.host();
+        let devices = self
+            .record
+            .measurements
+            .iter()
+            .flat_map(|of| of.targets.iter().map(move |target| device_of(of, target)));
+        let is_virtual = |device: &str| {
+            host.is_some_and(|host| {
+                let bottom = host.bottom_of(device);
+                !bottom.is_empty()
+                    && bottom.iter().all(|block| matches!(block.kind, BlockKind::Virtual))
+            })
+        };
+        let why = match devices.into_iter().all(is_virtual) {
+            true => "virtual disk",
+            false => "no data sheet, no twin",
+        };
+        let figures = figures.join(", ");
+        (!figures.is_empty()).then(|| {
+            let result = format!("{figures}: nothing to compare with");
+            [result, format!("({why}; use --baseline)")]
+        })
+    }
+}
+
+fn names(drive: &Drive) -> Vec<&str> {
+    let namespaces = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
+    namespaces.chain([drive.name.as_str()]).collect()
+}
+
+/// What a check measures of a target.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Sequential,
+    Random,
+    Latency,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Sequential, Self::Random, Self::Latency];
+
+    fn of(measurement: &Measurement) -> Option<Self> {
+        let workload = &measurement.workload;
+        let depth = measurement.conditions.depth_asked.or(workload.iodepth);
+        match workload.rw.as_deref()? {
+            "read" => Some(Self::Sequential),
+            "randread" if depth == Some(1) => Some(Self::Latency),
+            "randread" => Some(Self::Random),
+            _ => None,
+        }
+    }
+
+    fn value(self, measurement: &Measurement) -> Option<String> {
+        let of: &DirectionResult = measurement.total.first()?;
+        Some(match self {
+            Self::Sequential => stated(Metric::Bandwidth, of.bandwidth?.value),
+            Self::Random => stated(Metric::Iops, of.iops?.value),
+            Self::Latency => {
+                let (_, shown) = percentiles_of(of, &[99.0]);
+                format_duration_ns(shown.first()?.value_ns as f64)
+            }
+        })
+    }
+}
+
+const CLAIM: &str = "claim";
+const BASELINE: &str = "baseline";
+
+/// What a metric should be, in its unit, and what says so.
+pub(super) fn expectation(of: &MetricJudgement) -> Option<(f64, &'static str)> {
+    let claim = of.claim.as_ref().map(|claim| (claim.value, CLAIM));
+    let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, BASELINE));
+    claim.or(baseline).or_else(|| Some((of.peers?.0, "twins' median")))
+}
+
+fn share(of: &MetricJudgement) -> Option<Share> {
+    if of.below_saturation.is_some() {
+        return None;
+    }
+    let (expected, basis) = expectation(of)?;
+    let basis = match basis {
+        CLAIM => "OF CLAIM",
+        BASELINE => "OF BASELINE",
+        _ => "OF TWINS",
+    };
+    let share = match of.metric {
+        Metric::LatencyMean => expected / of.estimate.value,
+        _ => of.estimate.value / expected,
+    };
+    share.is_finite().then_some(Share { of: basis, share })
+}
+
+/// `████░  81 %`.
+fn bar(share: f64) -> String {
+    let full = ((share * BAR as f64).round() as usize).min(BAR);
+    format!("{}{} {:>5}", "█".repeat(full), "░".repeat(BAR - full), percent(share))
+}
+
+/// Short: what it could be stands in the finding.
+fn link(cell: GridCell) -> GridCell {
+    let short = cell.text.split_once(" of ").map(|(current, _)| format!("{current} !"));
+    GridCell { text: short.unwrap_or_else(|| cell.text.clone()), ..cell }
+}
+
+fn health(drive: &Drive) -> GridCell {
+    let bad = |text: String| GridCell { text, ink: Ink::Bad };
+    if let Some(state) = drive.state.get().filter(|state| *state != "live") {
+        return bad(clean(state));
+    }
+    let Some(log) = drive.health.get() else { return plain("-") };
+    match log {
+        _ if log.critical_warning != 0 => bad("critical".into()),
+        _ if log.media_errors > 0 => bad(format!("{} media errors", log.media_errors)),
+        _ if log.used_percent >= 90 => {
+            GridCell { text: format!("worn {} %", log.used_percent), ink: Ink::Doubt }
+        }
+        _ => plain("ok"),
+    }
+}

@@ -1,0 +1,180 @@
+//! A check at a glance: a line for the machine, what needs attention, a row for each drive.
+
+use iodyno_model::{Assessment, Host, RunRecord, RunState, Severity, Verdict, format_duration_ns};
+
+use super::attention::{attention_text, entries};
+use super::glance_table::{Glance, glance};
+use super::grid::grid;
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{Hanging, clean, display_width};
+use super::{Style, drives, verdict_words};
+
+/// What `check` and `show` print of a check unless all of it is asked for: the verdict on the
+/// machine, failures and warnings in two lines each, a row for each drive, and where to read on.
+/// `run` names the run to the commands that go on. The exit status stands there if it is not 0.
+/// Lines are at most `style.width` long.
+pub fn verdict_screen(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    run: &str,
+    style: &Style,
+) -> String {
+    let glance = glance(record, assessment);
+    let mut sections = vec![
+        headline(record, assessment, exit_status, &glance, style),
+        attention_text(record, assessment, style),
+    ];
+    sections.push(match &glance.uncompared {
+        Some(sentence) => {
+            Hanging { indent: 2, separator: " ", ..Hanging::of(style) }.lines(sentence)
+        }
+        None => table(record.host(), &glance, style),
+    });
+    let mut end = further(record, assessment, run, style);
+    if exit_status != 0 {
+        let text = match exit_status {
+            // That something failed stands in the first line.
+            1 => "Exit status 1".to_owned(),
+            _ => {
+                format!("Exit status {exit_status}: {}.", verdict_words(assessment, exit_status).1)
+            }
+        };
+        end.push_str(&Hanging::of(style).lines(&[text]));
+    }
+    sections.push(end);
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n")
+}
+
+fn headline(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    glance: &Glance,
+    style: &Style,
+) -> String {
+    let (verdict, _) = verdict_words(assessment, exit_status);
+    let mut clauses = vec![clause(record, assessment, verdict, glance)];
+    let warnings =
+        entries(record, assessment).iter().filter(|one| one.severity == Severity::Warn).count();
+    if warnings > 0 {
+        clauses.push(counted(warnings, "warning"));
+    }
+    match record.run.skipped.len() {
+        0 => {}
+        _ if glance.rows.len() == 1 => clauses.push("not measured".into()),
+        skipped => clauses.push(format!("{skipped} not measured")),
+    }
+    let mut items = vec![clauses.join(", ")];
+    items.extend(record.host().and_then(|host| host.hostname.value()).map(|name| clean(&name)));
+    let ns = record.run.ended_ns.and_then(|end| u64::try_from(end - record.run.started_ns).ok());
+    items.extend(ns.map(duration));
+    let label = verdict.label();
+    let width = |items: &[String]| items.iter().map(|item| display_width(item) + 3).sum::<usize>();
+    if items.len() > 2 && label.len() + width(&items) > style.width + 1 {
+        // The machine's name is the least of it.
+        items.remove(1);
+    }
+    Hanging {
+        lead: Ink::of_verdict(verdict).paint(label, style.color),
+        lead_width: label.len(),
+        indent: label.len() + 2,
+        separator: "   ",
+        ink: Ink::Bold,
+        ..Hanging::of(style)
+    }
+    .lines(&items)
+}
+
+/// What is so of the machine, without what warns.
+fn clause(
+    record: &RunRecord,
+    assessment: &Assessment,
+    verdict: Verdict,
+    glance: &Glance,
+) -> String {
+    let is = |verdict: Verdict| {
+        let of = |row: &&super::glance_table::Row| row.verdict == Some(verdict);
+        glance.rows.iter().filter(of).count()
+    };
+    let (all, failed, open) = (glance.rows.len(), is(Verdict::Fail), is(Verdict::Unjudged));
+    let subject = match glance.rows.as_slice() {
+        [] => "this machine".to_owned(),
+        [only] => only.name.clone(),
+        _ => counted(all, glance.noun),
+    };
+    match verdict {
+        _ if record.run.state == RunState::Interrupted => format!("{subject}: interrupted"),
+        Verdict::Pass | Verdict::Unjudged
+            if record.measurements.iter().any(|of| of.failure().is_some()) =>
+        {
+            format!("{subject}: a measurement failed")
+        }
+        Verdict::Fail if failed == 0 => {
+            let entries = entries(record, assessment);
+            match entries.iter().filter(|one| one.severity == Severity::Fail).count() {
+                0 => format!("{subject}: not as it should be"),
+                1 => format!("{subject}: 1 finding needs attention"),
+                more => format!("{subject}: {more} findings need attention"),
+            }
+        }
+        Verdict::Fail if all == 1 => format!("{subject} needs attention"),
+        Verdict::Fail => {
+            let need = if failed == 1 { "needs" } else { "need" };
+            format!("{failed} of {subject} {need} attention")
+        }
+        Verdict::Warn => format!("{subject}: no failures"),
+        Verdict::Pass if all == 1 => format!("{subject} is as it should be"),
+        Verdict::Pass if all == 0 => format!("{subject} is as it should be"),
+        Verdict::Pass => format!("{subject} as they should be"),
+        Verdict::Unjudged if !glance.says_something() && !record.run.skipped.is_empty() => subject,
+        Verdict::Unjudged if all == 0 => format!("{subject}: nothing to judge"),
+        Verdict::Unjudged if glance.uncompared.is_some() => subject,
+        Verdict::Unjudged if open < all => format!("no failures; {open} of {subject} not judged"),
+        Verdict::Unjudged => format!("{subject}: nothing to compare with"),
+    }
+}
+
+/// `3 min 05 s`.
+fn duration(ns: u64) -> String {
+    let seconds = (ns as f64 / 1e9).round() as u64;
+    match seconds {
+        0..10 => format_duration_ns(ns as f64),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
+    let dim = |text: &str| {
+        Hanging { ink: Ink::Dim, separator: " ", ..Hanging::of(style) }.lines(&[text.to_owned()])
+    };
+    if !glance.says_something() {
+        return match host {
+            Some(host) if host.no_sysfs => dim(drives::NO_SYSFS),
+            Some(host) if host.drives.is_empty() => dim("No NVMe drive on this machine."),
+            _ => String::new(),
+        };
+    }
+    let (columns, lines) = glance.cells();
+    let mut out = grid(&columns, &lines, style, false).text;
+    if glance.rows.iter().any(|row| row.has_invalid) {
+        out.push_str(&dim("( ) not valid as a measurement"));
+    }
+    out
+}
+
+/// The commands that say more.
+fn further(record: &RunRecord, assessment: &Assessment, run: &str, style: &Style) -> String {
+    let mut items = vec![format!("Details: iodyno show -v {run}")];
+    items.extend(
+        entries(record, assessment)
+            .first()
+            .map(|of| format!("Why: iodyno rules {}", clean(of.rule))),
+    );
+    items.push(format!("Page: iodyno report {run}"));
+    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&items)
+}
