@@ -186,7 +186,7 @@ def table(outcomes):
     ran = [(suite, pair) for suite, pair in outcomes.items() if pair[0].cases]
     for suite, (control, ours) in ran:
         numbers = control.passed, len(control.cases), ours.passed
-        rows.append("| {} | {}/{} | {}/{} |".format(suite, *numbers, ours.passed, max(len(control.cases), len(ours.cases))))
+        rows.append("| {} | {}/{} | {}/{} |".format(suite, *numbers, max(len(control.cases), len(ours.cases))))
         sums = [one + other for one, other in zip(sums, numbers, strict=True)]
     run = sum(max(len(control.cases), len(ours.cases)) for _, (control, ours) in ran)
     return [*rows, f"| **all** | {sums[0]}/{sums[1]} | {sums[2]}/{run} |"]

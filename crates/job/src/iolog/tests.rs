@@ -121,6 +121,9 @@ fn a_job_becomes_what_its_log_holds() {
     job.replay.read_iolog = Some("a".into());
     scanned.settle(&mut job);
     assert_eq!((job.largest_block(), job.largest_buffer()), (1 << 31, 4096));
+    // But where a write of its length follows.
+    (job.pattern.rw, job.replay.read_iolog) = (Pattern::RandTrimWrite, None);
+    assert_eq!(job.largest_buffer(), 1 << 31);
     job.replay.read_iolog = Some("a:b".into());
     assert_eq!(job.replay.log_of(3).as_deref(), Some("b"));
     let nothing = Replay { skip: [true; 4], ..plain.clone() };

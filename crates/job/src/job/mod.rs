@@ -137,9 +137,11 @@ impl Job {
         self.largest_of(|_| true)
     }
 
-    /// The largest block that needs memory, bytes: a trim has no data.
+    /// The largest block that needs memory, bytes: a trim has no data, unless a write of its length
+    /// follows.
     pub fn largest_buffer(&self) -> u64 {
-        match self.largest_of(|direction| direction != Direction::Trim) {
+        let paired = self.pattern.rw.trims_and_writes();
+        match self.largest_of(|direction| paired || direction != Direction::Trim) {
             0 => 4096.min(self.largest_block()),
             largest => largest,
         }
