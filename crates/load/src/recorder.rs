@@ -198,8 +198,8 @@ mod tests {
                     read: DirectionInterval {
                         ios: latency.count(),
                         bytes: 4096 * latency.count(),
-                        errors: 0,
                         latency,
+                        ..DirectionInterval::default()
                     },
                     ..Each::default()
                 },
