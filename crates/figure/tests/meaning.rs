@@ -9,9 +9,7 @@ use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
     Source, Track, suggested,
 };
-use iodyno_model::{
-    Direction, Estimate, Measurement, RunRecord, SplitLatency, Spread, StatedLatencies,
-};
+use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
 use proptest::prelude::*;
 
 fn request(kind: Kind) -> Request {
@@ -52,22 +50,6 @@ fn over_time_every_window_is_a_point() {
         drawn.panels[2].series().iter().map(|one| one.detail.as_str()).collect();
     assert_eq!(percentiles, ["p50", "p99", "p99.9"]);
     assert_eq!(drawn.panels[2].title, "Latency: p50 solid, p99 dashed, p99.9 dotted");
-}
-
-#[test]
-fn submissions_alone_have_a_distribution_that_is_named_theirs() {
-    let mut one = over_time(measurement("randread", 4096, 8, 1, 10_000.0), 5);
-    let result = &mut one.total[0];
-    let submission = std::mem::take(&mut result.latency);
-    assert!(submission.count() > 0);
-    result.latency_mean = None;
-    result.split = Some(SplitLatency { submission, ..SplitLatency::default() });
-    let whole = over_time(measurement("randread", 4096, 8, 1, 10_000.0), 5);
-    let drawn = figure(&request(Kind::Latency), &run(vec![one.clone()])).unwrap();
-    assert_eq!(drawn.panels.len(), 2);
-    assert!(drawn.notes[0].contains("submissions"), "{:?}", drawn.notes);
-    let drawn = figure(&request(Kind::Latency), &run(vec![one, whole])).unwrap();
-    assert_eq!(drawn.panels[0].series().len(), 1, "beside whole latencies it says nothing");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod limits;
 mod rounds;
 mod rows;
 mod statistics;
+mod unlike;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
