@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use iodyno_campaign::{Left, Resumed, Study, foreign_writes};
+use iodyno_campaign::{Left, Refusal, Resumed, Study, foreign_writes};
 use iodyno_model::{
     Direction, DirectionResult, Drive, Estimate, Fact, HealthLog, Host, Measurement, Namespace,
     Run, RunRecord, RunState,
@@ -69,7 +69,7 @@ fn said(
     record: &RunRecord,
     prepares: bool,
     bytes: u128,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, Refusal> {
     let (_, points) = Resumed::of(record, study.points(0), study);
     assert!(!points.is_empty());
     let left = Left { study, points: &points, prepares };
@@ -91,7 +91,7 @@ fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
     ] {
         let (study, record) = (study(rw, true), record(is_killed));
         assert_eq!(said(&study, &record, prepares, GIB), Ok(Vec::new()));
-        let what = said(&study, &record, prepares, 3 * GIB).unwrap_err();
+        let what = said(&study, &record, prepares, 3 * GIB).unwrap_err().0;
         assert!(what.contains("nvme0n1: 3 GiB were written since the run was left"), "{what}");
         assert!(what.contains("preparation has to be repeated"), "{what}");
     }
