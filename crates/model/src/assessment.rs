@@ -83,7 +83,7 @@ pub struct MetricJudgement {
 }
 
 /// Why a measurement does not quite say what it seems to say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reason {
     /// Id of the rule that says so.
     pub rule: String,

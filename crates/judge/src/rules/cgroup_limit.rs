@@ -25,7 +25,7 @@ impl Rule for CgroupLimit {
         let mut tally = Tally::new(self);
         let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
         for (_, of) in facts.finished() {
-            let held = match held_back(facts.record(), of) {
+            let held = match held_back(&facts.index, of) {
                 Err(missing) => {
                     tally.unknown(of.title(), missing);
                     continue;
@@ -68,7 +68,7 @@ impl Rule for CgroupLimit {
 
     fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
-        let held = held_back(facts.record(), of).ok()??;
+        let held = held_back(&facts.index, of).ok()??;
         Some(Reservation::qualified(held.to_string()))
     }
 }
