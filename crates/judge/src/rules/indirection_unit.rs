@@ -63,7 +63,7 @@ fn costs_as_much(facts: &Facts<'_>, of: &Measurement, bs: u64) -> Option<(u64, f
     let own = rate(facts, of)?;
     let off = |theirs: f64| theirs / own - 1.0;
     let by_size = facts.write_rates.0.get(&key(of))?;
-    let mut larger = by_size.range(bs.saturating_add(1)..=LARGEST).rev();
+    let mut larger = by_size.range(..=LARGEST).rev().take_while(|(larger, _)| **larger > bs);
     let (larger, _) = larger.find(|(_, rates)| {
         let nearest = rates.partition_point(|theirs| off(*theirs) < -SAME);
         rates.get(nearest).is_some_and(|theirs| off(*theirs).abs() <= SAME)
@@ -136,6 +136,9 @@ mod tests {
         let why = reserves(&RULE, &qlc, 0).unwrap().why;
         assert!(why.starts_with("21k writes of 4 KiB a second, and as many of 16 KiB"), "{why}");
         assert_eq!(reserves(&RULE, &qlc, 1), None);
+        let mut large = qlc;
+        large.measurements[0].workload.bs = Some(2 * LARGEST);
+        assert_eq!(look(&RULE, &large), Outcome::Clear, "no unit is as large");
     }
 
     #[test]
