@@ -2,13 +2,14 @@
 
 use iodyno_model::{
     BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
-    Metric, RunRecord, Verdict, Yardstick,
+    Metric, Verdict, Yardstick,
 };
 
-use crate::claim_reach::{FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
+use crate::claim_reach::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
 use crate::compare::{CLAIM, Held, percent};
 use crate::conditions::{is_random_at_depth_1, stated};
 use crate::control_group::held_back;
+use crate::index::Index;
 use crate::limiter;
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
@@ -69,7 +70,7 @@ pub(crate) fn is_70_30(of: &Measurement) -> bool {
 
 /// A figure held against its claim, `limiters` being what else may have held it back.
 pub(crate) fn against_claim(
-    record: &RunRecord,
+    depths: &Depths<'_>,
     sheet: &Claim,
     figure: &ClaimFigure,
     of: &Measurement,
@@ -94,7 +95,7 @@ pub(crate) fn against_claim(
         return held(Verdict::Warn, "");
     }
     let claim = (figure.value, figure.conditions.as_str());
-    if let Some(why) = below_saturation(record, of, metric, sheet, claim) {
+    if let Some(why) = below_saturation(depths, of, metric, sheet, claim) {
         let more = format!("; {}", below_saturation_text(metric, &why));
         return Held { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
     }
@@ -140,7 +141,7 @@ fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
 /// What besides the drive and its link may have held a measurement back, each
 /// in a few words.
 pub(crate) fn found_limiters(
-    record: &RunRecord,
+    index: &Index<'_>,
     of: &Measurement,
     place: &Place<'_>,
 ) -> Vec<String> {
@@ -148,7 +149,7 @@ pub(crate) fn found_limiters(
     if !place.whole {
         found.push("there are layers between the target and the drive".to_owned());
     }
-    if limiter::saturated(record.host(), of) == Some(true) {
+    if limiter::saturated(index.host(), of) == Some(true) {
         found.push("a submitting thread was saturated".to_owned());
     }
     if let Ok(Some(why)) = limiter::depth_short(of) {
@@ -157,13 +158,13 @@ pub(crate) fn found_limiters(
     if let Some(Some(why)) = limiter::other_io(of) {
         found.push(why);
     }
-    if let Ok(Some(held)) = held_back(record, of) {
+    if let Ok(Some(held)) = held_back(index, of) {
         found.push(held.to_string());
     }
     if of.conditions.punted == Some(true) {
         found.push("kernel threads ran the I/O".to_owned());
     }
-    if place.drive.is_some_and(|drive| limiter::throttled(record, of, &drive.name) == Some(true)) {
+    if place.drive.is_some_and(|drive| limiter::throttled(index, of, &drive.name) == Some(true)) {
         found.push("the drive throttled for heat".to_owned());
     }
     if of.total.iter().any(|result| result.errors > Some(0)) {
@@ -204,6 +205,8 @@ pub(crate) fn depth_limiter(
 
 #[cfg(test)]
 mod tests {
+    use iodyno_model::RunRecord;
+
     use super::*;
     use crate::testing::{Bench, claims};
 
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(claim.value, 2e9);
         let held = |rate| {
             against_claim(
-                &record,
+                &Depths::default(),
                 &sheet,
                 &claim,
                 &of,
@@ -260,7 +263,7 @@ mod tests {
         of.total.push(writes);
         let held = |record: &RunRecord| {
             let question = crate::Question { record, claims: &book, baseline: None, expect: None };
-            let all = crate::compare::compare(&question);
+            let all = crate::compare::compare(&question, &Index::of(record));
             let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
             (found.estimate, found.claim)
         };

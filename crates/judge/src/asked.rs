@@ -54,10 +54,7 @@ fn named(facts: &Facts<'_>) -> Option<BTreeSet<String>> {
     let skipped = run.skipped.iter().map(|skipped| &skipped.target);
     let mut asked: BTreeSet<String> =
         run.targets.iter().chain(skipped).chain(devices).cloned().collect();
-    let is_known = |path: &String| {
-        let of_path = record.measurements.iter().filter(|of| of.targets == [path.as_str()]);
-        of_path.into_iter().any(|of| of.conditions.device.is_some())
-    };
+    let is_known = |path: &String| facts.index.located(path).is_some();
     let has_unknown = run.targets.iter().any(|name| name.starts_with('/') && !is_known(name));
     if run.scope == Scope::Machine || asked.is_empty() || has_unknown {
         return None;

@@ -1,6 +1,7 @@
 //! Every rule asked, and what they say joined to verdicts.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
     Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome, RuleReport,
@@ -132,31 +133,38 @@ fn subjects(
             without.map(|function| (function.address.clone(), vec![function.address.clone()])),
         );
     }
+    let mut known: HashSet<String> = all.iter().flat_map(|(_, names)| names.clone()).collect();
     let measured = record.measurements.iter().flat_map(|of| &of.targets);
     let skipped = record.run.skipped.iter().map(|skipped| &skipped.target);
-    for target in record.run.targets.iter().chain(measured).chain(skipped) {
-        if !all.iter().any(|(_, names)| names.contains(target)) {
+    for target in record.run.targets.iter().chain(measured).chain(skipped.clone()) {
+        if known.insert(target.clone()) {
             all.push((target.clone(), vec![target.clone()]));
         }
     }
+    let blind = reports
+        .iter()
+        .filter(|report| ESSENTIAL.contains(&report.rule.as_str()))
+        .flat_map(|report| report.cannot_tell.iter().map(|(subject, _)| subject));
+    let open = skipped.chain(blind).map(|name| (name, Verdict::Unjudged));
+    let found = findings.iter().flat_map(|finding| {
+        finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
+    });
+    let rates = measurements.iter().flat_map(|judged| {
+        // Several at once say nothing of one of them.
+        let alone = match record.measurements[judged.measurement].targets.as_slice() {
+            [target] => Some(target),
+            _ => None,
+        };
+        judged.metrics.iter().filter_map(move |metric| Some((alone?, of_metric(metric))))
+    });
+    let mut worst: HashMap<&str, Verdict> = HashMap::new();
+    for (name, verdict) in open.chain(found).chain(rates) {
+        let worst = worst.entry(name).or_insert(verdict);
+        *worst = verdict.max(*worst);
+    }
     let verdict = |names: &[String]| {
-        let named = |subjects: &[String]| subjects.iter().any(|subject| names.contains(subject));
-        let found = findings.iter().filter(|finding| named(&finding.subjects));
-        let rates = measurements.iter().filter(|judged| {
-            let targets = &record.measurements[judged.measurement].targets;
-            // Several at once say nothing of one of them.
-            targets.len() == 1 && named(targets)
-        });
-        let skipped = record.run.skipped.iter().any(|skipped| names.contains(&skipped.target));
-        let blind = reports
-            .iter()
-            .filter(|report| ESSENTIAL.contains(&report.rule.as_str()))
-            .any(|report| report.cannot_tell.iter().any(|(subject, _)| names.contains(subject)));
-        let open = if skipped || blind { Verdict::Unjudged } else { Verdict::Pass };
-        found
-            .map(|finding| of_severity(finding.severity))
-            .chain(rates.flat_map(|judged| &judged.metrics).map(of_metric))
-            .fold(open, Verdict::max)
+        let of_names = names.iter().filter_map(|name| worst.get(name.as_str()).copied());
+        of_names.fold(Verdict::Pass, Verdict::max)
     };
     all.into_iter()
         .map(|(name, names)| {

@@ -5,7 +5,9 @@
 //! by the depths that were tried, or by Little's law with the latency of one
 //! I/O alone.
 
-use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric, RunRecord};
+use std::collections::{BTreeMap, HashMap};
+
+use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric};
 
 use crate::compare::figure;
 use crate::conditions::{is_random_at_depth_1, stated};
@@ -25,14 +27,14 @@ pub(crate) const FULL_QUEUE: f64 = 0.9;
 /// Why `of`, which stays below `claim` (in the metric's unit), is not held
 /// against it, which is printed with `conditions`; `None`: enough was outstanding, and it is the best of its series.
 pub(crate) fn below_saturation(
-    record: &RunRecord,
+    depths: &Depths<'_>,
     of: &Measurement,
     metric: Metric,
     sheet: &Claim,
     (claim, conditions): (f64, &str),
 ) -> Option<BelowSaturation> {
     let own = figure(of)?.1.value;
-    let series = series(record, of, metric);
+    let series = depths.series(of, metric);
     let best = series.iter().map(|point| point.rate).fold(own, f64::max);
     let surpassed_by = (best > own).then_some(best);
     let count = outstanding(of);
@@ -45,7 +47,9 @@ pub(crate) fn below_saturation(
         (Metric::Bandwidth, Some(ios)) => 1e9 / ios,
         _ => 0.0,
     };
-    let latency_ns = alone_ns(record, of)
+    // Measured in the same run, or as the sheet states it.
+    let measured_ns = depths.alone_ns.get(&Work::of(of)).copied();
+    let latency_ns = measured_ns
         .or_else(|| Some(of_sheet_ns(sheet, of.total.first()?.direction)? + transfer_ns));
     let needed = claimed_ios.zip(latency_ns).map(|(ios, ns)| ios * ns / 1e9);
     // A flash drive that is not known needs no more than this.
@@ -66,28 +70,91 @@ struct Point {
     rate: f64,
 }
 
-/// The same workload on the same targets at other depths or with other jobs.
-fn series(record: &RunRecord, of: &Measurement, metric: Metric) -> Vec<Point> {
-    let shape = |of: &Measurement| (of.workload.iodepth, of.workload.numjobs);
-    let mix = |of: &Measurement| of.workload.options.get("rwmixread").cloned();
-    let all = record.measurements.iter().filter(|other| {
-        other.workload.bs == of.workload.bs
-            && shape(other) != shape(of)
-            && other.workload.rw == of.workload.rw
-            && other.targets == of.targets
-            && other.conditions.written == of.conditions.written
-            && mix(other) == mix(of)
-    });
-    let point = |other: &Measurement| {
-        let rate = match metric {
-            Metric::Bandwidth => other.total.iter().map(|one| one.bandwidth).collect(),
-            _ => other.total.iter().map(|one| one.iops).collect::<Option<Vec<_>>>(),
-        };
-        let rate: f64 = rate?.iter().map(|rate| rate.value).sum();
-        let is_fit = other.failure().is_none() && rate.is_finite();
-        is_fit.then_some(Point { allowed: allowed(other)?, rate })
-    };
-    all.filter_map(point).collect()
+/// What makes measurements those of the same workload on the same targets.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Work<'a> {
+    bs: Option<u64>,
+    rw: Option<&'a str>,
+    targets: &'a [String],
+}
+
+impl<'a> Work<'a> {
+    fn of(of: &'a Measurement) -> Self {
+        Self { bs: of.workload.bs, rw: of.workload.rw.as_deref(), targets: &of.targets }
+    }
+}
+
+/// The same of one mix, the blocks written alike.
+#[derive(Debug)]
+struct Series<'a> {
+    /// Any measurement of it.
+    like: &'a Measurement,
+    /// By depth, jobs and the I/Os that these allow, the best bandwidth and IOPS.
+    best: BTreeMap<(Shape, u32), [Option<f64>; 2]>,
+}
+
+/// Depth of each job, and jobs.
+type Shape = (Option<u32>, Option<u32>);
+
+/// What a run's measurements came to at each depth.
+#[derive(Debug, Default)]
+pub(crate) struct Depths<'a> {
+    series: HashMap<(Work<'a>, Option<&'a str>, Option<u64>), Vec<Series<'a>>>,
+    /// Latency of one I/O alone, ns.
+    alone_ns: HashMap<Work<'a>, f64>,
+}
+
+impl<'a> Depths<'a> {
+    /// Adds a measurement that came to an end.
+    pub(crate) fn add(&mut self, of: &'a Measurement) {
+        let Some(allowed) = allowed(of) else { return };
+        let bandwidth = of.total.iter().map(|one| one.bandwidth).collect::<Option<Vec<_>>>();
+        let iops = of.total.iter().map(|one| one.iops).collect::<Option<Vec<_>>>();
+        let own = [bandwidth, iops].map(|rates| {
+            let sum: f64 = rates?.iter().map(|rate| rate.value).sum();
+            Some(sum).filter(|sum| sum.is_finite())
+        });
+        let alike = self.series.entry(Self::key(of)).or_default();
+        let is_its = |one: &Series<'_>| one.like.conditions.written == of.conditions.written;
+        let at = alike.iter().position(is_its).unwrap_or_else(|| {
+            alike.push(Series { like: of, best: BTreeMap::new() });
+            alike.len() - 1
+        });
+        let best = alike[at].best.entry((shape(of), allowed)).or_default();
+        for (best, own) in best.iter_mut().zip(own) {
+            *best = (*best).into_iter().chain(own).reduce(f64::max);
+        }
+        let latency = of.total.first().and_then(|one| one.mean_latency());
+        if let Some(ns) = latency.map(|(_, mean)| mean.value).filter(|ns| allowed == 1 && *ns > 0.0)
+        {
+            let least = self.alone_ns.entry(Work::of(of)).or_insert(ns);
+            *least = least.min(ns);
+        }
+    }
+
+    /// What is equal in a series, all but a share of its written blocks.
+    fn key(of: &'a Measurement) -> (Work<'a>, Option<&'a str>, Option<u64>) {
+        let mix = of.workload.options.get("rwmixread").map(String::as_str);
+        let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
+        (Work::of(of), mix, written)
+    }
+
+    /// The same workload on the same targets at other depths or with other jobs.
+    fn series(&self, of: &Measurement, metric: Metric) -> Vec<Point> {
+        let mut alike = self.series.get(&Depths::key(of)).into_iter().flatten();
+        let series = alike.find(|one| one.like.conditions.written == of.conditions.written);
+        let all = series.into_iter().flat_map(|one| &one.best);
+        all.filter(|((other, _), _)| *other != shape(of))
+            .filter_map(|((_, allowed), [bandwidth, iops])| {
+                let rate = if metric == Metric::Bandwidth { bandwidth } else { iops };
+                Some(Point { allowed: *allowed, rate: (*rate)? })
+            })
+            .collect()
+    }
+}
+
+fn shape(of: &Measurement) -> Shape {
+    (of.workload.iodepth, of.workload.numjobs)
 }
 
 /// More depth no longer raised the rate: in the search for the depth, or in the series.
@@ -112,19 +179,6 @@ fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
         None => (claimed as f64, ours),
     };
     ours >= FULL_QUEUE * theirs
-}
-
-/// Latency of one I/O alone, ns, measured in the same run on the same targets.
-fn alone_ns(record: &RunRecord, of: &Measurement) -> Option<f64> {
-    let alone = record.measurements.iter().filter(|other| {
-        other.workload.bs == of.workload.bs
-            && other.workload.rw == of.workload.rw
-            && other.targets == of.targets
-            && other.failure().is_none()
-            && allowed(other) == Some(1)
-    });
-    let latencies = alone.filter_map(|other| Some(other.total.first()?.mean_latency()?.1.value));
-    latencies.filter(|ns| *ns > 0.0).reduce(f64::min)
 }
 
 /// Latency of one I/O alone, ns, where the sheet states that of random I/O.

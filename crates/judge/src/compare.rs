@@ -1,6 +1,8 @@
 //! A measurement held against its claim, its peers, the baseline and, for
 //! several drives at once, the sum of each alone.
 
+use std::collections::{HashMap, HashSet};
+
 pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{
     Basis, BelowSaturation, Bytes, ClaimFigure, Direction, DirectionResult, Drive, Estimate, Host,
@@ -15,6 +17,7 @@ use crate::ceiling::ceiling;
 use crate::cliff::Cliff;
 use crate::control_group::held_back;
 use crate::facts::{Question, claim_of, is_paced, metric, unwritten, written};
+use crate::index::Index;
 use crate::limiter;
 use crate::place::{capacities, own_link, place, shared_drives};
 
@@ -84,21 +87,23 @@ impl Compared {
 }
 
 /// Every measurement of a run that has a figure, held against its yardsticks.
-pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
+pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compared> {
     let record = question.record;
+    let peers = Peers::of(record);
+    let baseline = question.baseline.map(Baseline::of);
     let all = record.measurements.iter().enumerate();
-    all.filter_map(|(index, of)| {
+    all.filter_map(|(at, of)| {
         let (metric, estimate) = figure(of)?;
         let host = record.host();
-        let shared = shared_drives(record, of);
+        let shared = shared_drives(index, of);
         let adds_up = of.targets.len() > 1 && shared.is_empty();
-        let alone = adds_up.then(|| against_alone(record, of, metric)).flatten();
+        let alone = adds_up.then(|| against_alone(index, of, metric)).flatten();
         let mut limiters = Vec::new();
         let mut claim = None;
-        let mut peers = None;
+        let mut against_peers = None;
         let mut unjudged = "no claim, peers or baseline".to_owned();
         // Reads and writes go over a link in opposite directions, so their sum has no such bound.
-        let ceiling = if is_70_30(of) { None } else { ceiling(record, of, metric) };
+        let ceiling = if is_70_30(of) { None } else { ceiling(index, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
             let lasting = lasting(of, metric, estimate);
@@ -107,7 +112,7 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                 Some(lasting) => lasting.level(held),
                 None => held,
             };
-            limiters = found_limiters(record, of, &place);
+            limiters = found_limiters(index, of, &place);
             let sheet = place.drive.and_then(|drive| claim_of(question.claims, drive));
             claim = sheet.and_then(|sheet| {
                 let figure = claimed(sheet, of, metric)?;
@@ -115,11 +120,13 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                     limiters.push(why);
                 }
                 limiters.extend(depth_limiter(of, metric, &figure));
-                let held = against_claim(record, sheet, &figure, of, metric, judged, &limiters);
+                let held =
+                    against_claim(&index.depths, sheet, &figure, of, metric, judged, &limiters);
                 Some((figure, level(held)))
             });
-            peers = against_peers(record, index, metric, judged)
-                .map(|(median, count, held)| (median, count, excused(record, of, level(held))));
+            against_peers = peers
+                .against(at, metric, judged)
+                .map(|(median, count, held)| (median, count, excused(index, of, level(held))));
             if let Some(whose) = &place.virtual_disk {
                 unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
             }
@@ -138,15 +145,17 @@ pub(crate) fn compare(question: &Question<'_>) -> Vec<Compared> {
                 format!("{unjudged}; {} of what {what} allows", percent(estimate.value / bound));
         }
         Some(Compared {
-            measurement: index,
+            measurement: at,
             metric,
             estimate,
             ceiling,
             claim,
             limiters,
-            peers,
-            baseline: against_baseline(question, of, metric, estimate)
-                .map(|(earlier, held)| (earlier, excused(record, of, held))),
+            peers: against_peers,
+            baseline: baseline
+                .as_ref()
+                .and_then(|baseline| baseline.against(record, of, metric, estimate))
+                .map(|(earlier, held)| (earlier, excused(index, of, held))),
             alone,
             unjudged,
         })
@@ -216,7 +225,7 @@ pub(crate) fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Esti
 }
 
 /// What makes drives peers besides the step.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Kind {
     model: String,
     firmware: Option<String>,
@@ -225,7 +234,7 @@ struct Kind {
     written: WrittenState,
 }
 
-fn kind(host: &Host, of: &Measurement) -> Option<(Kind, String)> {
+fn kind<'h>(host: &'h Host, of: &Measurement) -> Option<(Kind, &'h str)> {
     let [target] = of.targets.as_slice() else { return None };
     let place = place(Some(host), of, target);
     let drive = place.drive.filter(|drive| place.whole && drive.virtual_disk.is_none())?;
@@ -237,36 +246,59 @@ fn kind(host: &Host, of: &Measurement) -> Option<(Kind, String)> {
         link,
         written: written(of, target),
     };
-    Some((kind, drive.name.clone()))
+    Some((kind, &drive.name))
 }
 
-fn against_peers(
-    record: &RunRecord,
-    index: usize,
-    metric: Metric,
-    estimate: Estimate,
-) -> Option<(f64, u32, Held)> {
-    let host = record.host()?;
-    let of = &record.measurements[index];
-    let (own, own_drive) = kind(host, of)?;
-    if own.written == WrittenState::Unwritten {
-        return None;
-    }
-    let mut drives = vec![own_drive];
-    let mut all = vec![estimate];
-    for other in record.measurements.iter().filter(|other| other.name == of.name) {
-        let Some((their_kind, drive)) = kind(host, other) else { continue };
-        let Some((their_metric, theirs)) = figure(other) else { continue };
-        if their_kind == own && their_metric == metric && !drives.contains(&drive) {
-            drives.push(drive);
-            all.push(theirs);
+/// Measurements of equal drives in the same step, by the metric that they are judged by.
+struct Peers<'a> {
+    /// Of each group the first figure of each drive.
+    groups: Vec<Vec<(&'a str, Estimate)>>,
+    /// By measurement its group and drive.
+    of: Vec<Option<(usize, &'a str)>>,
+}
+
+impl<'a> Peers<'a> {
+    fn of(record: &'a RunRecord) -> Self {
+        let mut peers = Self { groups: Vec::new(), of: Vec::new() };
+        let mut known: HashMap<(&str, Kind, Metric), (usize, HashSet<&str>)> = HashMap::new();
+        for of in &record.measurements {
+            let own = record.host().and_then(|host| kind(host, of));
+            let own = own.filter(|(kind, _)| kind.written != WrittenState::Unwritten);
+            let own = own.zip(figure(of));
+            peers.of.push(own.map(|((kind, drive), (metric, estimate))| {
+                let next = known.len();
+                let key = (of.name.as_str(), kind, metric);
+                let (group, drives) = known.entry(key).or_insert_with(|| {
+                    peers.groups.push(Vec::new());
+                    (next, HashSet::new())
+                });
+                if drives.insert(drive) {
+                    peers.groups[*group].push((drive, estimate));
+                }
+                (*group, drive)
+            }));
         }
+        peers
     }
-    if drives.len() < PEERS {
-        return None;
+
+    /// Of a measurement, which is taken to have given `estimate`: median, drives, and what it
+    /// is beside them.
+    fn against(
+        &self,
+        measurement: usize,
+        metric: Metric,
+        estimate: Estimate,
+    ) -> Option<(f64, u32, Held)> {
+        let (group, drive) = self.of[measurement]?;
+        let group = &self.groups[group];
+        if group.len() < PEERS {
+            return None;
+        }
+        let others = group.iter().filter(|(other, _)| *other != drive).map(|(_, theirs)| *theirs);
+        let all: Vec<Estimate> = others.chain([estimate]).collect();
+        let (reference, held) = against_median(metric, estimate, &all)?;
+        Some((reference, all.len() as u32, held))
     }
-    let (reference, held) = against_median(metric, estimate, &all)?;
-    Some((reference, all.len() as u32, held))
 }
 
 /// A figure against the median of `all`, its own included: of three, one that
@@ -331,8 +363,8 @@ fn unlike(
 
 /// A drive that somebody else used meanwhile, or that a control group held back, is no slow
 /// drive: it warns at most.
-fn excused(record: &RunRecord, of: &Measurement, held: Held) -> Held {
-    let held_back = || held_back(record, of).ok().flatten().map(|held| held.to_string());
+fn excused(index: &Index<'_>, of: &Measurement, held: Held) -> Held {
+    let held_back = || held_back(index, of).ok().flatten().map(|held| held.to_string());
     match limiter::other_io(of).flatten().or_else(held_back) {
         Some(why) if held.verdict == Verdict::Fail => {
             Held { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
@@ -357,36 +389,41 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     all
 }
 
-fn against_baseline(
-    question: &Question<'_>,
-    of: &Measurement,
-    metric: Metric,
-    estimate: Estimate,
-) -> Option<(Estimate, Held)> {
-    let baseline = question.baseline?;
-    let own = identity(question.record, of);
-    let (_, theirs) = baseline
-        .measurements
-        .iter()
-        .filter(|other| other.name == of.name && !unwritten(other))
-        .filter(|other| identity(baseline, other) == own)
-        .filter_map(figure)
-        .find(|(their_metric, _)| *their_metric == metric)?;
-    let bounds = (theirs.low(), theirs.high());
-    let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
-    Some((theirs, held))
+/// An earlier run: by name of the step and what it was made on, what was measured.
+struct Baseline<'a>(HashMap<(&'a str, Vec<String>), Vec<(Metric, Estimate)>>);
+
+impl<'a> Baseline<'a> {
+    fn of(record: &'a RunRecord) -> Self {
+        let mut all = HashMap::<_, Vec<_>>::new();
+        for of in record.measurements.iter().filter(|of| !unwritten(of)) {
+            all.entry((of.name.as_str(), identity(record, of))).or_default().extend(figure(of));
+        }
+        Self(all)
+    }
+
+    fn against(
+        &self,
+        record: &RunRecord,
+        of: &Measurement,
+        metric: Metric,
+        estimate: Estimate,
+    ) -> Option<(Estimate, Held)> {
+        let same = self.0.get(&(of.name.as_str(), identity(record, of)))?;
+        let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
+        let bounds = (theirs.low(), theirs.high());
+        let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
+        Some((theirs, held))
+    }
 }
 
 /// Rates of several targets at once against the sum of each alone.
-fn against_alone(record: &RunRecord, of: &Measurement, metric: Metric) -> Option<(f64, Held)> {
+fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<(f64, Held)> {
     if metric == Metric::LatencyMean {
         return None;
     }
     let (_, estimate) = figure(of)?;
     let alone = |target: &String| {
-        let single = record.measurements.iter().find(|other| {
-            other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
-        })?;
+        let single = index.of_step(&of.name, std::slice::from_ref(target)).first()?;
         let (_, estimate) = figure(single)?;
         Some(estimate)
     };

@@ -1,13 +1,15 @@
 //! What the control groups of the process took from a measurement.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use iodyno_model::{
     BlockDevice, ControlGroup, Direction, DirectionResult, Fact, Host, Measurement, Metric, Origin,
-    RunRecord, format_count, format_mb_per_s,
+    format_count, format_mb_per_s,
 };
 
 use crate::compare::percent;
+use crate::index::Index;
 use crate::limiter::{CpuShare, cpu_share, saturated};
 use crate::place::{device_of, tops};
 
@@ -190,7 +192,8 @@ impl fmt::Display for HeldBack {
 ///
 /// # Errors
 /// What is missing to tell.
-pub(crate) fn held_back(record: &RunRecord, of: &Measurement) -> Result<Option<HeldBack>, String> {
+pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<HeldBack>, String> {
+    let record = index.record();
     // A simulated drive is limited by nothing here.
     if record.run.origin == Origin::Simulated {
         return Ok(None);
@@ -205,7 +208,7 @@ pub(crate) fn held_back(record: &RunRecord, of: &Measurement) -> Result<Option<H
         (None, _) if before.control_groups == Fact::Absent => return Ok(None),
         (None, why) => return Err(format!("control groups: {}", why.unwrap_or_default())),
     };
-    let reached = io_limits(record, before, of).into_iter().filter(IoLimit::is_reached);
+    let reached = io_limits(index, before, of).into_iter().filter(IoLimit::is_reached);
     if let Some(limit) = reached.min_by(|a, b| (a.most / a.rate).total_cmp(&(b.most / b.rate))) {
         return Ok(Some(HeldBack::Io(limit)));
     }
@@ -267,18 +270,17 @@ fn shared_out<'g>(
 }
 
 /// Every limit of io.max on what a measurement moved, with all that ran at the same time.
-fn io_limits(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<IoLimit> {
-    let around = |of: &Measurement| of.before.zip(of.after).filter(|(from, to)| from != to);
-    let is_beside = |other: &&Measurement| {
-        !std::ptr::eq(*other, of) && around(of).is_some() && around(other) == around(of)
-    };
-    let beside: Vec<&Measurement> = record.measurements.iter().filter(is_beside).collect();
+fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
+    let beside = || index.together(of).iter().filter(|other| !std::ptr::eq(**other, of));
     let own =
         views(of).into_iter().flat_map(|(device, results)| limits_of(host, of, device, results));
     own.map(|limit| {
-        let others = beside.iter().flat_map(|other| views(other)).flat_map(|(device, results)| {
-            let levels = host.levels_under(device);
-            let is_below = levels.iter().flatten().any(|block| limit.devices.contains(&block.name));
+        let mut below: HashMap<&str, bool> = HashMap::new();
+        let others = beside().flat_map(|other| views(other)).flat_map(|(device, results)| {
+            let is_below = *below.entry(device).or_insert_with(|| {
+                let levels = host.levels_under(device);
+                levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
+            });
             let same = results.iter().filter(|result| result.direction == limit.direction);
             let rates = same.filter_map(|result| crate::compare::figure_of(result, limit.metric));
             rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-use iodyno_model::{CpuThrottling, IoMax};
+use iodyno_model::{CpuThrottling, IoMax, RunRecord};
 
 use super::*;
 use crate::testing::{Bench, known};
@@ -22,7 +22,7 @@ fn measured(bench: &Bench) -> RunRecord {
 
 fn held(bench: &Bench, measurement: usize) -> Option<HeldBack> {
     let record = measured(bench);
-    held_back(&record, &record.measurements[measurement]).unwrap()
+    held_back(&Index::of(&record), &record.measurements[measurement]).unwrap()
 }
 
 fn limit(device: &str, read_bytes_per_s: u64) -> IoMax {
@@ -66,7 +66,7 @@ fn jobs_that_run_at_the_same_time_have_one_limit() {
     let mut record = measured(&bench.after(|host| host.taken_ns += 1));
     record.measurements.truncate(1);
     record.measurements.push(record.measurements[0].clone());
-    let found = held_back(&record, &record.measurements[0]).unwrap().unwrap();
+    let found = held_back(&Index::of(&record), &record.measurements[0]).unwrap().unwrap();
     assert_eq!(found.setting(), "io.max");
 }
 
@@ -166,7 +166,7 @@ fn groups_that_cannot_be_seen_are_not_known_to_be_without_limits() {
         .measured()
         .host(|host| host.control_groups = Fact::Unreadable("not mounted".into()));
     let record = measured(&blind);
-    assert!(held_back(&record, &record.measurements[0]).is_err());
+    assert!(held_back(&Index::of(&record), &record.measurements[0]).is_err());
     let confining = bench(|own, _| own.cpus = known(vec![3])).record();
     assert_eq!(confined(confining.host().unwrap()), Some(("/a/b", 1)));
 }

@@ -1,21 +1,27 @@
 //! What the kernel counted of the devices below a measurement while it ran.
 
-use iodyno_model::{Direction, Measurement, Origin, RunRecord};
+use std::collections::HashMap;
 
+use iodyno_model::{Direction, Measurement, Origin};
+
+use crate::index::{Index, span};
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
 
 /// The counters' growth from before a measurement to behind it.
+#[derive(Debug, Clone)]
 pub(crate) struct Counted<'a> {
     /// Block devices at the bottom of its targets, by name.
     pub(crate) devices: Vec<&'a str>,
-    /// All that ran at the same time, itself among it.
-    together: Vec<&'a Measurement>,
     /// Bytes that the devices were asked for.
     pub(crate) read_bytes: u64,
     /// Bytes that they were sent.
     pub(crate) written_bytes: u64,
+    /// Bytes that it and all that ran at the same time issued, warm-up included.
+    issued: HashMap<Direction, u64>,
 }
+/// [`Counted::of`] of what ran between two snapshots.
+pub(crate) type BySpan<'a> = HashMap<Option<(usize, usize)>, Result<Option<Counted<'a>>, String>>;
 
 impl<'a> Counted<'a> {
     /// Of a measurement; `None` where nothing counts its I/O: a simulated drive
@@ -23,22 +29,20 @@ impl<'a> Counted<'a> {
     ///
     /// # Errors
     /// What is not recorded.
-    pub(crate) fn of(record: &'a RunRecord, of: &Measurement) -> Result<Option<Self>, String> {
+    pub(crate) fn of(index: &Index<'a>, of: &Measurement) -> Result<Option<Self>, String> {
+        let record = index.record();
         if record.run.origin == Origin::Simulated {
             return Ok(None);
         }
-        let around = |of: &Measurement| Some((of.before?, of.after?));
-        let span = around(of).filter(|(before, after)| before != after);
-        let snapshots = span.and_then(|(before, after)| {
+        let snapshots = span(of).and_then(|(before, after)| {
             Some((record.snapshots.get(before)?, record.snapshots.get(after)?))
         });
         let Some((before, after)) = snapshots else {
             return Err("disk statistics around it are not recorded".into());
         };
-        let together: Vec<&Measurement> =
-            record.measurements.iter().filter(|other| around(other) == span).collect();
         let mut devices: Vec<&str> = Vec::new();
-        for other in &together {
+        let mut issued = HashMap::new();
+        for other in index.together(of) {
             if other.workload.ioengine.as_deref() == Some(PASSTHROUGH) {
                 return Ok(None);
             }
@@ -47,10 +51,14 @@ impl<'a> Counted<'a> {
                 return Err("the device below its target is not known".into());
             }
             devices.extend(below.iter().map(|device| device.name.as_str()));
+            for result in &other.total {
+                let bytes: &mut u64 = issued.entry(result.direction).or_default();
+                *bytes = bytes.saturating_add(result.whole_bytes.unwrap_or(0));
+            }
         }
         devices.sort_unstable();
         devices.dedup();
-        let mut counted = Self { devices, together, read_bytes: 0, written_bytes: 0 };
+        let mut counted = Self { devices, read_bytes: 0, written_bytes: 0, issued };
         for name in &counted.devices {
             let (Some(before), Some(after)) = (before.stats(name), after.stats(name)) else {
                 return Err(format!("disk statistics of {name} are not recorded"));
@@ -64,9 +72,18 @@ impl<'a> Counted<'a> {
         Ok(Some(counted))
     }
 
+    /// The same of each measurement of a run, by the snapshots around it.
+    pub(crate) fn all(index: &Index<'a>) -> BySpan<'a> {
+        let spans = index.record().measurements.iter().map(|of| (span(of), of));
+        let mut all = BySpan::new();
+        for (span, of) in spans {
+            all.entry(span).or_insert_with(|| Self::of(index, of));
+        }
+        all
+    }
+
     /// Bytes that were issued meanwhile, warm-up included.
     pub(crate) fn issued_bytes(&self, direction: Direction) -> u64 {
-        let results = self.together.iter().filter_map(|of| of.result(direction));
-        results.filter_map(|result| result.whole_bytes).fold(0, u64::saturating_add)
+        self.issued.get(&direction).copied().unwrap_or(0)
     }
 }

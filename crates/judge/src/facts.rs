@@ -1,7 +1,5 @@
 //! What the rules look at.
 
-use std::collections::BTreeMap;
-
 use iodyno_model::{
     Claim, Direction, Drive, Host, Measurement, Metric, Part, Rounds, RunRecord, WrittenState,
 };
@@ -9,9 +7,12 @@ use iodyno_model::{
 use crate::claims::ClaimBook;
 use crate::compare::{Compared, compare};
 use crate::convergence::{Convergence, RoundsPlan};
+use crate::counters::{BySpan, Counted};
 use crate::expectation::Expectation;
+use crate::index::{Index, span};
 use crate::outstanding::allowed;
 use crate::place::{Place, bottoms, capacities, place};
+use crate::rules::WriteRates;
 
 /// A run, and what it is to be judged by.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +40,12 @@ pub struct Facts<'a> {
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
     pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
-    /// Measurements that came to an end, by name.
-    by_name: BTreeMap<&'a str, Vec<&'a Measurement>>,
+    /// How many writes of each size there were in a second.
+    pub(crate) write_rates: WriteRates<'a>,
+    /// What the kernel counted meanwhile.
+    counted: BySpan<'a>,
+    /// The run's measurements by what they are looked up by.
+    pub(crate) index: Index<'a>,
 }
 
 impl<'a> Facts<'a> {
@@ -50,11 +55,11 @@ impl<'a> Facts<'a> {
             let found = Convergence::by_target(&plan.rounds, question.record);
             (plan.rounds, found)
         });
-        let mut by_name = BTreeMap::<&str, Vec<&Measurement>>::new();
-        for of in question.record.measurements.iter().filter(|of| of.failure().is_none()) {
-            by_name.entry(&of.name).or_default().push(of);
-        }
-        Self { question, compared: compare(question), rounds, by_name }
+        let index = Index::of(question.record);
+        let (compared, counted) = (compare(question, &index), Counted::all(&index));
+        let write_rates = WriteRates::default();
+        let facts = Self { question, compared, rounds, write_rates, counted, index };
+        Self { write_rates: WriteRates::of(&facts), ..facts }
     }
 
     /// What a measurement was held against: those of [`Self::compared`], which are in order.
@@ -85,9 +90,13 @@ impl<'a> Facts<'a> {
         all.filter(|(_, measurement)| measurement.failure().is_none())
     }
 
-    /// Of [`Self::finished`] those of a name.
-    pub(crate) fn named(&self, name: &str) -> &[&'a Measurement] {
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    /// What the kernel counted while a measurement ran.
+    ///
+    /// # Errors
+    /// As of [`Counted::of`].
+    pub(crate) fn counted(&self, of: &Measurement) -> Result<Option<&Counted<'a>>, String> {
+        let counted = self.counted.get(&span(of)).map(Result::as_ref);
+        counted.transpose().map(|counted| counted?.as_ref()).map_err(Clone::clone)
     }
 
     /// What one of a measurement's targets is and stands on.

@@ -5,6 +5,7 @@ use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunRecord};
 
 use crate::ceiling::gain;
 use crate::counters::Counted;
+use crate::index::Index;
 use crate::limiter::Case;
 use crate::place::device_of;
 
@@ -269,7 +270,7 @@ fn write_amplification(record: &RunRecord, of: &Measurement) -> Option<f64> {
     if of.failure().is_some() || of.workload.is_buffered() == Some(true) {
         return None;
     }
-    let counted = Counted::of(record, of).ok().flatten()?;
+    let counted = Counted::of(&Index::of(record), of).ok().flatten()?;
     let issued_bytes = counted.issued_bytes(Direction::Write);
     (issued_bytes > 0).then(|| counted.written_bytes as f64 / issued_bytes as f64)
 }

@@ -4,6 +4,8 @@ use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, MdArray, Measurement, RunRecord,
 };
 
+use crate::index::Index;
+
 /// A target's place in the host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place<'a> {
@@ -123,17 +125,10 @@ pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
 }
 
 /// The drives (of what is no NVMe drive, the whole devices) under a target.
-pub(crate) fn drives_below<'a>(
-    record: &'a RunRecord,
-    of: &Measurement,
-    target: &str,
-) -> Vec<&'a str> {
-    let Some(host) = record.host() else { return Vec::new() };
+pub(crate) fn drives_below<'a>(index: &Index<'a>, of: &Measurement, target: &str) -> Vec<&'a str> {
+    let Some(host) = index.record().host() else { return Vec::new() };
     // A file beside others does not say where it lies; measured alone it did.
-    let is_alone =
-        |other: &&Measurement| other.targets == [target] && other.conditions.device.is_some();
-    let alone = record.measurements.iter().find(is_alone);
-    let alone = alone.filter(|_| of.conditions.device.is_none());
+    let alone = index.located(target).filter(|_| of.conditions.device.is_none());
     let device = device_of(alone.unwrap_or(of), target);
     let drive = |name| host.namespace(name).map_or(name, |(drive, _)| drive.name.as_str());
     let mut all: Vec<&str> = names_under(host, device).into_iter().map(drive).collect();
@@ -144,10 +139,10 @@ pub(crate) fn drives_below<'a>(
 /// The drives that lie under more than one of a measurement's targets, each
 /// once: these targets take turns there, and the sum of what each gives alone
 /// is no measure of them.
-pub fn shared_drives<'a>(record: &'a RunRecord, of: &Measurement) -> Vec<&'a str> {
+pub fn shared_drives<'a>(index: &Index<'a>, of: &Measurement) -> Vec<&'a str> {
     let (mut seen, mut shared): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for target in &of.targets {
-        let below = drives_below(record, of, target);
+        let below = drives_below(index, of, target);
         shared.extend(below.iter().filter(|name| seen.contains(name)));
         seen.extend(below);
     }
@@ -223,18 +218,21 @@ mod tests {
             let record = measured(&targets, device);
             let (host, of) = (record.host(), &record.measurements[0]);
             assert_eq!(device_count(host, of), count, "{targets:?}");
-            assert_eq!(shared_drives(&record, of).join(" "), shared, "{targets:?}");
+            assert_eq!(shared_drives(&Index::of(&record), of).join(" "), shared, "{targets:?}");
         }
     }
 
     #[test]
     fn a_file_beside_its_drive_lies_where_it_lay_alone() {
         let mut record = measured(&["nvme0n1", "nvme1n1", "/mnt/a"], None);
-        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
+        fn shared(record: &RunRecord) -> Vec<&str> {
+            shared_drives(&Index::of(record), &record.measurements[0])
+        }
+        assert_eq!(shared(&record), Vec::<&str>::new());
         record.measurements[1].targets = vec!["/mnt/a".into()];
         record.measurements[1].conditions.device = Some("nvme1n1".into());
-        assert_eq!(shared_drives(&record, &record.measurements[0]), ["nvme1"]);
+        assert_eq!(shared(&record), ["nvme1"]);
         record.snapshots.clear();
-        assert_eq!(shared_drives(&record, &record.measurements[0]), Vec::<&str>::new());
+        assert_eq!(shared(&record), Vec::<&str>::new());
     }
 }

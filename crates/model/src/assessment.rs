@@ -149,7 +149,7 @@ impl std::fmt::Display for Basis {
 }
 
 /// Why a measurement does not quite say what it seems to say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// Id of the rule that says so.
     pub rule: String,

@@ -134,7 +134,7 @@ pub struct Setting {
 }
 
 /// Whether blocks were ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WrittenState {
     /// All measured blocks hold data.

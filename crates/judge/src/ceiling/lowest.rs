@@ -1,12 +1,11 @@
 //! The lowest upper bound of a measurement, as every judgement shows it.
 
 use iodyno_model::{
-    Direction, Drive, Host, LinkState, Measurement, Metric, RunRecord, format_count,
-    format_duration_ns,
+    Direction, Drive, Host, LinkState, Measurement, Metric, format_count, format_duration_ns,
 };
 
 use crate::control_group::io_ceiling;
-use crate::facts::metric;
+use crate::index::Index;
 use crate::place::place;
 
 /// Bytes that a small read costs on the link besides its data: fetching the
@@ -16,13 +15,13 @@ pub(super) const COMMAND_BYTES: f64 = 100.0;
 /// The lowest upper bound of a measurement's rate that is known, in the
 /// metric's unit, and what sets it. Latencies have none.
 pub(crate) fn ceiling(
-    record: &RunRecord,
+    index: &Index<'_>,
     of: &Measurement,
     metric: Metric,
 ) -> Option<(f64, String)> {
-    let link = link_ceiling(record.host()?, of, metric);
-    let queue = (metric == Metric::Iops).then(|| queue_ceiling(record, of)).flatten();
-    let group = io_ceiling(record.host()?, of, metric);
+    let link = link_ceiling(index.host()?, of, metric);
+    let queue = (metric == Metric::Iops).then(|| queue_ceiling(index, of)).flatten();
+    let group = io_ceiling(index.host()?, of, metric);
     [link, queue, group].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
@@ -102,10 +101,10 @@ pub(super) fn flow(paths: &[&[(&str, f64)]]) -> f64 {
 
 /// Little's law with the latency of an unloaded drive: outstanding I/Os that
 /// the queue holds over the time that one takes at least.
-fn queue_ceiling(record: &RunRecord, of: &Measurement) -> Option<(f64, String)> {
+fn queue_ceiling(index: &Index<'_>, of: &Measurement) -> Option<(f64, String)> {
     let [target] = of.targets.as_slice() else { return None };
     let asked = of.conditions.depth_asked?;
-    let host = record.host()?;
+    let host = index.host()?;
     let bottom = place(Some(host), of, target).bottom?;
     let queue = &host.block(&bottom)?.queue;
     let slots = queue
@@ -114,13 +113,10 @@ fn queue_ceiling(record: &RunRecord, of: &Measurement) -> Option<(f64, String)> 
         .zip(queue.hardware_queues.value())
         .map_or(u32::MAX, |(requests, queues)| requests.saturating_mul(queues.max(1)));
     let held = asked.min(slots);
-    let alone = record.measurements.iter().find(|other| {
-        metric(other) == Metric::LatencyMean
-            && other.targets == of.targets
-            && other.workload.bs == of.workload.bs
+    let alone = index.latencies(&of.targets).iter().find(|other| {
+        other.workload.bs == of.workload.bs
             && other.workload.rw == of.workload.rw
             && other.workload.direct == of.workload.direct
-            && other.failure().is_none()
     })?;
     let latency_ns = alone.total.first()?.latency_mean?.value;
     (latency_ns > 0.0).then(|| {
@@ -151,18 +147,21 @@ mod tests {
     #[test]
     fn the_lowest_bound_is_named() {
         let record = Bench::new(1).measured().record();
-        let seq = ceiling(&record, &record.measurements[0], Metric::Bandwidth).unwrap();
+        let seq = ceiling(&Index::of(&record), &record.measurements[0], Metric::Bandwidth).unwrap();
         assert!((seq.0 / 1e6 - 7094.0).abs() < 2.0 && seq.1.contains("Gen4 x4"), "{seq:?}");
         let mut slow = record.clone();
         let host = &mut slow.snapshots[0];
         host.links[0].current = testing::known(LinkState { generation: 3, width: 1 });
-        let iops = ceiling(&slow, &slow.measurements[1], Metric::Iops).unwrap();
+        let iops = ceiling(&Index::of(&slow), &slow.measurements[1], Metric::Iops).unwrap();
         assert!((iops.0 - 886.7e6 / 4196.0).abs() < 500.0, "{iops:?}");
         // 64 outstanding at 80 us each.
         let mut shallow = record.clone();
         shallow.measurements[1].conditions.depth_asked = Some(64);
-        let queue = ceiling(&shallow, &shallow.measurements[1], Metric::Iops).unwrap();
+        let queue = ceiling(&Index::of(&shallow), &shallow.measurements[1], Metric::Iops).unwrap();
         assert!((queue.0 - 800_000.0).abs() < 1.0, "{queue:?}");
-        assert_eq!(ceiling(&record, &record.measurements[2], Metric::LatencyMean), None);
+        assert_eq!(
+            ceiling(&Index::of(&record), &record.measurements[2], Metric::LatencyMean),
+            None
+        );
     }
 }

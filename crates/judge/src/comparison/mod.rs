@@ -13,6 +13,7 @@ mod tests;
 mod unlike;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use iodyno_model::{
     Direction, EndReason, Estimate, LatencyKind, Reason, Run, RunRecord, RunState, Validity,
@@ -23,6 +24,7 @@ use iodyno_stats::holm;
 use crate::assess::assess;
 use crate::claims::ClaimBook;
 use crate::convergence::{Convergence, RoundsPlan};
+use crate::each_once::each_once;
 use crate::exit_status::ExitStatus;
 use crate::facts::Question;
 use crate::window::{ByWindow, by_window};
@@ -266,11 +268,12 @@ fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row 
     let first = counted.iter().position(|samples| !samples.is_empty());
     let cell = |side: usize| {
         let samples = &all[side];
+        let distinct = distinct(samples).len();
         let earlier = first.filter(|first| *first != side);
         (!samples.is_empty()).then(|| Cell {
             repetitions: counted[side].len(),
-            left_out: distinct(samples).len() - counted[side].len(),
-            copies: samples.len() - distinct(samples).len(),
+            left_out: distinct - counted[side].len(),
+            copies: samples.len() - distinct,
             failure: samples.iter().find_map(|sample| sample.failure()).map(str::to_owned),
             validity: samples.iter().map(|sample| sample.validity).max().unwrap_or(Validity::Valid),
             reasons: reasons(samples),
@@ -295,12 +298,18 @@ fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row 
 /// A run that was named twice repeats nothing.
 fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
     let mut distinct: Vec<&Sample<'_>> = Vec::new();
+    // Those that may be equal, by a part of what makes them so.
+    let mut alike: HashMap<_, Vec<&Sample<'_>>> = HashMap::new();
     for sample in samples {
+        let of = sample.first();
+        let result = of.total.first().map(|result| (result.ios, result.bytes));
+        let alike = alike.entry((&of.name, of.started_ns, result)).or_default();
         let known = |other: &&Sample<'_>| {
             !std::ptr::eq(other.record, sample.record) && other.jobs == sample.jobs
                 || std::ptr::eq(other.first(), sample.first())
         };
-        if !distinct.iter().any(known) {
+        if !alike.iter().any(known) {
+            alike.push(sample);
             distinct.push(sample);
         }
     }
@@ -308,7 +317,9 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
 }
 
 fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
-    let mut reasons = sample::each_once(samples.iter().flat_map(|sample| &sample.reasons));
+    // Repetitions have many reservations in common.
+    let reasons = each_once(samples.iter().flat_map(|sample| &sample.reasons));
+    let mut reasons: Vec<Reason> = reasons.into_iter().cloned().collect();
     reasons.sort_by_key(|reason| Reverse(reason.validity));
     reasons
 }
@@ -385,18 +396,17 @@ fn adjust(rows: &mut [Row]) {
     let mut p_values: Vec<f64> = Vec::new();
     let mut asked: Vec<(&mut Difference, usize, bool)> = Vec::new();
     for row in rows {
-        let before = p_values.len();
-        let mut sides: Vec<usize> = Vec::new();
+        let mut of_sides: HashMap<usize, Vec<usize>> = HashMap::new();
         for figure in &mut row.figures {
             for (side, difference) in figure.differences.iter_mut().enumerate() {
                 let Some(difference) = difference else { continue };
                 let Some(p) = difference.p_value else { continue };
-                let of_side = sides.iter().zip(before..).filter(|(of, _)| **of == side);
+                let of_side = of_sides.entry(side).or_default();
                 let same = |index: &usize| (p_values[*index] - p).abs() <= SAME_P * p;
-                let index = of_side.map(|(_, index)| index).find(same).unwrap_or(p_values.len());
+                let index = of_side.iter().copied().find(same).unwrap_or(p_values.len());
                 if index == p_values.len() {
                     p_values.push(p);
-                    sides.push(side);
+                    of_side.push(index);
                 }
                 let order = row.cells[side].as_ref().map(|cell| cell.order);
                 asked.push((difference, index, order == Some(Order::Interleaved)));

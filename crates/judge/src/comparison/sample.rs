@@ -10,6 +10,7 @@ use iodyno_model::{
 use super::point::{Key, directions, manner};
 use super::quantity::Quantity;
 use crate::compare::identity;
+use crate::each_once::each_once;
 use crate::window::ByWindow;
 
 /// One repetition of a workload.
@@ -27,17 +28,6 @@ pub(super) struct Sample<'a> {
     pub(super) reasons: Vec<Reason>,
 }
 
-/// Repetitions have many reservations in common.
-pub(super) fn each_once<'r>(all: impl IntoIterator<Item = &'r Reason>) -> Vec<Reason> {
-    let mut once: Vec<Reason> = Vec::new();
-    for reason in all {
-        if !once.contains(reason) {
-            once.push(reason.clone());
-        }
-    }
-    once
-}
-
 impl<'a> Sample<'a> {
     /// Everything that a run holds, of rounds what they came to over their window.
     pub(super) fn all(side: usize, window: &'a ByWindow<'_>, judged: &Assessment) -> Vec<Self> {
@@ -53,7 +43,7 @@ impl<'a> Sample<'a> {
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();
-            let reasons = each_once(judged.iter().flat_map(|judged| &judged.reasons));
+            let reasons = each_once(judged.iter().flat_map(|judged| judged.reasons.clone()));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
@@ -74,6 +64,9 @@ impl<'a> Sample<'a> {
         }
         let mut namesakes = vec![false; singles.len()];
         for those in alike.values() {
+            if those.iter().all(|at| singles[*at].first().name == singles[those[0]].first().name) {
+                continue;
+            }
             let is_one = |at: &&usize| {
                 those.iter().any(|other| singles[**at].is_namesake(&singles[*other], in_rounds))
             };
@@ -86,8 +79,11 @@ impl<'a> Sample<'a> {
                 single.place.push(single.first().name.clone());
             }
             let phase = single.first().phase;
-            let alike = made.entry((single.key.clone(), single.place.clone(), phase)).or_default();
-            match alike.iter().find(|at| samples[**at].is_one_with(&single)) {
+            let like = (single.key.clone(), single.place.clone(), single.manner.clone(), phase);
+            let alike = made.entry(like).or_default();
+            let is_one =
+                |at: &&usize| samples[**at].jobs.iter().all(|job| at_once(job, single.first()));
+            match alike.iter().find(is_one) {
                 Some(at) => samples[*at].join(single),
                 None => {
                     alike.push(samples.len());
@@ -112,17 +108,10 @@ impl<'a> Sample<'a> {
         self.jobs[0]
     }
 
-    fn is_one_with(&self, other: &Self) -> bool {
-        self.key == other.key
-            && self.place == other.place
-            && self.manner == other.manner
-            && self.jobs.iter().all(|job| at_once(job, other.first()))
-    }
-
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);
-        self.reasons = each_once(self.reasons.iter().chain(&other.reasons));
+        self.reasons = each_once(self.reasons.drain(..).chain(other.reasons));
     }
 
     /// Why it came to no result.

@@ -6,6 +6,7 @@ use super::case::{Case, figure};
 use super::experiment::Experiment;
 use super::words::listed;
 use crate::control_group::held_back;
+use crate::index::Index;
 
 /// Something that may limit a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +113,7 @@ impl Limiter {
             // What a provider gives for a while only.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
-            Self::ControlGroup => match held_back(case.record, case.of_run()) {
+            Self::ControlGroup => match held_back(&Index::of(case.record), case.of_run()) {
                 Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
                 _ => "a limit of a control group".into(),
             },

@@ -11,6 +11,7 @@ use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
 use crate::control_group::held_back;
 use crate::facts::claim_of;
+use crate::index::Index;
 
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.
@@ -159,7 +160,7 @@ impl<'a> Scene<'a, '_> {
     /// What the control groups let through, or the time that they give.
     fn control_group(&self) -> Option<Suspect> {
         let limiter = Limiter::ControlGroup;
-        match held_back(self.case.record, self.case.of_run()) {
+        match held_back(&Index::of(self.case.record), self.case.of_run()) {
             Ok(Some(held)) if held.is_the_limit() => {
                 Some(Suspect::confirmed(limiter, held.to_string()))
             }

@@ -32,7 +32,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     let mut found: Vec<AtOnce<'_>> = Vec::new();
     for compared in &facts.compared {
         let of = &record.measurements[compared.measurement];
-        let is_sum = of.targets.len() > 1 && shared_drives(record, of).is_empty();
+        let is_sum = of.targets.len() > 1 && shared_drives(&facts.index, of).is_empty();
         if !is_sum || compared.metric == Metric::LatencyMean {
             continue;
         }

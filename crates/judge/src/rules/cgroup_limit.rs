@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(facts: &Facts<'_>, tally: &mut Tally) {
     let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
     for (_, of) in facts.finished() {
-        let held = match held_back(facts.record(), of) {
+        let held = match held_back(&facts.index, of) {
             Err(missing) => {
                 tally.unknown(of.title(), missing);
                 continue;
@@ -58,7 +58,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
 
 fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
-    let held = held_back(facts.record(), of).ok()??;
+    let held = held_back(&facts.index, of).ok()??;
     Some(Reservation::qualified(held.to_string()))
 }
 

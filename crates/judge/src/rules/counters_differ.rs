@@ -6,7 +6,6 @@ use iodyno_model::{
 
 use super::{Affected, Look, Reservation, Rule, Tally, finding};
 use crate::compare::percent;
-use crate::counters::Counted;
 use crate::facts::Facts;
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
@@ -33,7 +32,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(facts: &Facts<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
-        match short(facts.record(), of) {
+        match short(facts, of) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(short) => {
                 tally.looked();
@@ -62,15 +61,15 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
 
 fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
-    let (validity, why) = short(facts.record(), of).ok().flatten()?;
+    let (validity, why) = short(facts, of).ok().flatten()?;
     Some(Reservation { validity, why })
 }
 
 /// Of what a measurement issued, less reached the devices below it, by the
 /// kernel's statistics: how that qualifies it, and a sentence. What ran at the
 /// same time counts together; others' I/O, copies and parity only add.
-fn short(record: &RunRecord, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
-    let Some(counted) = Counted::of(record, of)? else { return Ok(None) };
+fn short(facts: &Facts<'_>, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
+    let Some(counted) = facts.counted(of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
     let directions = [
         (Direction::Read, "read", counted.read_bytes),

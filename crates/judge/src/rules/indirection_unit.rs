@@ -1,5 +1,7 @@
 //! Random writes smaller than the unit in which a drive maps its flash.
 
+use std::collections::{BTreeMap, HashMap};
+
 use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
 
 use super::Rule;
@@ -59,23 +61,50 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
 /// The largest block of which as many were written in a second, by another measurement on the same
 /// targets; and how many.
 fn costs_as_much(facts: &Facts<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
+    let own = rate(facts, of)?;
+    let off = |theirs: f64| theirs / own - 1.0;
+    let by_size = facts.write_rates.0.get(&key(of))?;
+    let mut larger = by_size.range(..=LARGEST).rev().take_while(|(larger, _)| **larger > bs);
+    let (larger, _) = larger.find(|(_, rates)| {
+        let nearest = rates.partition_point(|theirs| off(*theirs) < -SAME);
+        rates.get(nearest).is_some_and(|theirs| off(*theirs).abs() <= SAME)
+    })?;
+    Some((*larger, own))
+}
+
+/// Writes a second, where nothing but the drive limits them.
+fn rate(facts: &Facts<'_>, of: &Measurement) -> Option<f64> {
     // What a hypervisor limits by the count costs as much by that.
-    let rate = |of: &Measurement| {
-        let throttled =
-            of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
-        let busy = outstanding(of).is_some_and(|count| count >= BUSY);
-        let cpu = limiter::saturated(facts.host(), of) == Some(true);
-        let known = busy && !cpu && !throttled && of.conditions.punted != Some(true);
-        known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
-    };
-    let own = rate(of)?;
-    let others = facts.finished().filter_map(|(_, other)| {
-        let larger = other.workload.bs.filter(|larger| *larger > bs && *larger <= LARGEST)?;
-        let same = other.targets == of.targets && other.workload.rw == of.workload.rw;
-        let theirs = rate(other).filter(|_| same)?;
-        ((theirs / own - 1.0).abs() <= SAME).then_some((larger, own))
-    });
-    others.max_by_key(|(larger, _)| *larger)
+    let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
+    let busy = outstanding(of).is_some_and(|count| count >= BUSY);
+    let cpu = limiter::saturated(facts.host(), of) == Some(true);
+    let known = busy && !cpu && !throttled && of.conditions.punted != Some(true);
+    known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
+}
+
+/// What has to be equal but the block size: targets, and fio's `rw`.
+type Key<'a> = (&'a [String], Option<&'a str>);
+
+fn key(of: &Measurement) -> Key<'_> {
+    (&of.targets, of.workload.rw.as_deref())
+}
+
+/// Writes a second by block size, in ascending order.
+#[derive(Debug, Default)]
+pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
+
+impl<'a> WriteRates<'a> {
+    pub(crate) fn of(facts: &Facts<'a>) -> Self {
+        let mut all: HashMap<_, BTreeMap<_, Vec<_>>> = HashMap::new();
+        for (_, of) in facts.finished() {
+            if let Some((bs, rate)) = of.workload.bs.zip(rate(facts, of)) {
+                all.entry(key(of)).or_default().entry(bs).or_default().push(rate);
+            }
+        }
+        let each = all.values_mut().flat_map(BTreeMap::values_mut);
+        each.for_each(|rates| rates.sort_by(f64::total_cmp));
+        Self(all)
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +137,9 @@ mod tests {
         let why = reserves(&RULE, &qlc, 0).unwrap().why;
         assert!(why.starts_with("21k writes of 4 KiB a second, and as many of 16 KiB"), "{why}");
         assert_eq!(reserves(&RULE, &qlc, 1), None);
+        let mut large = qlc;
+        large.measurements[0].workload.bs = Some(2 * LARGEST);
+        assert_eq!(look(&RULE, &large), Outcome::Clear, "no unit is as large");
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn beside(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String
     let of: &Measurement = case.of_run();
     // That there are layers is what is judged.
     let place = Place { whole: true, ..Place::default() };
-    let mut beside = found_limiters(facts.record(), of, &place);
+    let mut beside = found_limiters(&facts.index, of, &place);
     let (asked, alone) = (case.outstanding(), expected.outstanding);
     if let (Some(asked), Some(alone)) = (asked, alone)
         && f64::from(asked) < f64::from(alone) * expected.times

@@ -117,7 +117,7 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Vec<Evidence> {
     let together = facts.finished().map(|(_, of)| of).filter(|of| {
         of.targets.len() > 1
             && metric(of) != Metric::LatencyMean
-            && shared_drives(facts.record(), of).is_empty()
+            && shared_drives(&facts.index, of).is_empty()
     });
     together.filter_map(|of| measured_at_once(facts, names, of)).collect()
 }
@@ -130,9 +130,8 @@ fn measured_at_once(facts: &Facts<'_>, names: &[&str], together: &Measurement) -
     let mut sums = (0.0, 0.0);
     let mut count = 0;
     for part in together.parts.iter().filter(|part| is_below(together, &part.target)) {
-        let (_, alone) = facts.finished().find(|(_, of)| {
-            of.name == together.name && of.targets.as_slice() == std::slice::from_ref(&part.target)
-        })?;
+        let target = std::slice::from_ref(&part.target);
+        let alone = facts.index.finished_step(&together.name, target)?;
         sums.0 += figure_of(part.results.first()?, metric)?.value;
         sums.1 += figure_of(alone.total.first()?, metric)?.value;
         count += 1;

@@ -117,15 +117,13 @@ pub(super) struct Share<'a> {
 /// All targets; `None` where one of them is not known alone or at once.
 pub(super) fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
-    let shared = shared_drives(facts.record(), of);
+    let shared = shared_drives(&facts.index, of);
     let share = |target: &'a String| {
         let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
         let at_once = figure_of(part.results.first()?, metric)?;
-        let (_, single) = facts.finished().find(|(_, other)| {
-            other.name == of.name && other.targets.as_slice() == std::slice::from_ref(target)
-        })?;
+        let single = facts.index.finished_step(&of.name, std::slice::from_ref(target))?;
         let alone = figure_of(single.total.first()?, metric)?;
-        let below = drives_below(facts.record(), of, target);
+        let below = drives_below(&facts.index, of, target);
         let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
         Some(Share {
             target,

@@ -66,11 +66,9 @@ fn slow(facts: &Facts<'_>, of: &Measurement) -> Option<Slow> {
 fn elsewhere(facts: &Facts<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
     let own = result.iops?;
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
-    let others = facts.named(&of.name).iter().filter(|other| {
+    let others = facts.index.repeated(of).iter().filter(|other| {
         // Rounds are there because the drive changes.
-        other.phase != of.phase
-            && (other.round, of.round) == (None, None)
-            && other.workload == of.workload
+        other.phase != of.phase && (other.round, of.round) == (None, None)
     });
     others.copied().find_map(|other| {
         if other.targets == of.targets {

@@ -5,6 +5,7 @@ use iodyno_model::{
 };
 
 use super::Rule;
+use crate::each_once::each_once;
 use crate::facts::Facts;
 
 /// A rule's findings so far, what it looked at, and what it could not see.
@@ -32,10 +33,7 @@ impl Tally {
 
     /// It could not tell of `subject`, since `missing`.
     pub(crate) fn unknown(&mut self, subject: impl Into<String>, missing: impl Into<String>) {
-        let entry = (subject.into(), missing.into());
-        if !self.unknown.contains(&entry) {
-            self.unknown.push(entry);
-        }
+        self.unknown.push((subject.into(), missing.into()));
     }
 
     /// The value of a fact; where it is unknown, notes that and why.
@@ -51,7 +49,8 @@ impl Tally {
         fact.get()
     }
 
-    pub(crate) fn report(self) -> RuleReport {
+    pub(crate) fn report(mut self) -> RuleReport {
+        self.unknown = each_once(self.unknown);
         let outcome = if !self.findings.is_empty() {
             RuleOutcome::Findings(self.findings)
         } else if self.looked {
@@ -59,12 +58,7 @@ impl Tally {
         } else if self.unknown.is_empty() {
             RuleOutcome::NotApplicable
         } else {
-            let mut missing: Vec<&str> = Vec::new();
-            for (_, what) in &self.unknown {
-                if !missing.contains(&what.as_str()) {
-                    missing.push(what);
-                }
-            }
+            let missing = each_once(self.unknown.iter().map(|(_, what)| what.as_str()));
             RuleOutcome::CannotTell(missing.join("; "))
         };
         RuleReport { rule: self.rule.id.to_owned(), outcome, cannot_tell: self.unknown }
@@ -108,11 +102,7 @@ impl Affected {
     /// A measurement, by its title and the figure that it is affected by.
     pub(crate) fn add(&mut self, title: String, figure: impl Into<String>, subjects: Vec<String>) {
         self.evidence.push(Evidence::new(title, figure));
-        for subject in subjects {
-            if !self.subjects.contains(&subject) {
-                self.subjects.push(subject);
-            }
-        }
+        self.subjects.extend(subjects);
     }
 
     /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
@@ -123,7 +113,7 @@ impl Affected {
             several => format!("{} measurements", several.len()),
         };
         let what = format!("{whose}: {what}.");
-        let (subjects, evidence) = (self.subjects, self.evidence);
+        let (subjects, evidence) = (each_once(self.subjects), self.evidence);
         tally.found(finding(tally.rule, Severity::Info, subjects, what, evidence, why, next));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_judge::Index;
 use iodyno_model::{
-    Bytes, DirectionResult, JudgedMeasurement, Measurement, Metric, RunRecord, Validity,
-    format_count,
+    Bytes, DirectionResult, JudgedMeasurement, Measurement, Metric, Validity, format_count,
 };
 
 use super::conditions::conditions;
@@ -48,7 +48,7 @@ pub(super) struct MeasurementView {
 
 impl MeasurementView {
     pub(super) fn new(
-        record: &RunRecord,
+        record: &Index<'_>,
         of: &Measurement,
         judged: Option<&JudgedMeasurement>,
         id: String,

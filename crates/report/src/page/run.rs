@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_figure::{Kind, Request, Source, figure, figures_of_run};
-use iodyno_judge::ClaimBook;
+use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord, shell_word,
 };
@@ -140,10 +140,11 @@ impl RunView {
             }
         }
         let shown = several.len() + alone.values().map(Vec::len).sum::<usize>();
+        let by_key = Index::of(record);
         let views = (0..details).map(|n| {
             let figures = alone.remove(&n).unwrap_or_default();
             let of = &record.measurements[n];
-            MeasurementView::new(record, of, assessment.of(n), element(n), figures)
+            MeasurementView::new(&by_key, of, assessment.of(n), element(n), figures)
         });
         Self {
             id: id(number),

@@ -1,6 +1,8 @@
 //! What was measured: for each target alone, then for all at once.
 
-use iodyno_judge::{device_of, shared_drives};
+use std::collections::HashMap;
+
+use iodyno_judge::{Index, device_of, shared_drives};
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
     MetricJudgement, Reason, RunRecord, Validity, WrittenState, Yardstick, format_duration_ns,
@@ -32,18 +34,14 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
     let shared = shared_notes(record);
     let (alone, together): (Vec<usize>, Vec<usize>) = (0..record.measurements.len())
         .partition(|index| record.measurements[*index].targets.len() < 2);
-    let mut order = Vec::new();
-    for index in &alone {
-        let targets = &record.measurements[*index].targets;
-        // All of a target's measurements together, targets in order of their first.
-        let of_target = alone.iter().filter(|i| &record.measurements[**i].targets == targets);
-        of_target.for_each(|i| {
-            if !order.contains(i) {
-                order.push(*i);
-            }
-        });
-    }
-    for index in order.into_iter().chain(together) {
+    // All of a target's measurements together, targets in order of their first.
+    let mut firsts: HashMap<&[String], usize> = HashMap::new();
+    let first = |n: &usize| *firsts.entry(&record.measurements[*n].targets).or_insert(*n);
+    let mut order: Vec<(usize, usize)> =
+        alone.iter().map(first).zip(alone.iter().copied()).collect();
+    order.sort_unstable();
+    let by_key = Index::of(record);
+    for index in order.into_iter().map(|(_, index)| index).chain(together) {
         let measurement = &record.measurements[index];
         let title = title(measurement);
         if title != heading {
@@ -58,7 +56,7 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
             heading = title;
         }
         let judged = assessment.of(index);
-        out.push_str(&entry(record, measurement, judged, &shared, style));
+        out.push_str(&entry(&by_key, measurement, judged, &shared, style));
     }
     for (note, count) in shared {
         let of = format!("{count} of {} measurements", record.measurements.len());
@@ -73,8 +71,10 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
 /// What degraded several measurements alike, and how many: said once, behind them all.
 fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     let mut notes: Vec<(String, usize)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for note in record.measurements.iter().flat_map(own_notes) {
-        match notes.iter_mut().find(|(known, _)| *known == note) {
+        let at = *known.entry(note.clone()).or_insert(notes.len());
+        match notes.get_mut(at) {
             Some((_, count)) => *count += 1,
             None => notes.push((note, 1)),
         }
@@ -134,7 +134,7 @@ fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
 
 /// One measurement: a line for each metric, then its conditions and reservations.
 fn entry(
-    record: &RunRecord,
+    record: &Index<'_>,
     measurement: &Measurement,
     judged: Option<&JudgedMeasurement>,
     shared: &[(String, usize)],
@@ -317,7 +317,7 @@ pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
 }
 
 /// What each target had of it, and the whole against the sum of alone.
-pub(crate) fn parts(record: &RunRecord, measurement: &Measurement, metric: Metric) -> Vec<String> {
+pub(crate) fn parts(record: &Index<'_>, measurement: &Measurement, metric: Metric) -> Vec<String> {
     let value = |result: &DirectionResult| match metric {
         Metric::Bandwidth => result.bandwidth.map(|rate| rate.value),
         Metric::Iops => result.iops.map(|iops| iops.value),
@@ -326,11 +326,7 @@ pub(crate) fn parts(record: &RunRecord, measurement: &Measurement, metric: Metri
     let mut items = Vec::new();
     let mut sum_alone = Some(0.0);
     for target in &measurement.targets {
-        let alone = record.measurements.iter().find(|other| {
-            other.name == measurement.name
-                && other.targets.as_slice() == std::slice::from_ref(target)
-                && other.failure().is_none()
-        });
+        let alone = record.finished_step(&measurement.name, std::slice::from_ref(target));
         let alone = alone.and_then(|alone| alone.total.first()).and_then(value);
         sum_alone = sum_alone.zip(alone).map(|(sum, alone)| sum + alone);
         let part = measurement.parts.iter().find(|part| &part.target == target);

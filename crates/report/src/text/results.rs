@@ -1,5 +1,7 @@
 //! Measurements in a line each, for runs that have many.
 
+use std::collections::HashMap;
+
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, Measurement, Metric, RunRecord, Validity,
 };
@@ -29,10 +31,11 @@ const LONGEST_FAILURE: usize = 24;
 pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style: &Style) -> String {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     // The same on other targets.
-    let all = &record.measurements;
-    let tells_apart = all
+    let mut firsts: HashMap<&str, &[String]> = HashMap::new();
+    let tells_apart = record
+        .measurements
         .iter()
-        .any(|of| all.iter().any(|other| other.name == of.name && other.targets != of.targets));
+        .any(|of| *firsts.entry(&of.name).or_insert(&of.targets) != of.targets);
     let columns = [
         column("NAME", 0, false),
         column("TARGET", if tells_apart { 1 } else { 8 }, false),

@@ -31,6 +31,8 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
         column("TARGETS", 4, false),
         column("COMMAND", 6, false),
     ];
+    let mut ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    ids.sort_unstable();
     let rows: Vec<Vec<GridCell>> = runs
         .iter()
         .map(|run| {
@@ -45,7 +47,7 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
                 ink: Ink::Plain,
             };
             vec![
-                cell(clean(short_id(&run.id, runs))),
+                cell(clean(short_id(&run.id, &ids))),
                 cell(cut(&clean(&run.name), WIDEST_CELL)),
                 cell(started(run)),
                 cell(took(run)),
@@ -97,12 +99,14 @@ pub(crate) fn state(run: &Run) -> Option<&'static str> {
     }
 }
 
-/// The shortest beginning of `id` that no other run's id has.
-fn short_id<'a>(id: &'a str, runs: &[Run]) -> &'a str {
+/// The shortest beginning of `id` that no other of `ids` has, which are in ascending order.
+fn short_id<'a>(id: &'a str, ids: &[&str]) -> &'a str {
     let ends = id.char_indices().map(|(at, _)| at).chain([id.len()]).skip(SHORTEST_ID);
-    let unique = |end: &usize| {
-        runs.iter().filter(|run| run.id != id).all(|run| !run.id.starts_with(&id[..*end]))
-    };
+    // What shares a beginning with it stands next to it.
+    let before = ids.partition_point(|other| *other < id).checked_sub(1);
+    let behind = ids.partition_point(|other| *other <= id);
+    let beside = [before.map(|at| ids[at]), ids.get(behind).copied()];
+    let unique = |end: &usize| !beside.iter().flatten().any(|one| one.starts_with(&id[..*end]));
     ends.into_iter().find(unique).map_or(id, |end| &id[..end])
 }
 

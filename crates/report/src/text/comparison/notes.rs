@@ -1,7 +1,9 @@
 //! What has to be known of the table, and what came of the limits.
 
+use std::collections::HashMap;
+
 use iodyno_judge::comparison::{
-    Cell, Comparison, Difference, Differing, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
+    Cell, Comparison, Difference, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
 };
 use iodyno_model::Reason;
 
@@ -32,7 +34,10 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     out.extend(of_rounds(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
     out.extend(words_for_real(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     for (side, name) in names.iter().enumerate() {
-        let has = |order| cells(comparison).any(|(_, at, cell)| at == side && cell.order == order);
+        let has = |order| {
+            let mut of_side = comparison.rows.iter().filter_map(|row| row.cells[side].as_ref());
+            of_side.any(|cell| cell.order == order)
+        };
         if has(Order::OneAfterTheOther) {
             let text = format!(
                 "{name}: not measured in turns with {}, so that what changed meanwhile (heat, \
@@ -78,21 +83,23 @@ fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
 /// The reservations of each side; of one rule, the first of its sentences
 /// stands for all.
 fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
-    let mut found: Vec<(usize, Reservation, usize)> = Vec::new();
+    let mut found: Vec<(usize, String, usize)> = Vec::new();
+    let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (_, side, cell) in cells(comparison) {
-        for one in reservations_of(cell) {
-            match found.iter_mut().find(|(at, known, _)| *at == side && known.kind == one.kind) {
+        for Reservation { kind, text } in reservations_of(cell) {
+            let at = *known.entry((side, kind)).or_insert(found.len());
+            match found.get_mut(at) {
                 Some((.., count)) => *count += 1,
-                None => found.push((side, one, 1)),
+                None => found.push((side, text, 1)),
             }
         }
     }
-    let sentence = |(side, one, count): (usize, Reservation, usize)| {
+    let sentence = |(side, text, count): (usize, String, usize)| {
         let more = match count {
             1 => String::new(),
             several => format!("; {} more like this", several - 1),
         };
-        format!("{}: {}{more}.", names[side], one.text)
+        format!("{}: {text}{more}.", names[side])
     };
     found.into_iter().map(sentence).collect()
 }
@@ -183,12 +190,16 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     }
     let leads = comparison.differing.iter().map(|one| display_width(&clean(&one.what)));
     let indent = leads.max().unwrap_or(0).min(24) + 4;
-    for (n, one) in comparison.differing.iter().enumerate() {
-        let alike = |other: &&Differing| other.what == one.what;
-        match comparison.differing[..n].iter().filter(alike).count() {
+    let mut ways: HashMap<&str, usize> = HashMap::new();
+    comparison.differing.iter().for_each(|one| *ways.entry(&one.what).or_default() += 1);
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for one in &comparison.differing {
+        let before = seen.entry(&one.what).or_default();
+        *before += 1;
+        match *before - 1 {
             0..MOST_ALIKE => {}
             MOST_ALIKE => {
-                let more = comparison.differing[n..].iter().filter(alike).count();
+                let more = ways[one.what.as_str()] - MOST_ALIKE;
                 let lead = format!("  {}", cut(&clean(&one.what), 24));
                 let more = format!("and in {more} other ways");
                 out.push_str(&hanging(&lead, indent, Ink::Dim, style).lines(&[more]));

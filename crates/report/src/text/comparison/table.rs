@@ -38,21 +38,35 @@ pub(crate) type Lines = Vec<Vec<GridCell>>;
 /// which starts with the first side. On a narrow terminal ratios are left out,
 /// then the values' intervals.
 pub(super) fn table(comparison: &Comparison, names: &[String], style: &Style) -> String {
-    let fits = |others: &[usize], detail| {
-        let (columns, lines) = lines(comparison, names, others, detail);
-        style.wide || least_width(&columns, &lines) <= style.width
-    };
-    let details = [Detail::Ratios, Detail::Intervals];
+    let others: Vec<usize> = (1..names.len()).collect();
+    // A side's columns are as wide whatever stands beside them.
+    let fitted = [Detail::Intervals, Detail::Ratios].map(|detail| {
+        let width = |others: &[usize]| {
+            let (columns, lines) = lines(comparison, names, others, detail);
+            least_width(&columns, &lines)
+        };
+        let first = width(&[]);
+        let beside: Vec<usize> = others.iter().map(|other| width(&[*other]) - first).collect();
+        (detail, first, beside)
+    });
     let mut parts = Vec::new();
-    let mut rest: Vec<usize> = (1..names.len()).collect();
+    let mut rest = others.as_slice();
     while !rest.is_empty() {
-        let mut choices = (1..=rest.len()).rev().flat_map(|count| details.map(|d| (count, d)));
-        let fitting = choices.find(|(count, detail)| fits(&rest[..*count], *detail));
-        let (count, detail) = fitting.unwrap_or((1, Detail::Values));
+        let counts = fitted.iter().map(|(detail, first, beside)| {
+            let mut total = *first;
+            let fits = |beside: &&usize| {
+                total += **beside;
+                style.wide || total <= style.width
+            };
+            (beside[others.len() - rest.len()..].iter().take_while(fits).count(), *detail)
+        });
+        // Of equal counts the last one, which shows more.
+        let most = counts.max_by_key(|(count, _)| *count).filter(|(count, _)| *count > 0);
+        let (count, detail) = most.unwrap_or((1, Detail::Values));
         let (columns, lines) = lines(comparison, names, &rest[..count], detail);
         let drawn = grid(&columns, &lines, style, style.wide).text;
         parts.push(with_titles(comparison, &drawn, style));
-        rest.drain(..count);
+        rest = &rest[count..];
     }
     parts.join("\n")
 }
