@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Resumed, Study, WriteCacheState, cost,
-    differences, foreign_writes,
+    Adapting, Left, MadeBy, Options, Order, Point, Preparation, Resumed, Study, Work,
+    WriteCacheState, cost, differences, foreign_writes,
 };
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
+use iodyno_target::resolve_all;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
@@ -18,6 +19,7 @@ use crate::commands::study::{
     Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
 };
 use crate::context::{Context, Usage, read};
+use crate::progress::Display;
 use crate::terminal;
 
 /// The preset that is a command of its own.
@@ -30,6 +32,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     }
     let study = study(arguments)?;
     let carrying = &arguments.carrying;
+    if study.is_of_steps() {
+        return on_targets(context, arguments, &study);
+    }
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let all_or_none = study.preparation.is_some() || study.rounds.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
@@ -99,6 +104,32 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
 }
 
+/// Measures steps on whole targets, as `iodyno check` does.
+fn on_targets(context: &Context, arguments: &Sweep, study: &Study) -> Result<u8> {
+    if arguments.dry_run {
+        let steps = study.target_steps()?.into_iter();
+        let targets = study.targets.join(" ");
+        let lines =
+            steps.enumerate().map(|(n, step)| format!("{:5}  {}  {targets}\n", n + 1, step.name));
+        terminal::print(&lines.collect::<String>())?;
+        return Ok(0);
+    }
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    let carrying = &arguments.carrying;
+    let mut setup = Setup::new(context, &carrying.datasheet)?;
+    let targets = resolve_all(&setup.host, &study.targets)?;
+    let name = arguments.name.as_deref().unwrap_or_default();
+    let options = Options::of_jobs(name, carrying.permission());
+    let work = Work::of_study(study, &[], &[])?;
+    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
+    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
+    display.finish();
+    print(context, &mut setup.store, &setup.claims, &outcome?, &carrying.table)
+}
+
 /// Each point in a line.
 fn listed(points: &[Point]) -> String {
     let mut text = String::new();
@@ -120,10 +151,10 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let record = store.load(&run.id)?;
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
-    let study = Study::parse(&run.plan, &run.plan_name).map_err(|_| {
+    let Some(study) = resumable(&run) else {
         let what = "only what `iodyno sweep` or `iodyno prepare` began can go on";
-        Usage(format!("{name}: {what}"))
-    })?;
+        return Err(Usage(format!("{name}: {what}")).into());
+    };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
     if let Some((typed, began)) = elsewhere(&study.targets, &began) {
@@ -216,12 +247,16 @@ fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
 /// The newest run that a sweep or a preparation left before its end; else the
 /// newest, of which is told why it cannot go on.
 fn newest_stopped(store: &Store) -> Result<Run> {
-    let is_stopped =
-        |run: &Run| run.state != RunState::Done && Study::parse(&run.plan, &run.plan_name).is_ok();
+    let is_stopped = |run: &Run| run.state != RunState::Done && resumable(run).is_some();
     match store.runs()?.into_iter().find(is_stopped) {
         Some(run) => Ok(run),
         None => Ok(store.find("last")?),
     }
+}
+
+/// The study of a run that can go on: its points are known one by one.
+fn resumable(run: &Run) -> Option<Study> {
+    Study::parse(&run.plan, &run.plan_name).ok().filter(|study| !study.is_of_steps())
 }
 
 /// A target that was typed as a path from the directory where the run began, and
@@ -358,7 +393,8 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let known: Vec<_> = Study::presets().map(|(name, _)| name).collect();
+        let presets = Study::presets().map(|(name, _)| name);
+        let known: Vec<_> = presets.filter(|name| *name != CHECK).collect();
         let known = known.join(", ");
         let what = format!("{name} is neither a file nor a preset; the presets are {known}");
         return Err(Usage(what).into());
@@ -372,9 +408,9 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
 
 fn presets() -> String {
     let mut text = String::new();
-    let check = Plan::preset(CHECK).map(|plan| (CHECK, format!("{} (iodyno check)", plan.about)));
-    for (name, about) in check.into_iter().chain(Study::presets()) {
-        let _ = writeln!(text, "{name:15}  {about}");
+    for (name, about) in Study::presets() {
+        let command = if name == CHECK { " (iodyno check)" } else { "" };
+        let _ = writeln!(text, "{name:15}  {about}{command}");
     }
     text
 }
