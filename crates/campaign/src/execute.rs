@@ -31,7 +31,7 @@ pub(crate) struct Execution<'a, 't> {
     pub(crate) host: &'a Host,
     pub(crate) options: &'a Options,
     /// When measurements end.
-    pub(crate) stop: Stop,
+    stop: Stop,
     /// What was set on the machine for it.
     settings: Vec<Setting>,
     /// The run as it is stored, but for the snapshots that no schedule reads.

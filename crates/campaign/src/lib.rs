@@ -37,12 +37,12 @@ pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
 pub use measurement::interim;
 pub use plan::{
     Ends, MadeBy, On, Order, PlanError, Point, Preparation, Search, SearchForm, Settings, Step,
-    Stop, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
+    Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, Filled, Preparing, stopped};
 pub use resume::{Left, differences, foreign_writes};
 pub use run::carry_out;
-pub use schedule::{Adapting, InRounds, InScaling, PhaseOrder, ScriptJobs};
+pub use schedule::{Adapting, ScriptJobs};
 pub use tools::{Options, Resumed, Tools, now_ns};
 pub use undo::clean_up;
 pub use undone::{Outcome, Undone};

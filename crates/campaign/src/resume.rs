@@ -8,7 +8,7 @@ use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 use crate::plan::{Point, Study};
 use crate::schedule::{convergences, growth, over_in};
 use crate::tools::Resumed;
-use crate::typed::is_at;
+use crate::typed::are_at;
 
 /// More bytes than this written by the drive's own count since the run was
 /// left are somebody else's: 1 GiB, what a file system may do while it rests.
@@ -70,11 +70,7 @@ fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
 fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r>> {
     let is_it = |key: &Key<'_>| {
         let (name, at, round) = *key;
-        let is_there = |(at, typed): (&String, &String)| is_at(at, typed, point.own_file);
-        name == point.title
-            && round == point.round
-            && at.len() == targets.len()
-            && at.iter().zip(targets).all(is_there)
+        name == point.title && round == point.round && are_at(at, targets, point.own_file)
     };
     done.iter().find(|(key, count)| **count > 0 && is_it(key)).map(|(key, _)| *key)
 }

@@ -64,6 +64,6 @@ pub(crate) fn run_on(
         }
     }
     execution.sample(targets, targets.read_by(&jobs.script));
-    let mut schedule = jobs.schedule(execution.stop);
+    let mut schedule = jobs.schedule();
     execution.carry_out(&mut *schedule, targets).map_err(|error| error.placed(&jobs.script))
 }

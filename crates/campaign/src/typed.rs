@@ -11,3 +11,9 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
             || (own_file && target.starts_with(name))
     })
 }
+
+/// Whether a measurement on `targets` is one of those that were `typed`, as [`is_at`].
+pub(crate) fn are_at(targets: &[String], typed: &[String], own_file: bool) -> bool {
+    let mut pairs = targets.iter().zip(typed);
+    targets.len() == typed.len() && pairs.all(|(target, typed)| is_at(target, typed, own_file))
+}

@@ -18,7 +18,7 @@ const LONGEST_NS: u64 = 30_000_000_000;
 const PRECISION: f64 = 0.015;
 
 /// What a run does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Work {
     /// Name of the plan.
     pub name: String,
@@ -39,10 +39,10 @@ pub struct Work {
 }
 
 /// What is measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Jobs {
     /// The phases of a script, on what its jobs name.
-    Script(ScriptJobs),
+    Script(Box<ScriptJobs>),
     /// Steps, on targets that are given beside.
     Steps(Vec<Step>),
     /// What limits this job on targets that are given beside: experiments follow, as many as it
@@ -66,7 +66,7 @@ impl Work {
 
     /// Carries out a script that was read from `text`; `name` is the job file.
     pub fn of_script(name: &str, script: Script, text: String) -> Self {
-        Self::new(name, text, Stop::NEVER, Jobs::Script(ScriptJobs::once(script)))
+        Self::new(name, text, Stop::NEVER, Jobs::Script(Box::new(ScriptJobs::once(script))))
     }
 
     /// Carries out a study: of all its points those that are `left`, or its steps on targets that
@@ -75,10 +75,10 @@ impl Work {
     /// # Errors
     /// What is wrong with their options.
     pub fn of_study(study: &Study, all: &[Point], left: &[Point]) -> Result<Self, PlanError> {
-        let stop = study.stop().map_err(|text| PlanError { name: study.name.clone(), text })?;
+        let stop = study.stop()?;
         let jobs = match study.is_of_steps() {
             true => Jobs::Steps(study.target_steps()?),
-            false => Jobs::Script(ScriptJobs::of_points(study, all, left)?),
+            false => Jobs::Script(Box::new(ScriptJobs::of_points(study, all, left)?)),
         };
         Ok(Self {
             written_samples: study.written_samples(),

@@ -67,17 +67,14 @@ impl OverPhase<'_> {
         };
         if is_fios {
             measurement.workload.options = written(job);
-            let attained = |member: &usize| SteadyWatch::attained(&self.steady, *member);
-            for (part, member) in measurement.parts.iter_mut().zip(members) {
-                if let Some(account) = &mut part.account {
-                    account.steadystate_attained =
-                        account.steadystate_attained.or(attained(member));
+            let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
+            let whole = (&mut measurement.account, members);
+            for (account, members) in parts.zip(members.chunks(1)).chain([whole]) {
+                if let Some(account) = account {
+                    // fio ends its jobs by itself, and says so.
+                    let known = account.steadystate_attained;
+                    account.steadystate_attained = known.or(self.is_steady(members));
                 }
-            }
-            if let Some(account) = &mut measurement.account {
-                // fio ends its jobs by itself, and says so.
-                let steady = self.is_steady(members);
-                account.steadystate_attained = account.steadystate_attained.or(steady);
             }
         }
         let other = self.others(members);

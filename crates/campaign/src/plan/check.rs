@@ -1,10 +1,10 @@
 //! What is wrong with a plan.
 
-use iodyno_job::{Job, apply};
+use iodyno_job::Job;
 
 use super::error::Wrong;
 use super::points::POINTS_MAX;
-use super::study::{FORMAT, Order, Study, StudyStep, written};
+use super::study::{FORMAT, Order, Study, StudyStep, apply_value};
 
 impl Study {
     /// Looks for what is wrong with it.
@@ -62,10 +62,8 @@ impl Study {
                 .iter()
                 .flat_map(|(option, values)| values.iter().map(move |value| (option, value)));
             for (option, value) in self.job.iter().chain(&step.job).chain(grids) {
-                let applied = written(value).and_then(|value| {
-                    apply(&mut Job::default(), option, &value).map_err(|error| error.to_string())
-                });
-                applied.map_err(|what| wrong(option, what))?;
+                apply_value(&mut Job::default(), option, value)
+                    .map_err(|what| wrong(option, what))?;
             }
             if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(wrong(option, format!("grid: `{option}` has no values")));

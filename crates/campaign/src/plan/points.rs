@@ -166,7 +166,7 @@ impl Study {
         if self.rounds.is_some() {
             return Err("--for: rounds last until the drive is steady".into());
         }
-        let max_ns = self.stop()?.max_ns;
+        let max_ns = self.stop().map_err(|error| error.text)?.max_ns;
         self.repeat = 1;
         let lasts = |point: &Point| match point.until_known {
             true => Some(max_ns),

@@ -15,11 +15,9 @@ impl Study {
     /// # Errors
     /// What is wrong with their options, by point.
     pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
-        let form = |text: String| PlanError { name: self.name.clone(), text };
-        let stop = self.stop().map_err(form)?;
         let how = Compile { for_fio, ..Compile::default() };
-        let script = compile(&self.sections(points, stop.max_ns), &how)
-            .map_err(|error| form(error.to_string()))?;
+        let script = compile(&self.sections(points, self.stop()?.max_ns), &how)
+            .map_err(|error| PlanError { name: self.name.clone(), text: error.to_string() })?;
         Ok(if self.rounds.is_some() { script } else { as_one(script, points) })
     }
 

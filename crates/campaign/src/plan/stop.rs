@@ -79,21 +79,21 @@ pub enum Ends {
 /// `[stop]` of a plan.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct StopForm {
+pub struct StopForm {
     /// Half the interval's width that suffices, in percent of the mean rate.
-    pub(super) precision_percent: f64,
+    pub precision_percent: f64,
     /// Level of the interval.
-    pub(super) level_percent: f64,
+    pub level_percent: f64,
     /// Half the interval's width of the 99th percentile that suffices, in percent of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) p99_percent: Option<f64>,
+    pub p99_percent: Option<f64>,
     /// Never before this time; 5 s, or `max_time` where that is shorter, unless it is said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) min_time: Option<String>,
+    pub min_time: Option<String>,
     /// At this time at the latest: `60s`.
-    pub(super) max_time: String,
+    pub max_time: String,
     /// Points that write have to be steady over five rounds of this length, too: `1m`.
-    pub(super) round: String,
+    pub round: String,
 }
 
 impl Default for StopForm {

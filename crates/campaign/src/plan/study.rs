@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::parse_seconds;
+use iodyno_job::{Job, apply, parse_seconds};
 use iodyno_model::{PtsStatement, Rounds, Scaling};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ pub struct Study {
     pub repeat: u32,
     /// When points end.
     #[serde(default)]
-    pub(super) stop: StopForm,
+    pub stop: StopForm,
     /// Sampling which blocks were ever written.
     #[serde(default, skip_serializing_if = "WrittenForm::is_usual")]
     pub(super) written: WrittenForm,
@@ -247,14 +247,8 @@ impl Study {
     ///
     /// # Errors
     /// Times that are none, or contradict each other.
-    pub fn stop(&self) -> Result<Stop, String> {
-        self.stop.resolve().map_err(|wrong| wrong.what)
-    }
-
-    /// Points end once their p99 is known within `percent`, too; 0:
-    /// whatever is known of it.
-    pub const fn know_p99(&mut self, percent: f64) {
-        self.stop.p99_percent = Some(percent);
+    pub fn stop(&self) -> Result<Stop, PlanError> {
+        self.stop.resolve().map_err(|wrong| wrong.within(&self.name, ""))
     }
 
     /// Points end at this precision (0.02 = 2 %), at this time at the latest;
@@ -273,11 +267,6 @@ impl Study {
             // Whatever the plan says: this is the longest time.
             self.stop.min_time.take_if(is_longer);
         }
-    }
-
-    /// Points that write end once they are steady over five rounds of this length, as a time.
-    pub fn steady_over(&mut self, round: &str) {
-        round.clone_into(&mut self.stop.round);
     }
 
     /// An option of all points, in place of what grids say of it.
@@ -312,6 +301,11 @@ impl Study {
             }
         }
     }
+}
+
+/// Sets an option of a job.
+pub(super) fn apply_value(job: &mut Job, option: &str, value: &toml::Value) -> Result<(), String> {
+    apply(job, option, &written(value)?).map_err(|error| error.to_string())
 }
 
 /// An option's value as a job file has it.

@@ -1,10 +1,10 @@
 //! The steps of a plan that are measured on whole targets.
 
-use iodyno_job::{Job, apply};
+use iodyno_job::Job;
 
 use super::error::{PlanError, Wrong};
 use super::steps::{On, Search, SearchForm, Step};
-use super::study::{MadeBy, Study, StudyStep, Until, written};
+use super::study::{Study, StudyStep, Until, apply_value};
 
 impl Study {
     /// It has steps on whole targets in place of points.
@@ -26,22 +26,19 @@ impl Study {
         if !self.is_of_steps() {
             return Ok(());
         }
-        let usual = Self {
+        let plain = Self {
             targets: self.targets.clone(),
             about: self.about.clone(),
-            before: self.before.clone(),
             stop: self.stop.clone(),
             written: self.written,
             job: self.job.clone(),
             steps: self.steps.clone(),
-            order: self.order,
-            generator: MadeBy::Native,
             ..Self::named(&self.name)
         };
         let is_plain = |step: &StudyStep| {
             step.grid.is_empty() && !step.own_file && !step.after && step.until == Until::Known
         };
-        if usual != *self || !self.steps.iter().all(is_plain) {
+        if plain != *self || !self.steps.iter().all(is_plain) {
             let what = "step: `on` and `outstanding` go with nothing but stop, written and jobs";
             return Err(Wrong::at(&["step"], what));
         }
@@ -64,10 +61,7 @@ impl Study {
         };
         let mut job = Job { name: step.name.clone(), ..Job::direct() };
         for (option, value) in self.job.iter().chain(&step.job) {
-            let applied = written(value).and_then(|value| {
-                apply(&mut job, option, &value).map_err(|error| error.to_string())
-            });
-            applied.map_err(|what| wrong(&["job", option], &what))?;
+            apply_value(&mut job, option, value).map_err(|what| wrong(&["job", option], &what))?;
         }
         let search = |form: SearchForm| match form.from >= 1 && form.from <= form.to {
             true => Ok(Search {

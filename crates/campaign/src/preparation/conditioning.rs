@@ -9,7 +9,7 @@ use crate::schedule::ScriptJobs;
 use crate::tools::Resumed;
 
 /// The rounds that condition drives, ready to be carried out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Conditioning {
     /// As it was typed.
     pub(super) workload: String,

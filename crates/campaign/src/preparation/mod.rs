@@ -25,7 +25,7 @@ use fill::{
 pub use remaining::{Filled, stopped};
 
 /// A preparation of these drives, ready to be carried out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Preparing {
     /// How.
     pub how: Preparation,

@@ -14,10 +14,8 @@ mod turns;
 
 pub use adaptive_sweep::Adapting;
 pub(crate) use explain::Explain;
-pub use rounds::InRounds;
 pub(crate) use rounds::{convergences, over_in};
-pub use scaling::InScaling;
 pub(crate) use scaling::growth;
-pub use script_jobs::{PhaseOrder, ScriptJobs};
+pub use script_jobs::ScriptJobs;
 pub(crate) use steps::Steps;
 pub(crate) use turns::longest_ns;

@@ -6,7 +6,7 @@ use iodyno_model::{EndReason, Estimate, Knee, Measurement, Outlook, Peak, Predic
 use super::surface::{KneeOf, Known, Surface, is_outstanding};
 use crate::measurement::p99::Q;
 use crate::plan::{Point, Study};
-use crate::typed::is_at;
+use crate::typed::are_at;
 
 /// Level of the intervals of percentiles.
 const LEVEL: f64 = 0.95;
@@ -35,10 +35,7 @@ pub(crate) fn known<'m>(
     measurements: impl Iterator<Item = &'m Measurement> + Clone,
 ) -> Vec<Option<Known>> {
     let is_of = |of: &Measurement, point: &Point| {
-        let at = |(name, typed): (&String, &String)| is_at(name, typed, point.own_file);
-        of.name == point.title
-            && of.targets.len() == point.targets.len()
-            && of.targets.iter().zip(&point.targets).all(at)
+        of.name == point.title && are_at(&of.targets, &point.targets, point.own_file)
     };
     let known = |point: &Point| {
         let mut its = measurements.clone().enumerate().filter(|(_, of)| is_of(of, point));

@@ -1,57 +1,40 @@
 //! Rounds: once a drive is steady, the rounds that are left are needless.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_job::script::Script;
 use iodyno_judge::Convergence;
 use iodyno_model::{Host, Measurement, Rounds};
 
-use super::turns::{Making, Turn, Turns, by_section};
+use super::turns::Turns;
 use crate::phase::{Phase, Schedule, Seen};
 use crate::plan::Point;
 use crate::typed::is_at;
 use crate::watch::{Event, Watcher};
 
 /// A plan in rounds: its script has each point once, however many rounds there are.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InRounds {
+#[derive(Debug, Clone)]
+pub(super) struct InRounds {
     /// When they are over.
     asked: Rounds,
-    /// First section of the script and point, in the order in which they are measured.
-    turns: Vec<(usize, Point)>,
+    turns: Turns,
+    /// The round with which targets, as they were typed, were done.
+    over_in: BTreeMap<Vec<String>, u32>,
+}
+
+/// Each of `points` once, whatever its round.
+pub(super) fn once(points: &[Point]) -> Vec<Point> {
+    let mut known = BTreeSet::new();
+    let is_new = |point: &&Point| known.insert(Point { round: None, ..(*point).clone() });
+    points.iter().filter(is_new).cloned().collect()
 }
 
 impl InRounds {
-    /// Of `points` in their order; with them those of which the script is made.
-    pub fn new(asked: Rounds, points: &[Point]) -> (Self, Vec<Point>) {
-        let mut sections: BTreeMap<Point, usize> = BTreeMap::new();
-        let mut once: Vec<Point> = Vec::new();
-        let mut turns = Vec::with_capacity(points.len());
-        // A point has a section for each of its targets.
-        let mut next = 0;
-        for point in points {
-            let section = *sections.entry(Point { round: None, ..point.clone() }).or_insert(next);
-            if section == next {
-                next += point.targets.len();
-                once.push(point.clone());
-            }
-            turns.push((section, point.clone()));
-        }
-        (Self { asked, turns }, once)
-    }
-
-    /// Every round that there may be: each phase of the script as often.
-    pub(crate) fn schedule<'a>(
-        &'a self,
-        script: &'a Script,
-        making: Making<'a>,
-    ) -> RoundsSchedule<'a> {
-        let phases = by_section(script);
-        let turn = |(section, point): &'a (usize, Point)| {
-            Some(Turn { phase: phases.get(section)?, point: Some(point) })
-        };
-        let turns = Turns::new(self.turns.iter().filter_map(turn).collect(), making);
-        RoundsSchedule { asked: &self.asked, turns, over_in: BTreeMap::new() }
+    /// Of `points` in their order, for which there is a phase each where they are [`once`].
+    pub(super) fn new(asked: Rounds, points: &[Point], phases: Vec<Phase>) -> Self {
+        let of_none = |point: &Point| Point { round: None, ..point.clone() };
+        let numbers: BTreeMap<Point, usize> = once(points).iter().map(of_none).zip(0..).collect();
+        let turns = points.iter().map(|point| (numbers[&of_none(point)], Some(point.clone())));
+        Self { asked, turns: Turns::new(phases, turns), over_in: BTreeMap::new() }
     }
 }
 
@@ -78,44 +61,29 @@ pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
     each?.into_iter().max()
 }
 
-/// Rounds that go on.
-pub(crate) struct RoundsSchedule<'a> {
-    asked: &'a Rounds,
-    turns: Turns<'a>,
-    /// The round with which targets, as they were typed, were done.
-    over_in: BTreeMap<Vec<String>, u32>,
-}
-
-impl Schedule for RoundsSchedule<'_> {
+impl Schedule for InRounds {
     fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        if let Some((turn, next)) = self.turns.last() {
-            self.after(&turn, next, seen, watcher);
-        }
+        self.after(seen, watcher);
         let over_in = &self.over_in;
         // It is of a round behind the one with which its drives were done.
         self.turns.next(|turn| {
-            let over_in = turn.point.and_then(|point| over_in.get(&point.targets));
+            let over_in = turn.point.as_ref().and_then(|point| over_in.get(&point.targets));
             turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
         })
     }
 }
 
-impl RoundsSchedule<'_> {
-    /// If `turn` was the last of its round: whether its drives are steady now, or
-    /// were written as often as the plan wants.
-    fn after(
-        &mut self,
-        turn: &Turn<'_>,
-        next: Option<Turn<'_>>,
-        seen: &Seen<'_>,
-        watcher: &mut dyn Watcher,
-    ) {
-        let (Some(point), Some(round)) = (turn.point, turn.round()) else { return };
-        let next = next.and_then(|next| next.point);
+impl InRounds {
+    /// If the last turn was the last of its round: whether its drives are steady now, or were
+    /// written as often as the plan wants.
+    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+        let Some((turn, next)) = self.turns.last() else { return };
+        let (Some(point), Some(round)) = (&turn.point, turn.round()) else { return };
+        let next = next.and_then(|next| next.point.as_ref());
         if next.is_some_and(|next| (next.round, &next.targets) == (point.round, &point.targets)) {
             return;
         }
-        let asked = self.asked;
+        let asked = &self.asked;
         let found = convergences(asked, Some(seen.host), &seen.record.measurements, point);
         let over_in = over_in(&found);
         let most = asked.most;

@@ -1,35 +1,29 @@
 //! Scaling: once another drive brings nothing, more of them are needless.
 
-use iodyno_job::script::{self, Script};
 use iodyno_judge::Growth;
 use iodyno_model::{Measurement, Scaling};
 
-use super::turns::{Making, Turn, Turns};
+use super::turns::Turns;
 use crate::phase::{Phase, Schedule, Seen};
 use crate::plan::Point;
 use crate::typed::is_at;
 use crate::watch::{Event, Watcher};
 
 /// A plan whose points are measured on more and more drives.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InScaling {
+#[derive(Debug, Clone)]
+pub(super) struct InScaling {
     /// When drives are added no more.
-    pub asked: Scaling,
-    /// The point of each section of the script.
-    pub points: Vec<Point>,
+    asked: Scaling,
+    turns: Turns,
+    /// Points to which another drive brought nothing more.
+    saturated: Vec<Point>,
 }
 
 impl InScaling {
-    /// What is carried out, in order.
-    pub(crate) fn schedule<'a>(
-        &'a self,
-        script: &'a Script,
-        making: Making<'a>,
-    ) -> ScalingSchedule<'a> {
-        let point = |phase: &script::Phase| self.points.get(phase.jobs.first()?.section);
-        let turns = script.phases.iter().map(|phase| Turn { phase, point: point(phase) });
-        let turns = Turns::new(turns.collect(), making);
-        ScalingSchedule { asked: &self.asked, turns, saturated: Vec::new() }
+    /// Of `points`, for which there is a phase each.
+    pub(super) fn new(asked: Scaling, points: &[Point], phases: Vec<Phase>) -> Self {
+        let turns = Turns::new(phases, points.iter().cloned().map(Some).enumerate());
+        Self { asked, turns, saturated: Vec::new() }
     }
 }
 
@@ -48,23 +42,13 @@ pub(crate) fn growth(asked: &Scaling, measurements: &[Measurement], point: &Poin
     Growth::of(asked, own.into_iter())
 }
 
-/// More and more drives.
-pub(crate) struct ScalingSchedule<'a> {
-    asked: &'a Scaling,
-    turns: Turns<'a>,
-    /// Points to which another drive brought nothing more.
-    saturated: Vec<Point>,
-}
-
-impl Schedule for ScalingSchedule<'_> {
+impl Schedule for InScaling {
     fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        if let Some((turn, next)) = self.turns.last() {
-            self.after(&turn, next, seen, watcher);
-        }
+        self.after(seen, watcher);
         let saturated = &self.saturated;
         // Fewer drives have already all that there is to be had.
         self.turns.next(|turn| {
-            turn.point.is_some_and(|point| {
+            turn.point.as_ref().is_some_and(|point| {
                 saturated
                     .iter()
                     .any(|known| is_same(known, point) && known.targets.len() < point.targets.len())
@@ -73,19 +57,15 @@ impl Schedule for ScalingSchedule<'_> {
     }
 }
 
-impl ScalingSchedule<'_> {
+impl InScaling {
     /// After a point: whether another drive still brought something, and what
     /// came of it all where it was the last.
-    fn after(
-        &mut self,
-        turn: &Turn<'_>,
-        next: Option<Turn<'_>>,
-        seen: &Seen<'_>,
-        watcher: &mut dyn Watcher,
-    ) {
-        let Some(point) = turn.point else { return };
-        let found = growth(self.asked, &seen.record.measurements, point);
-        let goes_on = next.and_then(|next| next.point).is_some_and(|next| is_same(next, point));
+    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+        let Some((turn, next)) = self.turns.last() else { return };
+        let Some(point) = &turn.point else { return };
+        let found = growth(&self.asked, &seen.record.measurements, point);
+        let next = next.and_then(|next| next.point.as_ref());
+        let goes_on = next.is_some_and(|next| is_same(next, point));
         if (found.stopped_at.is_some() || !goes_on)
             && let Some(sentence) = found.sentence(&point.title)
         {

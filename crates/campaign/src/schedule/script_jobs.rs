@@ -3,28 +3,25 @@
 use iodyno_job::script::Script;
 
 use super::adaptive_sweep::Adapting;
-use super::rounds::InRounds;
+use super::rounds::{InRounds, once};
 use super::scaling::InScaling;
-use super::turns::{Making, Turns};
+use super::turns::{Turns, phases};
 use crate::phase::Schedule;
-use crate::plan::{Ends, MadeBy, PlanError, Point, Stop, Study};
+use crate::plan::{MadeBy, PlanError, Point, Stop, Study};
 
 /// A script, and which of its phases are carried out when.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ScriptJobs {
     /// What fio's job files say.
     pub script: Script,
-    /// When the jobs of each section end; `ByThemselves` where it says nothing.
-    pub ends: Vec<Ends>,
-    /// The order of its phases.
-    pub order: PhaseOrder,
+    order: Order,
 }
 
 /// Which phases of a script are carried out when.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PhaseOrder {
+#[derive(Debug, Clone)]
+enum Order {
     /// Each once.
-    Once,
+    Once(Turns),
     /// In rounds, until drives are steady.
     Rounds(InRounds),
     /// On more and more drives, until another one brings nothing.
@@ -35,20 +32,9 @@ pub enum PhaseOrder {
 
 impl ScriptJobs {
     /// Each phase of a script once; they end by themselves.
-    pub(crate) const fn once(script: Script) -> Self {
-        Self { script, ends: Vec::new(), order: PhaseOrder::Once }
-    }
-
-    /// What carries it out; measurements that have to be known end by `stop`.
-    pub(crate) fn schedule(&self, stop: Stop) -> Box<dyn Schedule + '_> {
-        let Self { script, ends, order } = self;
-        let making = Making { stop, ends };
-        match order {
-            PhaseOrder::Once => Box::new(Turns::once(script, making)),
-            PhaseOrder::Rounds(rounds) => Box::new(rounds.schedule(script, making)),
-            PhaseOrder::Scaling(scaling) => Box::new(scaling.schedule(script, making)),
-            PhaseOrder::Adaptive(adapting) => Box::new(adapting.schedule(script, making)),
-        }
+    pub(crate) fn once(script: Script) -> Self {
+        let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[])));
+        Self { script, order }
     }
 
     /// The points of a study that are `left` of `all`.
@@ -60,21 +46,29 @@ impl ScriptJobs {
         all: &[Point],
         left: &[Point],
     ) -> Result<Self, PlanError> {
-        let (rounds, once) = match &study.rounds {
-            Some(asked) => {
-                let (rounds, once) = InRounds::new(asked.clone(), left);
-                (Some(rounds), once)
+        let points = if study.rounds.is_some() { once(left) } else { left.to_vec() };
+        let script = study.script(&points, study.generator == MadeBy::Fio)?;
+        let phases = phases(&script, &study.stop()?, &study.ends(&points));
+        // A point is a phase.
+        debug_assert_eq!(phases.len(), points.len(), "{points:?}");
+        let order = match (&study.rounds, study.scaling) {
+            (Some(asked), _) => Order::Rounds(InRounds::new(asked.clone(), left, phases)),
+            (None, Some(asked)) => Order::Scaling(InScaling::new(asked, left, phases)),
+            (None, None) if study.adaptive => {
+                Order::Adaptive(Adapting::new(study, all, left).with(phases))
             }
-            None => (None, left.to_vec()),
+            (None, None) => Order::Once(Turns::once(phases)),
         };
-        let script = study.script(&once, study.generator == MadeBy::Fio)?;
-        let ends = study.ends(&once);
-        let order = match (rounds, study.scaling) {
-            (Some(rounds), _) => PhaseOrder::Rounds(rounds),
-            (None, Some(asked)) => PhaseOrder::Scaling(InScaling { asked, points: once }),
-            (None, None) if study.adaptive => PhaseOrder::Adaptive(Adapting::new(study, all, left)),
-            (None, None) => PhaseOrder::Once,
-        };
-        Ok(Self { script, ends, order })
+        Ok(Self { script, order })
+    }
+
+    /// What carries it out.
+    pub(crate) fn schedule(&self) -> Box<dyn Schedule> {
+        match self.order.clone() {
+            Order::Once(turns) => Box::new(turns),
+            Order::Rounds(rounds) => Box::new(rounds),
+            Order::Scaling(scaling) => Box::new(scaling),
+            Order::Adaptive(adapting) => Box::new(adapting),
+        }
     }
 }

@@ -1,7 +1,6 @@
-//! The phases of a script in the order in which they are carried out: each once, or as often as
-//! there are rounds.
+//! Phases in the order in which they are carried out: each once, or as often as there are rounds.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use iodyno_job::Job;
 use iodyno_job::script::{self, Script, ScriptJob};
@@ -13,118 +12,106 @@ use crate::plan::{Ends, Point, Stop};
 use crate::targets::keys;
 use crate::watch::Watcher;
 
-/// A phase of a script that is carried out, and which point of a study it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Turn<'s> {
-    pub(crate) phase: &'s script::Phase,
-    pub(crate) point: Option<&'s Point>,
+/// A phase that is carried out, and which point of a study it is.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    phase: usize,
+    pub(super) point: Option<Point>,
+    /// Keys of the files that nothing works on after it.
+    unlink: Vec<String>,
 }
 
-impl Turn<'_> {
+impl Turn {
     /// The round that it belongs to.
-    pub(crate) fn round(&self) -> Option<u32> {
-        self.point.and_then(|point| point.round)
+    pub(super) fn round(&self) -> Option<u32> {
+        self.point.as_ref().and_then(|point| point.round)
     }
 }
 
 /// Turns, and how far they are carried out.
-pub(crate) struct Turns<'s> {
-    turns: Vec<Turn<'s>>,
-    /// Keys of the files that nothing works on after each turn.
-    unlink: Vec<Vec<String>>,
-    making: Making<'s>,
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    phases: Vec<Phase>,
+    turns: Vec<Turn>,
     next: usize,
 }
 
-/// How phases are made of those of a script.
-#[derive(Clone, Copy)]
-pub(crate) struct Making<'s> {
-    pub(crate) stop: Stop,
-    /// When the jobs of each section end.
-    pub(crate) ends: &'s [Ends],
-}
-
-impl<'s> Turns<'s> {
-    pub(crate) fn new(turns: Vec<Turn<'s>>, making: Making<'s>) -> Self {
+impl Turns {
+    /// Of numbers of `phases`, each with its point.
+    pub(super) fn new(
+        phases: Vec<Phase>,
+        turns: impl Iterator<Item = (usize, Option<Point>)>,
+    ) -> Self {
+        let turn = |(phase, point)| Turn { phase, point, unlink: Vec::new() };
+        let mut turns: Vec<Turn> = turns.map(turn).collect();
         let mut later: HashSet<String> = HashSet::new();
-        let mut unlink: Vec<Vec<String>> = Vec::with_capacity(turns.len());
-        for Turn { phase, .. } in turns.iter().rev() {
-            let ended = phase.jobs.iter().filter(|job| job.job.files.unlink);
-            let ended = ended.flat_map(|job| keys(&job.job)).filter(|key| !later.contains(key));
-            unlink.push(ended.collect());
-            later.extend(phase.jobs.iter().flat_map(|job| keys(&job.job)));
+        for turn in turns.iter_mut().rev() {
+            let jobs = || phases[turn.phase].jobs.iter().map(|one| &one.job);
+            let ended = jobs().filter(|job| job.files.unlink).flat_map(keys);
+            turn.unlink = ended.filter(|key| !later.contains(key)).collect();
+            later.extend(jobs().flat_map(keys));
         }
-        unlink.reverse();
-        Self { turns, unlink, making, next: 0 }
+        Self { phases, turns, next: 0 }
     }
 
-    /// Each phase of a script once.
-    pub(crate) fn once(script: &'s Script, making: Making<'s>) -> Self {
-        let turn = |phase| Turn { phase, point: None };
-        Self::new(script.phases.iter().map(turn).collect(), making)
+    /// Each phase once.
+    pub(super) fn once(phases: Vec<Phase>) -> Self {
+        let turns = (0..phases.len()).map(|n| (n, None));
+        Self::new(phases, turns)
     }
 
     /// The turn that was carried out last, and the one behind it.
-    pub(crate) fn last(&self) -> Option<(Turn<'s>, Option<Turn<'s>>)> {
-        let last = self.turns.get(self.next.checked_sub(1)?)?;
-        Some((*last, self.turns.get(self.next).copied()))
+    pub(super) fn last(&self) -> Option<(&Turn, Option<&Turn>)> {
+        Some((self.turns.get(self.next.checked_sub(1)?)?, self.turns.get(self.next)))
     }
 
     /// The phase of the next turn that is not needless.
-    pub(crate) fn next(&mut self, is_needless: impl Fn(&Turn<'_>) -> bool) -> Option<Phase> {
-        let needed = |turn: &&Turn<'_>| !is_needless(turn);
+    pub(super) fn next(&mut self, is_needless: impl Fn(&Turn) -> bool) -> Option<Phase> {
         let ahead = self.turns[self.next..].iter().position(|turn| !is_needless(turn))?;
-        let n = self.next + ahead;
-        self.next = n + 1;
-        let turn = self.turns[n];
-        let left_ns = self.turns[n..].iter().filter(needed).map(|turn| lasts_ns(turn.phase)).sum();
-        Some(Phase {
-            left_ns,
-            round: turn.round(),
-            unlink: std::mem::take(&mut self.unlink[n]),
-            ..self.making.phase(turn.phase, turn.round())
-        })
+        let left = &self.turns[self.next + ahead..];
+        self.next += ahead + 1;
+        let needed = left.iter().filter(|turn| !is_needless(turn));
+        let left_ns = needed.map(|turn| self.phases[turn.phase].most_ns).sum();
+        let unlink = left[0].unlink.clone();
+        let phase = self.phases[left[0].phase].clone();
+        Some(Phase { left_ns, round: left[0].round(), unlink, ..phase })
     }
 }
 
 /// Each turn once.
-impl Schedule for Turns<'_> {
+impl Schedule for Turns {
     fn next(&mut self, _: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         self.next(|_| false)
     }
 }
 
-impl Making<'_> {
-    /// A phase of a script as it is carried out.
-    pub(crate) fn phase(&self, phase: &script::Phase, round: Option<u32>) -> Phase {
-        let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
-            job: job.clone(),
-            section: *section,
-            on: None,
-        };
-        let jobs = phase.jobs.iter().map(|job| &job.job);
-        let p99 = p99::asked(&self.stop, jobs);
-        let end = match self.ends(phase, round) {
+/// The phases of a script as they are carried out; `ends` says when the jobs of each section end.
+pub(super) fn phases(script: &Script, stop: &Stop, ends: &[Ends]) -> Vec<Phase> {
+    let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
+        job: job.clone(),
+        section: *section,
+        on: None,
+    };
+    let time = |job: &ScriptJob| job.job.time.time_based && job.job.time.steadystate.is_none();
+    let phase = |phase: &script::Phase| {
+        // All of its jobs are of one point.
+        let asked = phase.jobs.first().and_then(|first| ends.get(first.section)).copied();
+        let end = match asked.filter(|_| phase.jobs.iter().all(time)).unwrap_or_default() {
             Ends::ByThemselves => End::ByThemselves,
-            ends => End::Known { least_times: SHORT, p99, steady: ends == Ends::Steady },
+            ends => End::Known {
+                least_times: SHORT,
+                p99: p99::asked(stop, phase.jobs.iter().map(|job| &job.job)),
+                steady: ends == Ends::Steady,
+            },
         };
         let jobs = phase.jobs.iter().map(job).collect();
         Phase { jobs, end, most_ns: lasts_ns(phase), ..Phase::default() }
-    }
-
-    /// When a phase ends: all of its jobs are of one point.
-    fn ends(&self, phase: &script::Phase, round: Option<u32>) -> Ends {
-        let time = |job: &ScriptJob| job.job.time.time_based && job.job.time.steadystate.is_none();
-        // What prepares drives fills them, or goes on in rounds that last their time.
-        let by_itself = round.is_some() || !phase.jobs.iter().all(time);
-        let section = phase.jobs.first().map(|job| job.section);
-        let asked = section.and_then(|section| self.ends.get(section));
-        asked.copied().filter(|_| !by_itself).unwrap_or_default()
-    }
+    };
+    script.phases.iter().map(phase).collect()
 }
 
 /// How long a phase takes at most, ns; 0: as long as its work takes.
-pub(crate) fn lasts_ns(phase: &script::Phase) -> u64 {
+fn lasts_ns(phase: &script::Phase) -> u64 {
     phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
 }
 
@@ -132,10 +119,4 @@ pub(crate) fn lasts_ns(phase: &script::Phase) -> u64 {
 pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
     let time = &job.time;
     time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)
-}
-
-/// The phases of a script by the section of their first job.
-pub(crate) fn by_section(script: &Script) -> BTreeMap<usize, &script::Phase> {
-    let section = |phase: &'_ script::Phase| phase.jobs.first().map(|job| job.section);
-    script.phases.iter().filter_map(|phase| Some((section(phase)?, phase))).collect()
 }

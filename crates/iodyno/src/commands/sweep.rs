@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Options, Order, Point, Preparation, Resumed, Study, Work,
-    WriteCacheState, cost, differences, foreign_writes,
+    Adapting, Left, MadeBy, Order, Point, Preparation, Resumed, Study, WriteCacheState, cost,
+    differences, foreign_writes,
 };
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
-use iodyno_target::resolve_all;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
@@ -19,7 +18,6 @@ use crate::commands::study::{
     Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
 };
 use crate::context::{Context, Usage, read};
-use crate::progress::Display;
 use crate::terminal;
 
 /// The preset that is a command of its own.
@@ -32,9 +30,6 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     }
     let study = study(arguments)?;
     let carrying = &arguments.carrying;
-    if study.is_of_steps() {
-        return on_targets(context, arguments, &study);
-    }
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let all_or_none = study.preparation.is_some() || study.rounds.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
@@ -47,7 +42,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
     }
-    if let Some(directory) = directory_as_target(&points) {
+    if !study.is_of_steps()
+        && let Some(directory) = directory_as_target(&points)
+    {
         let what = format!(
             "--target {directory}: it is a directory; name a file in it, which is made as large \
              as --set size=8g says"
@@ -102,32 +99,6 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
-}
-
-/// Measures steps on whole targets, as `iodyno check` does.
-fn on_targets(context: &Context, arguments: &Sweep, study: &Study) -> Result<u8> {
-    if arguments.dry_run {
-        let steps = study.target_steps()?.into_iter();
-        let targets = study.targets.join(" ");
-        let lines =
-            steps.enumerate().map(|(n, step)| format!("{:5}  {}  {targets}\n", n + 1, step.name));
-        terminal::print(&lines.collect::<String>())?;
-        return Ok(0);
-    }
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
-    let carrying = &arguments.carrying;
-    let mut setup = Setup::new(context, &carrying.datasheet)?;
-    let targets = resolve_all(&setup.host, &study.targets)?;
-    let name = arguments.name.as_deref().unwrap_or_default();
-    let options = Options::of_jobs(name, carrying.permission());
-    let work = Work::of_study(study, &[], &[])?;
-    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
-    display.finish();
-    print(context, &mut setup.store, &setup.claims, &outcome?, &carrying.table)
 }
 
 /// Each point in a line.
@@ -306,7 +277,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     let precision = arguments.precision.map(|percent| percent / 100.0);
     study.stop_at(precision, arguments.max_time.as_deref());
     if let Some(round) = &arguments.round {
-        study.steady_over(round);
+        study.stop.round.clone_from(round);
     }
     if let Some(order) = arguments.order {
         study.order = match order {
@@ -337,7 +308,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     study.fresh |= arguments.fresh;
     study.adaptive |= arguments.adaptive;
     if let Some(percent) = arguments.p99 {
-        study.know_p99(percent);
+        study.stop.p99_percent = Some(percent);
     }
     study.p99_bound = arguments.p99_bound.clone().or(study.p99_bound);
     if !arguments.target.is_empty() {

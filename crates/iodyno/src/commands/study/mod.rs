@@ -57,11 +57,11 @@ pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     Ok(())
 }
 
-/// What a study prepares, as devices; none where it prepares nothing.
+/// The targets that a study prepares, or takes steps on; else its jobs name their own.
 pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
-    Ok(match study.preparation {
-        Some(_) => resolve_all(&setup.host, &study.targets)?,
-        None => Vec::new(),
+    Ok(match study.preparation.is_some() || study.is_of_steps() {
+        true => resolve_all(&setup.host, &study.targets)?,
+        false => Vec::new(),
     })
 }
 
@@ -101,9 +101,9 @@ pub(crate) fn measure(
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
     let live = terminal::is_live(context);
-    let mut display = match study.rounds {
-        Some(_) => Display::new(live, context.quiet),
-        None => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
+    let mut display = match study.rounds.is_some() || study.is_of_steps() {
+        true => Display::new(live, context.quiet),
+        false => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
     };
     let outcome = setup.carry_out(&work, start.targets, &options, generator, &mut display);
     display.finish();
