@@ -1,7 +1,6 @@
 //! Plans, as data: what is measured, where, in which order and until when. One TOML format for
 //! presets and users.
 
-mod bench_fio;
 mod check;
 mod conditioning;
 mod error;

@@ -18,7 +18,7 @@ use crate::commands::study::{
     Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
 };
 use crate::context::{Context, Usage, read};
-use crate::terminal;
+use crate::{bench_fio, terminal};
 
 /// The preset that is a command of its own.
 const CHECK: &str = "check";
@@ -372,7 +372,7 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     }
     let text = read(path)?;
     Ok(match path.extension().is_some_and(|extension| extension == "ini") {
-        true => Study::of_bench_fio(&text, name)?,
+        true => bench_fio::study(&text, name)?,
         false => Study::parse(&text, name)?,
     })
 }
