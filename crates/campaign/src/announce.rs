@@ -17,7 +17,7 @@ use crate::targets::{PreparedTarget, room};
 const MOST_FILES_NAMED: usize = 4;
 
 /// The load to expect of steps, in sentences; directories get a scratch file.
-pub(crate) fn steps(targets: &[Target], budget: &Budget) -> Vec<String> {
+pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<String> {
     let (directories, devices) = parted(targets);
     let seconds = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
     let mut sentences = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn steps(targets: &[Target], budget: &Budget) -> Vec<String> {
         ));
     }
     if !devices.is_empty() {
-        sentences.push(format!("Only reads, at full speed: {}.", devices.join(", ")));
+        sentences.push(format!("{}, at full speed: {}.", does(writes), devices.join(", ")));
     }
     let ends = "Ctrl-C stops it and keeps what was measured.";
     sentences.push(if budget.together_ns > 0 {
@@ -63,7 +63,7 @@ pub(crate) fn question(
             )
         })
         .collect();
-    let does = if writes { "Writes, and destroys what is there" } else { "Only reads" };
+    let does = does(writes);
     sentences.push(format!("{does}, at full speed: {}.", joined(targets.iter())));
     if !neighbours.is_empty() {
         sentences.push(format!(
@@ -77,6 +77,10 @@ pub(crate) fn question(
         format_duration_ns(budget_ns as f64)
     ));
     sentences
+}
+
+const fn does(writes: bool) -> &'static str {
+    if writes { "Writes, and destroys what is there" } else { "Only reads" }
 }
 
 fn joined<'t>(targets: impl Iterator<Item = &'t Target>) -> String {

@@ -204,7 +204,7 @@ impl Carried<'_> {
         };
         let sentences = match is_question {
             true => announce::question(self.targets, writes, &neighbours, options.budget_ns),
-            false => announce::steps(self.targets, &self.budget),
+            false => announce::steps(self.targets, writes, &self.budget),
         };
         tools.watcher.event(&Event::Expect(&sentences));
         let named = Named {
