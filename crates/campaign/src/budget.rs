@@ -1,6 +1,6 @@
 //! How long a whole run may take, divided over what is to be measured.
 
-use crate::plan::{Plan, Stop};
+use crate::plan::{Step, Stop};
 
 /// A search for the depth costs about this many measurements.
 const SEARCH_COST: f64 = 0.7;
@@ -11,23 +11,29 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 
 /// What a plan will take on so many targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// When each measurement ends.
-    pub stop: Stop,
+    pub(crate) stop: Stop,
     /// What the whole takes at most, ns, without scratch files.
-    pub total_ns: u64,
+    pub(crate) total_ns: u64,
     /// What one target alone takes at most, ns.
-    pub each_ns: u64,
+    pub(crate) each_ns: u64,
     /// What all targets at once take at most, ns.
-    pub together_ns: u64,
+    pub(crate) together_ns: u64,
 }
 
 impl Budget {
     /// Divides `total_ns` over `targets`: measurements are as long as the plan
     /// asks, or shorter where they would not fit, but never below 1 s.
-    pub fn divide(plan: &Plan, targets: usize, total_ns: u64) -> Self {
-        let cost = |pick: fn(&crate::plan::Step) -> bool, searches: bool| -> f64 {
-            let steps = plan.steps.iter().filter(|step| pick(step));
+    pub(crate) fn divide(
+        steps: &[Step],
+        stop: Stop,
+        samples: u32,
+        targets: usize,
+        total_ns: u64,
+    ) -> Self {
+        let cost = |pick: fn(&Step) -> bool, searches: bool| -> f64 {
+            let steps = steps.iter().filter(|step| pick(step));
             steps
                 .map(|step| {
                     let search = searches && step.outstanding.is_some();
@@ -35,15 +41,15 @@ impl Budget {
                 })
                 .sum()
         };
-        let probe = if plan.written_samples > 0 { PROBE_COST } else { 0.0 };
+        let probe = if samples > 0 { PROBE_COST } else { 0.0 };
         let each = cost(|step| step.each, true) + probe;
         let together = if targets > 1 { cost(|step| step.together, false) } else { 0.0 };
         let units = each * targets as f64 + together;
         let share = if units > 0.0 { total_ns as f64 / units } else { f64::MAX };
-        let max_ns = (share as u64).clamp(SHORTEST_NS.min(plan.stop.max_ns), plan.stop.max_ns);
-        let min_ns = plan.stop.min_ns.min(max_ns / 2);
+        let max_ns = (share as u64).clamp(SHORTEST_NS.min(stop.max_ns), stop.max_ns);
+        let min_ns = stop.min_ns.min(max_ns / 2);
         Self {
-            stop: Stop { min_ns, max_ns, ..plan.stop },
+            stop: Stop { min_ns, max_ns, ..stop },
             total_ns: (units * max_ns as f64) as u64,
             each_ns: (each * max_ns as f64) as u64,
             together_ns: (together * max_ns as f64) as u64,
@@ -54,19 +60,23 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Study;
 
     const MINUTE_NS: u64 = 60_000_000_000;
 
     #[test]
     fn one_drive_has_all_the_time_it_wants_and_many_share() {
-        let plan = Plan::preset("check").unwrap();
-        let one = Budget::divide(&plan, 1, 5 * MINUTE_NS);
-        assert_eq!(one.stop, plan.stop);
+        let check = Study::preset("check").unwrap();
+        let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
+        let divide =
+            |targets, ns| Budget::divide(&steps, stop, check.written_samples(), targets, ns);
+        let one = divide(1, 5 * MINUTE_NS);
+        assert_eq!(one.stop, stop);
         assert!(one.total_ns < MINUTE_NS);
-        let many = Budget::divide(&plan, 24, 5 * MINUTE_NS);
-        assert!(many.stop.max_ns < plan.stop.max_ns && many.stop.min_ns <= many.stop.max_ns);
+        let many = divide(24, 5 * MINUTE_NS);
+        assert!(many.stop.max_ns < stop.max_ns && many.stop.min_ns <= many.stop.max_ns);
         assert!(many.total_ns <= 5 * MINUTE_NS);
-        let too_many = Budget::divide(&plan, 1000, MINUTE_NS);
+        let too_many = divide(1000, MINUTE_NS);
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
     }
 }

@@ -8,9 +8,9 @@ use iodyno_job::{Job, Room, Stream};
 use iodyno_judge::{ClaimBook, claim_of};
 use iodyno_model::{Bytes, Claim, Direction, Host, format_duration_ns};
 
-use crate::expect::{endurance, written_of};
-use crate::places::device_of;
-use crate::play::longest_ns;
+use crate::announce::{endurance, written_of};
+use crate::schedule::longest_ns;
+use crate::targets::device_of;
 
 /// How long the phases of `script` take at most, and what they write to each
 /// drive, in sentences. What is bounded by bytes takes as long as data sheets

@@ -17,17 +17,9 @@ pub enum CampaignError {
     #[error(transparent)]
     Target(TargetError),
     /// A job does not fit its files or devices.
-    #[error("job `{name}`: {what}")]
+    #[error("{place}job `{name}`: {what}")]
     Job {
-        /// Its name.
-        name: String,
-        /// What does not fit, and what would.
-        what: String,
-    },
-    /// The same, with the line of its job file.
-    #[error("{place}: job `{name}`: {what}")]
-    JobAt {
-        /// Where it begins.
+        /// Where it begins, `job.fio:3: `; empty: not known.
         place: String,
         /// Its name.
         name: String,
@@ -93,17 +85,19 @@ impl From<TargetError> for CampaignError {
 }
 
 impl CampaignError {
+    /// A job of this name does not fit.
+    pub(crate) fn of_job(name: &str, what: String) -> Self {
+        Self::Job { place: String::new(), name: name.into(), what }
+    }
+
     /// With the place of the job that it is about.
-    pub(crate) fn placed(self, script: &Script) -> Self {
-        match self {
-            Self::Job { name, what } => {
-                match script.sections.iter().find(|section| section.name == name) {
-                    Some(section) => Self::JobAt { place: section.place.to_string(), name, what },
-                    None => Self::Job { name, what },
-                }
-            }
-            other => other,
+    pub(crate) fn placed(mut self, script: &Script) -> Self {
+        if let Self::Job { place, name, .. } = &mut self
+            && let Some(section) = script.sections.iter().find(|section| section.name == *name)
+        {
+            *place = format!("{}: ", section.place);
         }
+        self
     }
 
     /// What the user can type to have it done; empty where there is nothing.
@@ -114,16 +108,5 @@ impl CampaignError {
             Self::Standing { run_id, .. } => format!("iodyno clean-up {run_id}"),
             _ => String::new(),
         }
-    }
-}
-
-/// Why a study cannot be carried out, or gone on with, in a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
-
-impl<T: Into<String>> From<T> for Refusal {
-    fn from(why: T) -> Self {
-        Self(why.into())
     }
 }

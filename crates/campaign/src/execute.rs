@@ -1,363 +1,419 @@
-//! Carries a plan out: targets cleared, conditions read, steps measured, each
-//! result committed before the next step starts.
+//! The one executor: what a schedule asks for is run on cleared targets, watched, measured and
+//! stored before the next is asked for. It knows no schedule.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-use iodyno_host::Source;
-use iodyno_job::Extent;
-use iodyno_judge::ClaimBook;
-use iodyno_load::LoadGenerator;
-use iodyno_model::{DiskStats, Host, Origin, Scope, Setting, Skipped};
-use iodyno_store::Store;
-use iodyno_target::{Access, Permission, Target, TargetError, WriteClearance, unused_allowances};
+use iodyno_host::Depth;
+use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
+use iodyno_model::{Host, Measurement, RunRecord, Setting};
+use iodyno_stats::{Rule, Stopper};
 
-use crate::bench::Ready;
-use crate::budget::Budget;
 use crate::error::CampaignError;
-use crate::places::Held;
-use crate::plan::Plan;
-use crate::read_blocks::BlockHistory;
-use crate::resume::Resumed;
-use crate::scratch::Scratches;
-use crate::study::Point;
-use crate::watch::{Event, Watcher};
-use crate::written;
+use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
+use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::phase_watch::{Observed, PhaseWatch, ramp_ns};
+use crate::plan::Stop;
+use crate::targets::{Blocks, PreparedTarget, Targets};
+use crate::tools::{Options, Tools, now_ns};
+use crate::watch::{Event, Progress};
 
-/// Sampling which blocks were written ends after this, ns, however few were read.
-pub(crate) const SAMPLING_NS: u64 = 10_000_000_000;
+/// An autocorrelation time of white noise, in windows of 100 ms, s.
+const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
+/// A drive that is cooler by this, °C, has rested.
+const COOLER_C: f32 = 5.0;
+/// How often its temperature is looked at meanwhile, ns.
+const LOOK_NS: u64 = 1_000_000_000;
 
-/// How a plan is to be carried out.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Name of the run.
-    pub name: String,
-    /// The command as it was typed, for the record.
-    pub command: String,
-    /// Longest time for all measurements, ns.
-    pub budget_ns: u64,
-    /// Each measurement takes exactly this, ns.
-    pub fixed_ns: Option<u64>,
-    /// Each measurement takes at most this, ns, instead of what the plan says.
-    pub max_ns: Option<u64>,
-    /// Measure drives that serve others, too.
-    pub busy: bool,
-    /// What may be written, and lost.
-    pub permission: Permission,
-    /// The permission stands for more runs than this one: words that this one has no need of are
-    /// no mistake.
-    pub standing: bool,
-    /// Devices beside the targets, of which an investigation may write those that
-    /// the permission names.
-    pub neighbours: Vec<Target>,
-    /// Measure nothing: links, health and inventory only.
-    pub no_load: bool,
-    /// Whether targets were named.
-    pub scope: Scope,
-    /// What was asked for and cannot even become a target, and why.
-    pub unusable: Vec<Skipped>,
-    /// Where the numbers come from.
-    pub origin: Origin,
-    /// The run that goes on, in place of a new one.
-    pub resumed: Option<Resumed>,
-}
-
-impl Options {
-    /// For jobs and studies, which say themselves how long they take.
-    pub fn of_jobs(name: &str, permission: Permission) -> Self {
-        Self {
-            name: name.to_owned(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
-            budget_ns: u64::MAX,
-            fixed_ns: None,
-            max_ns: None,
-            busy: true,
-            permission,
-            standing: false,
-            neighbours: Vec::new(),
-            no_load: false,
-            scope: Scope::Targets,
-            unusable: Vec::new(),
-            origin: Origin::Measured,
-            resumed: None,
-        }
-    }
-}
-
-/// What a campaign works with.
-pub struct Tools<'a> {
-    /// Facts of the host.
-    pub source: &'a dyn Source,
-    /// Makes the I/O.
-    pub generator: &'a mut dyn LoadGenerator,
-    /// What data sheets state.
-    pub claims: &'a ClaimBook,
-    /// Keeps the results.
-    pub store: &'a mut Store,
-    /// Is told what happens.
-    pub watcher: &'a mut dyn Watcher,
-    /// Set when the user wants it to end.
-    pub interrupted: &'a AtomicBool,
-}
-
-/// A campaign under way.
-pub(crate) struct Campaign<'a, 't> {
+/// A run under way.
+pub(crate) struct Execution<'a, 't> {
     pub(crate) tools: &'a mut Tools<'t>,
-    pub(crate) plan: &'a Plan,
     pub(crate) host: &'a Host,
     pub(crate) options: &'a Options,
-    pub(crate) budget: Budget,
-    pub(crate) run_id: String,
-    pub(crate) skipped: Vec<Skipped>,
-    pub(crate) phase: u32,
-    pub(crate) failed: bool,
-    /// Of the budget, ns.
-    pub(crate) spent_ns: u64,
-    /// The snapshot after the last measurement is the one before the next.
-    pub(crate) last_snapshot: usize,
-    /// What the jobs of a script worked on.
-    pub(crate) played: Vec<String>,
-    /// A preparation has begun to destroy what was on its targets.
-    pub(crate) touched: bool,
-    /// The round that is under way.
-    pub(crate) round: Option<u32>,
-    /// The round with which targets, as they were typed, were done.
-    pub(crate) over_in: BTreeMap<Vec<String>, u32>,
-    /// Points to which another drive brought nothing more.
-    pub(crate) saturated: Vec<Point>,
-    /// What it did to the blocks of its targets.
-    pub(crate) blocks: BlockHistory,
+    /// When measurements end.
+    stop: Stop,
     /// What was set on the machine for it.
-    pub(crate) settings: Vec<Setting>,
+    settings: Vec<Setting>,
+    /// The run as it is stored, but for the snapshots that no schedule reads.
+    pub(crate) record: RunRecord,
+    /// Number of the last phase, from 1.
+    phase: u32,
+    /// Something failed.
+    pub(crate) failed: bool,
+    /// What phases and rests took so far at most, ns.
+    spent_ns: u64,
+    /// The snapshot after the last measurement is the one before the next.
+    last_snapshot: usize,
+    /// What it did to the blocks of its targets.
+    blocks: Blocks,
+    /// The schedule reads the snapshots of the run.
+    keeps_hosts: bool,
 }
 
-impl Campaign<'_, '_> {
-    /// What holds no block of the plan's largest is too small for it, whatever
-    /// is wrong with the drive.
-    fn holding_a_block(&self, held: Held) -> Result<Held, CampaignError> {
-        let block_bytes =
-            self.plan.steps.iter().map(|step| step.job.largest_block()).max().unwrap_or(0);
-        let size = held.access().read().size_bytes();
-        if size >= block_bytes {
-            return Ok(held);
-        }
-        let name = held.access().read().name().to_owned();
-        let block_bytes = u32::try_from(block_bytes).unwrap_or(u32::MAX);
-        Err(TargetError::TooSmall { name, size, block_bytes }.into())
-    }
-
-    pub(crate) fn measure(&mut self, targets: &[Target]) -> Result<(), CampaignError> {
-        let names: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
-        let directories: Vec<String> = targets
-            .iter()
-            .filter(|target| target.is_directory())
-            .map(|target| target.name().to_owned())
-            .collect();
-        let writes = self.plan.steps.iter().any(|step| step.job.writes());
-        let neighbours = match self.plan.investigates && !writes {
-            true => may_be_written(self.options, self.host),
-            false => Vec::new(),
-        };
-        let beside: Vec<String> =
-            neighbours.iter().map(|target| target.name().to_owned()).collect();
-        let sentences = match self.plan.investigates {
-            true => self.what_is_asked(&names, &directories, writes, &beside),
-            false => crate::expect::sentences(&names, &directories, &self.budget),
-        };
-        self.tools.watcher.event(&Event::Expect(&sentences));
-
-        let idle = self.without_busy(targets);
-        let mut scratches = Scratches::default();
-        let mut cleared: Vec<(&Target, Held)> = Vec::new();
-        let mut refused = None;
-        for target in idle {
-            if self.is_interrupted() {
-                break;
-            }
-            let permission = &self.options.permission;
-            let result = if writes {
-                let clearance = target.clear_for_writing(self.host, permission);
-                clearance
-                    .map(|clearance| Held::Write(target.clone(), clearance))
-                    .map_err(Into::into)
-            } else if target.is_directory() {
-                scratches
-                    .make(self.tools, &self.run_id, target)
-                    .map(|clearance| Held::Read(target.clone(), clearance))
-            } else {
-                let clearance = target.clear_for_reading();
-                clearance.map(|clearance| Held::Read(target.clone(), clearance)).map_err(Into::into)
-            };
-            match result.and_then(|held| self.holding_a_block(held)) {
-                Ok(held) => cleared.push((target, held)),
-                Err(CampaignError::Interrupted) => break,
-                // A question is of all its targets or of none.
-                Err(error) if self.plan.investigates => {
-                    refused = Some(error);
-                    break;
-                }
-                Err(error) => {
-                    self.skip(target.name(), None, &error.to_string(), &error.next_step())
-                }
-            }
-        }
-        let mut held: Vec<(&Target, WriteClearance)> = Vec::new();
-        for target in neighbours {
-            match target.clear_for_writing(self.host, &self.options.permission) {
-                Ok(clearance) => held.push((target, clearance)),
-                Err(error) => refused = refused.or(Some(error.into())),
-            }
-        }
-        let beside = || held.iter().map(|(_, clearance)| clearance);
-        let written = cleared.iter().filter_map(|(_, held)| held.access().write()).chain(beside());
-        let unused = unused_allowances(&self.options.permission, written);
-        let unused = unused.first().cloned().map(CampaignError::UnusedAllowance);
-        if let Some(error) = refused.or(unused) {
-            drop(cleared);
-            scratches.remove(self.tools, &self.run_id)?;
-            return Err(error);
-        }
-        let mut bench: Vec<Ready<'_>> = cleared
-            .iter()
-            .map(|(target, held)| {
-                let access = held.access();
-                let mut remarks = target.remarks();
-                remarks.extend(access.read().remark());
-                let (name, device) = (target.name(), target.device());
-                Ready::new(self.host, name, access, device, target.is_directory(), remarks)
-            })
-            .collect();
-        let beside: Vec<Ready<'_>> = held
-            .iter()
-            .map(|(target, clearance)| {
-                let access = Access::Write(clearance);
-                Ready::new(self.host, target.name(), access, target.device(), false, Vec::new())
-            })
-            .collect();
-        let result = self.on_the_bench(&mut bench, &beside);
-        drop((bench, beside));
-        drop((cleared, held));
-        scratches.remove(self.tools, &self.run_id)?;
-        result
-    }
-
-    fn on_the_bench(
-        &mut self,
-        bench: &mut [Ready<'_>],
-        neighbours: &[Ready<'_>],
-    ) -> Result<(), CampaignError> {
-        let plan = self.plan;
-        if plan.investigates {
-            return self.investigate(bench, neighbours);
-        }
-        for ready in bench.iter_mut() {
-            if self.is_interrupted() {
-                return Ok(());
-            }
-            self.sample(ready)?;
-            let mut look = true;
-            for step in plan.steps.iter().filter(|step| step.each) {
-                self.step(step, std::slice::from_mut(ready), std::mem::take(&mut look))?;
-            }
-        }
-        if bench.len() > 1 {
-            let mut look = true;
-            for step in plan.steps.iter().filter(|step| step.together) {
-                self.step(step, bench, std::mem::take(&mut look))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells which blocks of a target were ever written.
-    pub(crate) fn sample(&mut self, ready: &mut Ready<'_>) -> Result<(), CampaignError> {
-        if ready.written.is_some() || self.plan.written_samples == 0 {
-            return Ok(());
-        }
-        self.tools.watcher.event(&Event::Sampling { target: &ready.name });
-        let size = ready.clearance.size_bytes();
-        // A simulated drive has nothing to do with the file that stands for it.
-        if self.options.origin == Origin::Measured
-            && let Some(data) = ready.clearance.data_extents(written::MOST_EXTENTS)
-        {
-            ready.written = Some(written::of_file(&ready.name, size, &data));
-            return Ok(());
-        }
-        let block_bytes = u64::from(ready.clearance.block_bytes()).max(4096);
-        let seed = self.seed();
-        let offsets = written::sample_offsets(size, block_bytes, self.plan.written_samples, seed);
-        // 4096 reads at depth 1 take less than a second on an SSD; a slow
-        // device gets a bounded time and a wider interval.
-        let samples =
-            self.tools.generator.probe(ready.clearance, &offsets, block_bytes as u32, SAMPLING_NS);
-        match samples {
-            Ok(samples) => {
-                let namespace = ready
-                    .drive
-                    .as_ref()
-                    .and_then(|_| self.host.namespace(&ready.name))
-                    .and_then(|(_, namespace)| namespace.identify.value());
-                let whole = Extent { offset: 0, length: size };
-                ready.written = Some(match self.emptied_by(ready, whole) {
-                    Some(why) => {
-                        let sampled =
-                            written::judge(&ready.name, size, &samples, namespace.as_ref());
-                        written::emptied(&sampled.share, &why)
-                    }
-                    None => written::judge(&ready.name, size, &samples, namespace.as_ref()),
-                });
-                ready.samples = samples;
-            }
-            Err(error) => {
-                let why = error.to_string();
-                self.tools.watcher.event(&Event::Warning(&format!(
-                    "{why}: which of its blocks were ever written is not known"
-                )));
-                ready.lost = Some(why);
-            }
-        }
-        Ok(())
-    }
-
-    /// The seed of a run's samples follows from its id, so that each run looks
-    /// at other blocks and yet can be repeated.
-    pub(crate) fn seed(&self) -> u64 {
-        self.run_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+impl<'a, 't> Execution<'a, 't> {
+    /// Of a run that is recorded already. So many blocks of a target are sampled to tell which were
+    /// ever written.
+    pub(crate) fn begin(
+        tools: &'a mut Tools<'t>,
+        host: &'a Host,
+        options: &'a Options,
+        record: RunRecord,
+        settings: Vec<Setting>,
+        (stop, samples): (Stop, u32),
+    ) -> Result<Self, CampaignError> {
+        let last_snapshot = tools.store.add_snapshot(&record.run.id, host)?;
+        tools.watcher.event(&Event::Host(host));
+        let blocks = Blocks::new(samples, &record.run.id, &options.origin);
+        let phase = options.resumed.as_ref().map_or(0, |resumed| resumed.phases);
+        let record = RunRecord { snapshots: vec![host.clone()], ..record };
+        Ok(Self {
+            tools,
+            host,
+            options,
+            stop,
+            settings,
+            record,
+            phase,
+            failed: false,
+            spent_ns: 0,
+            last_snapshot,
+            blocks,
+            keeps_hosts: false,
         })
     }
 
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.tools.interrupted.load(Ordering::Relaxed)
+    /// Nothing was carried out yet, also not before it was stopped.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.phase == 0
     }
 
-    pub(crate) fn skip(&mut self, target: &str, step: Option<&str>, why: &str, next: &str) {
-        // Errors begin with the target's name, which stands beside them already.
-        let why = why.strip_prefix(target).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
-        let skipped = Skipped {
-            target: target.into(),
-            step: step.map(Into::into),
-            why: why.into(),
-            next: next.into(),
+    /// Carries out what `schedule` asks for, on `targets`, until it asks for nothing more.
+    ///
+    /// # Errors
+    /// Nothing can be recorded any more, or the first job of all cannot be run.
+    pub(crate) fn carry_out(
+        &mut self,
+        schedule: &mut dyn Schedule,
+        targets: &mut Targets,
+    ) -> Result<(), CampaignError> {
+        self.keeps_hosts = schedule.reads_hosts();
+        let mut trial_iops = None;
+        while !self.tools.is_interrupted() {
+            let seen = Seen {
+                host: self.host,
+                record: &self.record,
+                targets: &targets.prepared,
+                trial_iops,
+                spent_ns: self.spent_ns,
+            };
+            let Some(phase) = schedule.next(&seen, self.tools.watcher) else { break };
+            if phase.rest_ns > 0 {
+                self.rest(targets, phase.rest_ns)?;
+            }
+            let phase = self.possible(phase, targets);
+            trial_iops = match phase.measured_jobs() > 0 && !self.tools.is_interrupted() {
+                true => self.measure(&phase, targets)?,
+                false => None,
+            };
+            targets.unlink(&phase.unlink)?;
+        }
+        targets.unlink_all()
+    }
+
+    /// Looks which blocks of these targets were ever written.
+    pub(crate) fn sample(
+        &mut self,
+        targets: &mut Targets,
+        numbers: impl IntoIterator<Item = usize>,
+    ) {
+        for number in numbers {
+            if self.tools.is_interrupted() {
+                return;
+            }
+            let (target, held) = targets.target(number);
+            self.blocks.sample(self.tools, self.host, target, held.access().read());
+        }
+    }
+
+    /// `phase` without the jobs whose targets cannot be measured any more. Each target is looked at
+    /// before the first job that is fitted to it.
+    fn possible(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
+        let measured = phase.measured_jobs();
+        let (name, mut n, mut lost) = (phase.name(), 0, 0);
+        for one in phase.jobs.iter_mut().take(measured) {
+            if let Some(on) = &one.on
+                && !self.tools.is_interrupted()
+            {
+                let number = on.index;
+                targets.look_at(one, |target, job| {
+                    self.blocks.look_at(self.tools, self.host, target, job);
+                });
+                one.on = one.on.take().map(|on| on.looked_at(&targets.prepared[number]));
+            }
+        }
+        phase.jobs.retain(|PhaseJob { on, .. }| {
+            n += 1;
+            let Some(on) = on.as_ref().filter(|_| n <= measured) else { return true };
+            let Some(why) = &on.lost else { return true };
+            // Of a trial it is told where it would be measured.
+            if !matches!(phase.measured, Measured::Trial(_)) {
+                self.tools.skip(&mut self.record.run, &on.name, Some(&name), why, "");
+                self.failed = true;
+            }
+            lost += 1;
+            false
+        });
+        if let Measured::Targets(count) = &mut phase.measured {
+            *count -= lost;
+        }
+        phase
+    }
+
+    /// Runs a phase and commits what came of it: a measurement for each section, or one. Of a trial
+    /// the rate, I/Os per second; `None`: it failed, as what is measured will, and is told there.
+    fn measure(
+        &mut self,
+        phase: &Phase,
+        targets: &mut Targets,
+    ) -> Result<Option<f64>, CampaignError> {
+        let trying = match phase.measured {
+            Measured::Trial(outstanding) => Some(outstanding),
+            Measured::Sections | Measured::Targets(_) => None,
         };
-        self.tools.watcher.event(&Event::Skipped(&skipped));
-        self.skipped.push(skipped);
+        self.phase += u32::from(trying.is_none());
+        let (jobs, sections, on) = cleared(phase, targets);
+        let known = self.known(phase, &jobs, &targets.prepared);
+        let measured = phase.measured_jobs().min(jobs.len());
+        let source = self.tools.source;
+        let mut under_load: Option<Host> = None;
+        let mut each_second = || {
+            if phase.reads_links && under_load.is_none() {
+                under_load = Some(iodyno_host::snapshot(source, Depth::Quick));
+            }
+            let numbers = on[..measured].iter().flatten().filter(|_| phase.reads_temperature);
+            hottest_c(source, numbers.map(|number| &known[*number]))
+        };
+        let (name, target) = (phase.name(), place(phase, &jobs[..measured]));
+        let ends_itself = phase.end == End::ByThemselves;
+        let progress = Progress {
+            most_ns: phase.most_ns,
+            left_ns: phase.left_ns,
+            trying,
+            work_bytes: ends_itself.then(|| crate::announce::work_bytes(&jobs)).flatten(),
+            target: &target,
+            step: &name,
+            ..Progress::default()
+        };
+        let (rule, p99_asked, rounds) = match phase.end {
+            _ if trying.is_some() => {
+                (Rule::Time { seconds: phase.most_ns as f64 / 1e9 }, None, None)
+            }
+            End::ByThemselves => (Rule::Time { seconds: f64::INFINITY }, None, None),
+            End::Known { least_times, p99, steady } => {
+                let rounds = steady.then(|| self.stop.rounds());
+                (self.rule(least_times, p99, rounds), p99, rounds)
+            }
+        };
+        let steady = match ends_itself {
+            true => SteadyWatch::of(jobs.iter().map(|job| &job.job)),
+            false => Vec::new(),
+        };
+        let started_ns = now_ns();
+        let stats_before = iodyno_host::disk_stats(source);
+        let clock = Instant::now();
+        let counting = if ends_itself { Counting::Whole } else { Counting::Steady };
+        let mut watch = PhaseWatch {
+            recorder: Recorder::counting(counting),
+            stopper: Stopper::new(rule),
+            watcher: self.tools.watcher,
+            interrupted: self.tools.interrupted,
+            progress,
+            each_second: &mut each_second,
+            rounds,
+            jobs: &jobs,
+            steady,
+            measured,
+            observed: Observed::default(),
+        };
+        let report = self.tools.generator.run(&jobs, &mut watch);
+        if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
+            (&report, phase.measured, self.phase, jobs.first())
+        {
+            // Nothing was done yet: it is refused like a mistyped option.
+            return Err(CampaignError::of_job(&first.job.name, what.clone()));
+        }
+        if trying.is_some() {
+            let (recorder, _) = watch.finish();
+            return Ok(report.ok().and_then(|_| rate_behind_start(&recorder)));
+        }
+        let seconds = clock.elapsed().as_secs_f64();
+        self.spent_ns += phase.most_ns;
+        let stats_after = iodyno_host::disk_stats(source);
+        let steady = std::mem::take(&mut watch.steady);
+        let steady_state = watch.steady_state();
+        let cut = if ends_itself { Cut::Nothing } else { watch.cut() };
+        let (recorder, end) = watch.finish();
+        self.blocks.add(&jobs);
+        let over = OverPhase {
+            phase,
+            number: self.phase,
+            jobs: &jobs,
+            on: &on,
+            targets: &known,
+            report,
+            recorder,
+            end,
+            source: self.tools.generator.source(),
+            started_ns,
+            seconds,
+            disk_stats: (stats_before, stats_after),
+            steady,
+            cut,
+            steady_state,
+            p99_asked,
+            stop: self.stop,
+            settings: &self.settings,
+        };
+        let run_id = &self.record.run.id;
+        let mut keep = |host: &Host| {
+            self.record.snapshots.extend(self.keeps_hosts.then(|| host.clone()));
+            self.tools.store.add_snapshot(run_id, host)
+        };
+        let under_load = under_load.map(|host| keep(&host)).transpose()?;
+        let host = iodyno_host::snapshot(source, Depth::Full);
+        let after = keep(&host)?;
+        self.tools.watcher.event(&Event::Host(&host));
+        let before = std::mem::replace(&mut self.last_snapshot, after);
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, section) in sections[..measured].iter().enumerate() {
+            groups.entry(*section).or_default().push(index);
+        }
+        for mut members in groups.into_values() {
+            members.sort_by_key(|index| jobs[*index].job.threads.clone);
+            let measurement = Measurement {
+                round: phase.round,
+                under_load,
+                before: Some(before),
+                after: Some(after),
+                ..over.measurement(&members)
+            };
+            self.tools.store.add_measurement(run_id, &measurement)?;
+            self.failed |= measurement.failure().is_some();
+            self.tools.watcher.event(&Event::Done(&measurement));
+            self.record.measurements.push(measurement);
+        }
+        let failures = if phase.gives_up { over.failures() } else { Vec::new() };
+        for (number, why) in failures {
+            targets.prepared[number].lost = Some(why);
+        }
+        Ok(None)
+    }
+
+    /// `targets` with what is known of the blocks that `jobs` are about to read.
+    fn known(
+        &mut self,
+        phase: &Phase,
+        jobs: &[ClearedJob<'_>],
+        targets: &[PreparedTarget],
+    ) -> Vec<PreparedTarget> {
+        let mut known = targets.to_vec();
+        for one in &mut known {
+            let mut fitted = phase.jobs.iter().filter_map(|job| job.on.as_ref());
+            if let Some(on) = fitted.find(|on| on.index == one.index) {
+                *one = on.clone();
+            } else if phase.measured == Measured::Sections
+                // Rounds go on without a pause, and were prepared.
+                && phase.round.is_none()
+                && let Some(found) = self.blocks.read_by(self.tools, self.host, jobs, one)
+            {
+                one.written = Some(found);
+            }
+        }
+        known
+    }
+
+    /// When a measurement ends that has to be known well enough.
+    fn rule(
+        &self,
+        least_times: f64,
+        p99: Option<f64>,
+        steady: Option<iodyno_stats::PtsRounds>,
+    ) -> Rule {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        match self.options.fixed_ns {
+            Some(ns) => Rule::Time { seconds: seconds(ns) },
+            None => Rule::Precision {
+                relative_half_width: self.stop.precision,
+                level: self.stop.level,
+                p99_relative_half_width: p99,
+                least_times,
+                steady,
+                // Before that not even white noise can be known.
+                min_seconds: seconds(self.stop.min_ns)
+                    .max(seconds(ramp_ns(self.stop.max_ns)) + least_times * INDEPENDENT_S),
+                max_seconds: seconds(self.stop.max_ns),
+            },
+        }
+    }
+
+    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The host as
+    /// it is then is the one before the next measurement.
+    fn rest(&mut self, targets: &Targets, most_ns: u64) -> Result<(), CampaignError> {
+        let source = self.tools.source;
+        let measured = || targets.prepared.iter().filter(|target| !target.is_neighbour);
+        let from_c = hottest_c(source, measured());
+        let mut rested_ns = 0;
+        while rested_ns < most_ns && !self.tools.is_interrupted() {
+            let now_c = hottest_c(source, measured());
+            if from_c.zip(now_c).is_some_and(|(from_c, now_c)| from_c - now_c >= COOLER_C) {
+                break;
+            }
+            let event = Event::Resting { elapsed_ns: rested_ns, most_ns, temperature_c: now_c };
+            self.tools.watcher.event(&event);
+            let next_ns = LOOK_NS.min(most_ns - rested_ns);
+            self.tools.generator.rest(next_ns);
+            rested_ns += next_ns;
+        }
+        self.spent_ns += rested_ns;
+        let host = iodyno_host::snapshot(source, Depth::Full);
+        self.last_snapshot = self.tools.store.add_snapshot(&self.record.run.id, &host)?;
+        self.record.snapshots.extend(self.keeps_hosts.then_some(host));
+        Ok(())
     }
 }
 
-/// The neighbours that the permission names.
-fn may_be_written<'o>(options: &'o Options, host: &Host) -> Vec<&'o Target> {
-    let named = |target: &&Target| target.is_named_in(host, &options.permission);
-    options.neighbours.iter().filter(named).collect()
+/// Jobs of a phase with their clearances, their sections, and the numbers of their targets.
+type Cleared<'c> = (Vec<ClearedJob<'c>>, Vec<usize>, Vec<Vec<usize>>);
+
+fn cleared<'c>(phase: &Phase, targets: &'c Targets) -> Cleared<'c> {
+    let (mut jobs, mut sections, mut on) = Cleared::default();
+    for (turn, one) in phase.jobs.iter().enumerate() {
+        if let Some((job, numbers)) = targets.cleared(one, turn) {
+            jobs.push(job);
+            sections.push(one.section);
+            on.push(numbers);
+        }
+    }
+    (jobs, sections, on)
 }
 
-/// The counters of a device.
-pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskStats> {
-    stats.iter().find(|stats| stats.name == device)
+/// What jobs work on, as it is shown.
+fn place(phase: &Phase, jobs: &[ClearedJob<'_>]) -> String {
+    let mut targets: Vec<String> = jobs.iter().map(ClearedJob::target).collect();
+    targets.sort();
+    targets.dedup();
+    match (targets.as_slice(), phase.measured) {
+        ([only], _) => only.clone(),
+        (_, Measured::Targets(_)) => "all at once".into(),
+        (several, _) => format!("{} targets", several.len()),
+    }
 }
 
-/// Now, ns since 1970 UTC.
-pub fn now_ns() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_nanos() as i64)
+/// Temperature of the hottest drive, °C.
+fn hottest_c<'d>(
+    source: &dyn iodyno_host::Source,
+    targets: impl Iterator<Item = &'d PreparedTarget>,
+) -> Option<f32> {
+    let drives = targets.filter_map(|target| target.drive.as_deref());
+    drives.filter_map(|drive| iodyno_host::temperature_c(source, drive)).reduce(f32::max)
 }

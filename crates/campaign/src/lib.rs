@@ -1,64 +1,50 @@
-//! Plans carried out: every way to measure is a plan that is carried out here.
+//! Everything that measures is a plan and a schedule, carried out here.
 //!
 //! A campaign names no load generator: it is handed one. It prints nothing:
 //! it tells a watcher.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod adapting;
-mod adaptive;
-mod bench;
+mod announce;
 mod budget;
-mod carry;
 mod cost;
 mod error;
 mod execute;
-mod expect;
-mod feasible;
-mod investigate;
 mod layouts;
-mod look;
-mod measure;
-mod places;
+mod measurement;
+mod other_io;
+mod phase;
+mod phase_watch;
 mod plan;
-mod play;
-mod played;
 mod preparation;
-mod read_blocks;
-mod result;
 mod resume;
-mod rounds;
-mod scaling;
-mod schema;
-mod scratch;
+mod run;
+mod schedule;
+mod scripts;
 mod settings;
-mod so_far;
-mod steady;
-mod steps;
-mod study;
-mod tail;
+mod targets;
+mod tools;
+mod typed;
 mod undo;
-mod variant;
+mod undone;
 mod watch;
-mod written;
-mod wrong;
+mod work;
 
-pub use adapting::Adapting;
-pub use budget::Budget;
-pub use carry::carry_out;
 pub use cost::cost;
-pub use error::{CampaignError, Refusal};
-pub use execute::{Options, Tools, now_ns};
+pub use error::CampaignError;
 pub use iodyno_job::parse_seconds as parse_time;
 pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
-pub use plan::{Ends, Plan, PlanError, Search, Step, Stop};
-pub use preparation::{Conditioning, Filled, Preparation, Preparing, When, stopped};
-pub use resume::{Left, Resumed, differences, foreign_writes};
-pub use rounds::InRounds;
-pub use scaling::InScaling;
-pub use schema::plan_schema;
-pub use settings::{Settings, WriteCacheState};
-pub use so_far::so_far;
-pub use study::{MadeBy, Order, Point, Study, StudyStep, Until};
-pub use undo::{Outcome, Undone, clean_up};
+pub use measurement::interim;
+pub use plan::{
+    Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, SearchForm, Settings,
+    Step, Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
+};
+pub use preparation::{Conditioning, Filled, Preparing, stopped};
+pub use resume::{Left, differences, foreign_writes};
+pub use run::carry_out;
+pub use schedule::{Adapting, ScriptJobs};
+pub use tools::{Options, Resumed, Tools, now_ns};
+pub use undo::clean_up;
+pub use undone::{Outcome, Undone};
 pub use watch::{Event, Progress, Silent, Watcher};
+pub use work::{Jobs, Work};

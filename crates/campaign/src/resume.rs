@@ -5,23 +5,15 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 
-use crate::error::Refusal;
-use crate::rounds::{convergences, over_in};
-use crate::scaling::growth;
-use crate::study::{Point, Study};
+use crate::plan::Refusal;
+use crate::plan::{Point, Study};
+use crate::schedule::{convergences, growth, over_in};
+use crate::tools::Resumed;
+use crate::typed::are_at;
 
 /// More bytes than this written by the drive's own count since the run was
 /// left are somebody else's: 1 GiB, what a file system may do while it rests.
 const FOREIGN_BYTES: u128 = 1 << 30;
-
-/// A run that goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resumed {
-    /// Its id.
-    pub run_id: String,
-    /// Phases that it has.
-    pub phases: u32,
-}
 
 impl Resumed {
     /// What of `points` is still to be measured: those that did not end by
@@ -79,25 +71,9 @@ fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
 fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r>> {
     let is_it = |key: &Key<'_>| {
         let (name, at, round) = *key;
-        let is_there = |(at, typed): (&String, &String)| is_at(at, typed, point.own_file);
-        name == point.title
-            && round == point.round
-            && at.len() == targets.len()
-            && at.iter().zip(targets).all(is_there)
+        name == point.title && round == point.round && are_at(at, targets, point.own_file)
     };
     done.iter().find(|(key, count)| **count > 0 && is_it(key)).map(|(key, _)| *key)
-}
-
-/// Whether a measurement on `target` (a device's name or a path) is one of the
-/// target that was `typed`: so, below /dev, or a file of its own in a directory.
-pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
-    let resolved = std::fs::canonicalize(typed).ok();
-    let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
-    [typed, resolved].iter().any(|name| {
-        target == *name
-            || name.strip_prefix("/dev/") == Some(target)
-            || (own_file && target.starts_with(name))
-    })
 }
 
 /// What is not as it was when the run was left, in sentences.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use iodyno_campaign::{Options, Plan, Silent, Tools, carry_out};
+use iodyno_campaign::{Options, Silent, Tools, Work, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
@@ -85,8 +85,8 @@ fn with_neighbour(
         watcher: &mut Silent,
         interrupted: &AtomicBool::new(false),
     };
-    let plan = Plan::of_question(job(words), words.into(), budget_ns);
-    let id = carry_out(&mut tools, &plan, &host, &targets, &options).unwrap();
+    let work = Work::of_question(job(words), words.into(), budget_ns);
+    let id = carry_out(&mut tools, &work, &host, &targets, &options).unwrap();
     store.load(&id).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use iodyno_campaign::{Plan, Study};
+use iodyno_campaign::Study;
 
 /// What is said of a plan; nothing of one that is right.
 fn said(text: &str) -> String {
@@ -178,15 +178,53 @@ fn a_plan_of_steps_says_its_places_as_well() {
             "job = { }\noutstanding = { from = 2, to = 1, until_growth_below_percent = 1 }",
             "6, column 15: step `a`: outstanding: 1 <= from <= to was expected",
         ),
-        ("job = { }\n[[step]]\nname = \"a\"\njob = { }", "7, column 8: there are two steps `a`"),
+        (
+            "job = { }\n[[step]]\nname = \"a\"\non = [\"each\"]",
+            "7, column 8: there are two steps `a`",
+        ),
         (
             "job = { }\n[stop]\nmax_time = \"1s\"\nmin_time = \"2s\"",
             "7, column 12: stop: max_time: 2s (min_time) or longer was expected",
         ),
     ] {
-        let error = Plan::parse(&format!("{base}{lines}"), "p").unwrap_err();
+        let error = Study::parse(&format!("{base}{lines}"), "p").unwrap_err();
         assert_eq!(error.to_string(), format!("p: line {expected}"));
     }
+}
+
+#[test]
+fn mistakes_of_the_plan_of_check_are_named_with_their_place() {
+    let base = include_str!("../../../plans/check.toml");
+    let parse = |text: &str| Study::parse(text, "mine.toml").unwrap_err().to_string();
+    let typo = parse(&base.replace("iodepth = 32", "iodeth = 32"));
+    assert!(typo.contains("step `seq-read`") && typo.contains("did you mean `iodepth`"), "{typo}");
+    let key = parse(&base.replace("about =", "abuot ="));
+    assert!(key.contains("line") && key.contains("abuot"), "{key}");
+    let format = parse(&base.replace("plan/1", "plan/9"));
+    assert!(format.contains("plan/9"), "{format}");
+    let twice = parse(&base.replace("\"latency\"", "\"seq-read\""));
+    assert!(twice.contains("two steps"), "{twice}");
+    assert!(parse("step = ").contains("line 1"));
+    for key in ["adaptive = true", "targets_together = true", "[grid]\nbs = [\"4k\", \"8k\"]"] {
+        let more = base.replacen("[stop]", &format!("{key}\n[stop]"), 1);
+        assert!(parse(&more).contains("go with nothing but"), "{key}: {}", parse(&more));
+    }
+}
+
+#[test]
+fn the_plan_of_check_is_what_the_guide_says() {
+    let study = Study::preset("check").unwrap();
+    let steps = study.target_steps().unwrap();
+    let names: Vec<_> = steps.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["seq-read", "rand-read", "latency"]);
+    assert_eq!(steps[0].job.largest_block(), 256 << 10);
+    assert_eq!(steps[0].job.depth.iodepth, 32);
+    assert_eq!(steps[1].job.pattern.rw, iodyno_job::Pattern::RandRead);
+    assert_eq!(steps[1].outstanding.unwrap().from, 64);
+    assert_eq!(study.stop().unwrap().max_ns, 10_000_000_000);
+    assert!(study.written_samples() >= 4096);
+    assert!(Study::preset("chekc").is_none());
+    assert!(steps.iter().all(|step| step.each && step.together));
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn said(
     let (_, points) = Resumed::of(record, study.points(0), study);
     assert!(!points.is_empty());
     let left = Left { study, points: &points, prepares };
-    foreign_writes(record, &host(100 * GIB + bytes), &left).map_err(|refusal| refusal.to_string())
+    foreign_writes(record, &host(100 * GIB + bytes), &left)
 }
 
 const READS: &str = "[\"read\", \"randread\"]";

@@ -8,7 +8,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::{Changing, StopAfter};
-use iodyno_campaign::{InRounds, Options, Plan, Point, Resumed, Study, Tools, carry_out};
+use iodyno_campaign::{Jobs, Options, Point, Resumed, Study, Tools, Work, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Convergence};
 use iodyno_load::LoadGenerator;
@@ -61,14 +61,10 @@ impl Stage {
     ) -> RunRecord {
         let source = Captured::open(self.folder.path()).unwrap();
         let host = snapshot(&source, Depth::Full);
-        let asked = self.study.rounds.clone().unwrap();
-        let (rounds, once) = InRounds::new(asked, points);
+        let work = Work::of_study(&self.study, &self.points(), points).unwrap();
+        let Jobs::Script(jobs) = &work.jobs else { panic!("{:?}", work.jobs) };
+        let once = &jobs.script.phases;
         assert!(once.len() <= 3 * self.study.targets.len(), "each point once: {once:?}");
-        let script = self.study.script(&once, false).unwrap();
-        let text = self.study.to_toml().unwrap();
-        let stop = self.study.stop().unwrap();
-        let plan = Plan::of_study("rounds", script, text, stop, Vec::new());
-        let plan = Plan { rounds: Some(rounds), ..plan };
         let interrupted = AtomicBool::new(false);
         let options = Options {
             resumed,
@@ -83,7 +79,7 @@ impl Stage {
             watcher: &mut StopAfter(most, &interrupted),
             interrupted: &interrupted,
         };
-        let id = carry_out(&mut tools, &plan, &host, &[], &options).unwrap();
+        let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
         self.store.load(&id).unwrap()
     }
 }

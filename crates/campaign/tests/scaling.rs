@@ -7,9 +7,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::Changing;
-use iodyno_campaign::{
-    Event, InScaling, Options, Plan, Point, Resumed, Study, Tools, Watcher, carry_out,
-};
+use iodyno_campaign::{Event, Options, Point, Resumed, Study, Tools, Watcher, Work, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::{ClaimBook, Growth};
 use iodyno_load::LoadGenerator;
@@ -65,12 +63,7 @@ impl Stage {
     ) -> (RunRecord, Told) {
         let source = Captured::open(self.folder.path()).unwrap();
         let host = snapshot(&source, Depth::Full);
-        let script = self.study.script(points, false).unwrap();
-        let stop = self.study.stop().unwrap();
-        let text = self.study.to_toml().unwrap();
-        let plan = Plan::of_study("scaling", script, text, stop, Vec::new());
-        let scaling = InScaling { asked: self.study.scaling.unwrap(), points: points.to_vec() };
-        let plan = Plan { scaling: Some(scaling), ..plan };
+        let work = Work::of_study(&self.study, &self.study.points(0), points).unwrap();
         let options = Options {
             resumed,
             origin: Origin::Simulated,
@@ -85,7 +78,7 @@ impl Stage {
             watcher: &mut told,
             interrupted: &AtomicBool::new(false),
         };
-        let id = carry_out(&mut tools, &plan, &host, &[], &options).unwrap();
+        let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
         (self.store.load(&id).unwrap(), told)
     }
 }

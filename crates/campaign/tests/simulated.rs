@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use iodyno_campaign::{Event, Options, Plan, Silent, Tools, Watcher, carry_out};
+use iodyno_campaign::{Event, Options, Silent, Study, Tools, Watcher, Work, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
@@ -41,16 +41,16 @@ impl Stage {
 
     fn run(
         &self,
-        plan: &Plan,
+        work: &Work,
         generator: &mut SimulatedGenerator,
         targets: &[Target],
     ) -> RunRecord {
-        self.watched(plan, generator, targets, &mut Silent, &AtomicBool::new(false))
+        self.watched(work, generator, targets, &mut Silent, &AtomicBool::new(false))
     }
 
     fn watched(
         &self,
-        plan: &Plan,
+        work: &Work,
         generator: &mut SimulatedGenerator,
         targets: &[Target],
         watcher: &mut dyn Watcher,
@@ -81,13 +81,13 @@ impl Stage {
             watcher,
             interrupted,
         };
-        let id = carry_out(&mut tools, plan, &self.host, targets, &options).unwrap();
+        let id = carry_out(&mut tools, work, &self.host, targets, &options).unwrap();
         store.load(&id).unwrap()
     }
 }
 
 /// A step that stops as those of `check` do.
-fn one_step() -> Plan {
+fn one_step() -> Work {
     let text = r#"
         format = "iodyno.plan/1"
         name = "one step"
@@ -95,11 +95,22 @@ fn one_step() -> Plan {
         precision_percent = 1.0
         min_time = "5s"
         max_time = "10s"
+        [written]
+        samples = 0
         [[step]]
         name = "rand-read"
+        on = ["each"]
         job = { rw = "randread", bs = "4k", iodepth = 64 }
     "#;
-    Plan::parse(text, "one step").unwrap()
+    work(&Study::parse(text, "one step").unwrap())
+}
+
+fn work(study: &Study) -> Work {
+    Work::of_study(study, &[], &[]).unwrap()
+}
+
+fn check() -> Work {
+    work(&Study::preset("check").unwrap())
 }
 
 fn named<'r>(record: &'r RunRecord, name: &str, target: &str) -> &'r Measurement {
@@ -204,8 +215,7 @@ fn the_first_look_has_windows_enough_to_end_a_measurement() {
 fn check_finds_the_depth_that_suffices() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
-    let record =
-        stage.run(&Plan::preset("check").unwrap(), &mut SimulatedGenerator::new(3), &[target]);
+    let record = stage.run(&check(), &mut SimulatedGenerator::new(3), &[target]);
     assert_eq!(record.run.state, RunState::Done);
     let random = named(&record, "rand-read", path.to_str().unwrap());
     // 500k IOPS at 80 us need 40 outstanding: 64 suffice and 128 bring nothing.
@@ -223,7 +233,7 @@ fn a_drive_that_was_half_written_is_measured_where_it_was() {
     let name = path.to_str().unwrap();
     let mut generator = SimulatedGenerator::new(3);
     generator.set_drive(name, SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() });
-    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[target]);
+    let record = stage.run(&check(), &mut generator, &[target]);
     let conditions = &named(&record, "seq-read", name).conditions;
     assert_eq!(conditions.written[0].state, WrittenState::Partly);
     assert!((conditions.written[0].share.value - 0.5).abs() < 0.01);
@@ -237,7 +247,7 @@ fn drives_that_share_a_link_move_less_together() {
     let (_, b) = stage.target("b");
     let mut generator = SimulatedGenerator::new(5);
     generator.shared_bytes_per_s = Some(4e9);
-    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[a, b]);
+    let record = stage.run(&check(), &mut generator, &[a, b]);
     assert_eq!(record.measurements.len(), 9);
     let together: Vec<_> = record.measurements.iter().filter(|m| m.targets.len() == 2).collect();
     assert_eq!(together.len(), 3);
@@ -255,7 +265,7 @@ fn a_drive_that_vanishes_fails_and_the_other_goes_on() {
     let mut generator = SimulatedGenerator::new(5);
     let drive = SimulatedDrive { vanishes_at_ns: Some(1_000_000_000), ..SimulatedDrive::default() };
     generator.set_drive(lost.to_str().unwrap(), drive);
-    let record = stage.run(&Plan::preset("check").unwrap(), &mut generator, &[a, b]);
+    let record = stage.run(&check(), &mut generator, &[a, b]);
     assert_eq!(record.run.state, RunState::Failed);
     let failed = named(&record, "seq-read", lost.to_str().unwrap());
     assert!(failed.failure().unwrap().contains("vanished"));
@@ -300,7 +310,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let (_, target) = stage.target("drive");
     let stop = AtomicBool::new(false);
     let record = stage.watched(
-        &Plan::preset("check").unwrap(),
+        &check(),
         &mut SimulatedGenerator::new(1),
         &[target],
         &mut Impatient("latency", &stop),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use common::StopAfter;
-use iodyno_campaign::{Adapting, Options, Plan, Point, Resumed, Study, Tools, carry_out};
+use iodyno_campaign::{Options, Point, Resumed, Study, Tools, Work, carry_out};
 use iodyno_host::{Captured, Depth, snapshot};
 use iodyno_judge::ClaimBook;
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
@@ -65,11 +65,8 @@ impl Stage {
         resumed: Option<Resumed>,
         watcher: &mut StopAfter<'_>,
     ) -> RunRecord {
-        let (script, text) = (study.script(left, false).unwrap(), study.to_toml().unwrap());
-        let (stop, ends) = (study.stop().unwrap(), study.ends(left));
-        let mut plan = Plan::of_study("test", script, text, stop, ends);
-        plan.written_samples = 0;
-        plan.adapting = study.adaptive.then(|| Adapting::new(study, &study.points(0), left));
+        let work = Work::of_study(study, &study.points(0), left).unwrap();
+        let work = Work { written_samples: 0, ..work };
         let writes = left.iter().any(Point::writes);
         let allow_write = writes.then(|| self.target().to_owned()).into_iter().collect();
         let permission = Permission { allow_write, ..Permission::default() };
@@ -84,7 +81,7 @@ impl Stage {
             watcher,
             interrupted,
         };
-        let id = carry_out(&mut tools, &plan, &self.host, &[], &options).unwrap();
+        let id = carry_out(&mut tools, &work, &self.host, &[], &options).unwrap();
         store.load(&id).unwrap()
     }
 

@@ -307,3 +307,164 @@ fn every_crate_goes_through_the_one_door_to_files() {
     let excused: BTreeSet<&str> = excused.map(|(name, _)| name.as_str()).collect();
     assert_eq!(excused, BTreeSet::from(EXCUSED), "each needs a reason that holds");
 }
+
+/// At most so many files of `campaign` import each other in a circle.
+const MOST_IN_A_CIRCLE: usize = 3;
+
+/// The files of `campaign`'s sources without their tests, by module: `schedule::rounds`.
+fn modules() -> BTreeMap<String, String> {
+    let folder = "crates/campaign/src/";
+    let sources = files(folder).into_iter().filter_map(|(name, text)| {
+        let module = name.strip_prefix(folder)?.strip_suffix(".rs")?.replace('/', "::");
+        let is_test = module == "tests" || module.ends_with("::tests");
+        let module = module.strip_suffix("::mod").map_or(module.clone(), str::to_owned);
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+        (!is_test).then(|| (if module == "lib" { String::new() } else { module }, text))
+    });
+    sources.collect()
+}
+
+/// The paths of a tree of imports: `a::{b, c::{d}}` are `a::b` and `a::c::d`.
+fn paths(tree: &str) -> Vec<String> {
+    let Some((before, inside)) = tree.split_once('{') else {
+        return vec![tree.split(" as ").next().unwrap_or_default().trim().to_owned()];
+    };
+    let inside = inside.trim_end().strip_suffix('}').unwrap_or(inside);
+    let mut depth = 0;
+    let parts = inside.split(|c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    let parts = parts.map(str::trim).filter(|part| !part.is_empty());
+    parts.flat_map(|part| paths(&format!("{}{part}", before.trim()))).collect()
+}
+
+/// A path that is seen from `module`, from the root of the crate; `None`: it leads elsewhere.
+fn absolute(modules: &BTreeMap<String, String>, module: &str, path: &str) -> Option<Vec<String>> {
+    let mut base: Vec<&str> = module.split("::").filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = path.split("::").map(str::trim).collect();
+    match parts[0] {
+        "crate" => base.clear(),
+        "super" => {
+            while parts.get(1) == Some(&"super") {
+                base.pop();
+                parts.remove(0);
+            }
+            base.pop();
+        }
+        "self" => {}
+        first => {
+            let child = [&base[..], &[first]].concat().join("::");
+            modules.get(&child)?;
+            parts.insert(0, "self");
+        }
+    }
+    Some(base.into_iter().chain(parts.into_iter().skip(1)).map(str::to_owned).collect())
+}
+
+/// Which files of `campaign` import which; what a module passes on is that of who has it.
+fn imports() -> BTreeMap<String, BTreeSet<String>> {
+    let modules = modules();
+    let mut passed_on: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut uses: Vec<(&str, Vec<String>)> = Vec::new();
+    for (module, text) in &modules {
+        let code: String = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let (mut others, mut passed) = (code.clone(), Vec::new());
+        for part in code.split(';') {
+            let Some(at) = part.rfind("use ").filter(|at| {
+                let before = part[..*at].rsplit('\n').next().unwrap_or_default().trim();
+                before.is_empty() || before.starts_with("pub")
+            }) else {
+                continue;
+            };
+            let is_passed_on = part[..at].rsplit('\n').next().unwrap_or_default().contains("pub");
+            others = others.replacen(&part[at..], "", 1);
+            let tree = part[at + 4..].split_whitespace().collect::<Vec<_>>().join(" ");
+            for path in paths(&tree).into_iter().filter_map(|one| absolute(&modules, module, &one))
+            {
+                match is_passed_on {
+                    true => passed.push(path),
+                    false => uses.push((module, path)),
+                }
+            }
+        }
+        for path in passed {
+            let name = path.last().cloned().unwrap_or_default();
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            if others.split(|c| !is_word(c)).any(|word| word == name) {
+                uses.push((module, path.clone()));
+            }
+            passed_on.insert((module.clone(), name), path);
+        }
+        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let inline = others.split(|c| !is_path(c)).filter(|word| word.contains("::"));
+        let inline =
+            inline.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+        let inline: Vec<_> = inline.filter_map(|one| absolute(&modules, module, one)).collect();
+        uses.extend(inline.into_iter().map(|path| (module.as_str(), path)));
+    }
+    let file_of = |path: &[String]| {
+        let mut path = path.to_vec();
+        loop {
+            let known =
+                (0..=path.len()).rev().find(|n| modules.contains_key(&path[..*n].join("::")))?;
+            let module = path[..known].join("::");
+            let item = path.get(known).cloned().unwrap_or_default();
+            match passed_on.get(&(module.clone(), item)) {
+                Some(on) => path = on.iter().chain(&path[known + 1..]).cloned().collect(),
+                None => return Some(module),
+            }
+        }
+    };
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, path) in uses.iter().filter(|(module, _)| !module.is_empty()) {
+        let of = file_of(path).filter(|of| of != module && !of.is_empty());
+        imports.entry((*module).to_owned()).or_default().extend(of);
+    }
+    imports
+}
+
+/// All files that `from` imports, also through others.
+fn reached(imports: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<String> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
+    while let Some(next) = open.pop() {
+        let new = imports.get(&next).into_iter().flatten().filter(|of| !found.contains(*of));
+        open.extend(new.cloned().collect::<Vec<_>>());
+        found.extend(imports.get(&next).into_iter().flatten().cloned());
+    }
+    found
+}
+
+#[test]
+fn campaign_has_no_large_circle_of_imports() {
+    let imports = imports();
+    assert!(imports.len() > 50, "these are not all files: {:?}", imports.keys());
+    let reached: BTreeMap<&str, BTreeSet<String>> =
+        imports.keys().map(|file| (file.as_str(), reached(&imports, file))).collect();
+    for (file, from_it) in &reached {
+        let is_back =
+            |other: &&String| reached.get(other.as_str()).is_some_and(|back| back.contains(*file));
+        let circle: Vec<&String> = from_it.iter().filter(is_back).collect();
+        assert!(circle.len() <= MOST_IN_A_CIRCLE, "{circle:?} import each other");
+    }
+}
+
+#[test]
+fn plans_are_data_and_the_executor_knows_no_schedule() {
+    let imports = imports();
+    let below = |module: &str, of: &str| module == of || module.starts_with(&format!("{of}::"));
+    for (file, of) in imports.iter().flat_map(|(file, all)| all.iter().map(move |of| (file, of))) {
+        let plan = below(file, "plan") && !below(of, "plan");
+        assert!(!plan, "plans are data: {file} imports {of}");
+        let executes = ["execute", "phase", "phase_watch", "measurement", "targets"];
+        let executor = executes.iter().any(|one| below(file, one)) && below(of, "schedule");
+        assert!(!executor, "{file} imports {of}");
+        let executing = ["execute", "run", "scripts", "tools"];
+        let schedule = below(file, "schedule") && executing.iter().any(|one| below(of, one));
+        assert!(!schedule, "a schedule makes no I/O: {file} imports {of}");
+    }
+}

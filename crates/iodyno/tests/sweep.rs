@@ -315,3 +315,28 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     let output = run(&world, &[&GRID[..], &["--adaptive", "--repeat", "2"]].concat());
     status(&output, 2);
 }
+
+#[test]
+fn a_copy_of_the_plan_of_check_is_a_plan() {
+    let world = World::new();
+    let plan = include_str!("../../../plans/check.toml");
+    let plan = plan.replace("min_time = \"5s\"", "min_time = \"100ms\"");
+    let plan = plan.replace("max_time = \"10s\"", "max_time = \"300ms\"");
+    write(&world, "mine.toml", &plan.replace("\"check\"", "\"mine\""));
+    for name in ["a", "b"] {
+        std::fs::write(world.path(name), vec![7; 1 << 20]).unwrap();
+    }
+    let of_files = ["sweep", "mine.toml", "--target", "a", "--target", "b"];
+    let dry = run(&world, &[&of_files[..], &["--dry-run"]].concat());
+    let told = text(&dry.stdout);
+    assert!(told.contains("6 points") && told.contains("on all at once"), "{told}");
+    let output = run(&world, &of_files);
+    status(&output, 0);
+    let all = measured(&world, "last");
+    let steps = ["seq-read", "rand-read", "latency"];
+    let expected: Vec<&str> = steps.repeat(3);
+    assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), expected);
+    let resumed = run(&world, &["resume", "last"]);
+    let told = text(&resumed.stderr);
+    assert!(!resumed.status.success() && told.contains("can go on"), "{told}");
+}

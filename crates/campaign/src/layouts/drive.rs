@@ -12,7 +12,7 @@ use iodyno_target::{
 use super::program;
 use super::undo::{Witness, asked, command};
 use crate::error::CampaignError;
-use crate::undo::Outcome;
+use crate::undone::Outcome;
 
 /// A drive as it is written down before it is touched.
 pub(super) struct Drive<'b> {

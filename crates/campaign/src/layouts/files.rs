@@ -8,7 +8,7 @@ use iodyno_target::{BackingFile, OwnFolder};
 
 use super::stack::new_mark;
 use crate::error::CampaignError;
-use crate::execute::now_ns;
+use crate::tools::now_ns;
 
 /// Files of our own with a loop device over each. They belong to a run of
 /// their own, so that `clean-up` finds them after a kill.

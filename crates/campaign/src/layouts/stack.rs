@@ -9,8 +9,8 @@ use iodyno_target::{Permission, Target, WriteClearance, lend, resolve, resolve_a
 use super::undo::{Witness, undo};
 use super::{drive, program};
 use crate::error::CampaignError;
-use crate::execute::Tools;
-use crate::undo::Outcome;
+use crate::tools::Tools;
+use crate::undone::Outcome;
 use crate::watch::Event;
 
 /// A layout to be built for a run, and on what.

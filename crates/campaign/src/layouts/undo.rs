@@ -12,7 +12,7 @@ use iodyno_target::Removed;
 use super::drive::{Drive, value_of};
 use super::program;
 use crate::error::CampaignError;
-use crate::undo::Outcome;
+use crate::undone::Outcome;
 
 /// What is still busy after this long is in use.
 const MOST_BUSY: Duration = Duration::from_secs(10);

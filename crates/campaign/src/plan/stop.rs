@@ -7,12 +7,12 @@ use iodyno_stats::PtsRounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wrong::Wrong;
+use super::error::Wrong;
 
 /// Nothing is known well enough before this time, unless a plan says another, ns.
 const USUAL_MIN_NS: u64 = 5_000_000_000;
 
-/// How well the 99 % percentile has to be known where one I/O is outstanding.
+/// How well the p99 has to be known where one I/O is outstanding.
 const P99_AT_DEPTH_1: f64 = 0.1;
 
 /// When a measurement ends.
@@ -22,7 +22,7 @@ pub struct Stop {
     pub precision: f64,
     /// Level of the interval.
     pub level: f64,
-    /// Relative half width of the 99 % percentile's interval that is asked for, too; 0: none
+    /// Relative half width of the p99's interval that is asked for, too; 0: none
     /// is. `None`: 10 % where one I/O is outstanding, whose latency is what is measured.
     pub p99: Option<f64>,
     /// Looked at from this time on, ns.
@@ -34,7 +34,17 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Relative half width of the 99 % percentile's interval that suffices with so many I/Os
+    /// Of jobs that say themselves when they end.
+    pub(crate) const NEVER: Self = Self {
+        precision: 1.0,
+        level: 0.95,
+        p99: None,
+        min_ns: 0,
+        max_ns: u64::MAX,
+        round_ns: u64::MAX,
+    };
+
+    /// Relative half width of the p99's interval that suffices with so many I/Os
     /// outstanding; `None`: it is not asked for.
     pub fn p99_at(&self, outstanding: u32) -> Option<f64> {
         match self.p99 {
@@ -54,24 +64,36 @@ impl Stop {
     }
 }
 
+/// When jobs end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ends {
+    /// They say so themselves.
+    #[default]
+    ByThemselves,
+    /// Once they are known well enough ([`Stop`]), at their run time at the latest.
+    Known,
+    /// Once their rate is steady over rounds, too: a drive's writes change for minutes.
+    Steady,
+}
+
 /// `[stop]` of a plan.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct StopForm {
+pub struct StopForm {
     /// Half the interval's width that suffices, in percent of the mean rate.
-    pub(crate) precision_percent: f64,
+    pub precision_percent: f64,
     /// Level of the interval.
-    pub(crate) level_percent: f64,
+    pub level_percent: f64,
     /// Half the interval's width of the 99th percentile that suffices, in percent of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) p99_percent: Option<f64>,
+    pub p99_percent: Option<f64>,
     /// Never before this time; 5 s, or `max_time` where that is shorter, unless it is said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) min_time: Option<String>,
+    pub min_time: Option<String>,
     /// At this time at the latest: `60s`.
-    pub(crate) max_time: String,
+    pub max_time: String,
     /// Points that write have to be steady over five rounds of this length, too: `1m`.
-    pub(crate) round: String,
+    pub round: String,
 }
 
 impl Default for StopForm {
@@ -92,7 +114,7 @@ impl StopForm {
     ///
     /// # Errors
     /// Times that are none, or contradict each other.
-    pub(crate) fn resolve(&self) -> Result<Stop, Wrong> {
+    pub(super) fn resolve(&self) -> Result<Stop, Wrong> {
         let wrong = |key: &str, what: &str| {
             Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
         };

@@ -5,9 +5,11 @@ use iodyno_model::{Bytes, Host, format_duration_ns, format_mb_per_s};
 use iodyno_store::Store;
 use iodyno_target::{Target, purge_outlook};
 
-use super::{Preparing, filled_bytes, key_of};
+use super::Preparing;
+use super::fill::filled_bytes;
+use crate::announce;
 use crate::error::CampaignError;
-use crate::expect;
+use crate::targets::key_of;
 
 impl Preparing {
     /// What is going to be destroyed and written, in sentences: how much, how
@@ -58,7 +60,7 @@ impl Preparing {
             let bytes = whole_bytes - done_bytes;
             let drive = host.namespace(name).map(|(drive, _)| drive);
             let share =
-                drive.map_or(String::new(), |drive| expect::endurance(bytes, drive, claims));
+                drive.map_or(String::new(), |drive| announce::endurance(bytes, drive, claims));
             let rate = known_rate(name, host, claims, store)?;
             let took_ns = rate.as_ref().map(|(per_s, _)| bytes as f64 / per_s * 1e9);
             longest_ns = longest_ns.zip(took_ns).map(|(longest, took)| longest.max(took));

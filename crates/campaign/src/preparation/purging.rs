@@ -8,80 +8,84 @@ use std::time::{Duration, Instant};
 use iodyno_model::PurgeMethod;
 use iodyno_target::{Purge, PurgeEnd, TargetError};
 
-use crate::execute::Campaign;
+use crate::execute::Execution;
 use crate::watch::Event;
 
 /// The display is told so often that a purge goes on.
 const TOLD: Duration = Duration::from_millis(100);
 
-impl Campaign<'_, '_> {
-    /// Carries out all purges at once. What fails is recorded.
-    pub(super) fn purge(&mut self, purges: &[Purge], method: PurgeMethod) {
-        let begun = Instant::now();
-        let interrupted: &AtomicBool = self.tools.interrupted;
-        // Of 1000; 0: the drive does not say.
-        let done: Vec<AtomicU32> = purges.iter().map(|_| AtomicU32::new(0)).collect();
-        let names: Vec<String> = purges.iter().map(name_of).collect();
-        let target = names.join(", ");
-        let elapsed_ns = || begun.elapsed().as_nanos() as u64;
-        std::thread::scope(|scope| {
-            let (ended, end) = mpsc::channel();
-            for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
-                let ended = ended.clone();
-                scope.spawn(move || {
-                    let progress = |share: f64| {
-                        done.store((share * 1000.0) as u32, Ordering::Relaxed);
-                        match interrupted.load(Ordering::Relaxed) {
-                            true => ControlFlow::Break(()),
-                            false => ControlFlow::Continue(()),
-                        }
-                    };
-                    let end = purge.carry_out(&progress);
-                    done.store(1000, Ordering::Relaxed);
-                    // Whoever listened is gone with the campaign.
-                    let _ = ended.send((n, end));
-                });
-            }
-            drop(ended);
-            loop {
-                match end.recv_timeout(TOLD) {
-                    Ok((n, end)) => self.purged(&names[n], method, end, elapsed_ns()),
-                    Err(RecvTimeoutError::Disconnected) => break,
-                    Err(RecvTimeoutError::Timeout) => {
-                        let least = done.iter().map(|one| one.load(Ordering::Relaxed)).min();
-                        self.tools.watcher.event(&Event::Purging {
-                            target: &target,
-                            method,
-                            done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
-                            elapsed_ns: elapsed_ns(),
-                        });
+/// Carries out all purges at once. What fails is recorded.
+pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method: PurgeMethod) {
+    let begun = Instant::now();
+    let interrupted: &AtomicBool = execution.tools.interrupted;
+    // Of 1000; 0: the drive does not say.
+    let done: Vec<AtomicU32> = purges.iter().map(|_| AtomicU32::new(0)).collect();
+    let names: Vec<String> = purges.iter().map(name_of).collect();
+    let target = names.join(", ");
+    let elapsed_ns = || begun.elapsed().as_nanos() as u64;
+    std::thread::scope(|scope| {
+        let (ended, end) = mpsc::channel();
+        for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
+            let ended = ended.clone();
+            scope.spawn(move || {
+                let progress = |share: f64| {
+                    done.store((share * 1000.0) as u32, Ordering::Relaxed);
+                    match interrupted.load(Ordering::Relaxed) {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
                     }
+                };
+                let end = purge.carry_out(&progress);
+                done.store(1000, Ordering::Relaxed);
+                // Whoever listened is gone with the campaign.
+                let _ = ended.send((n, end));
+            });
+        }
+        drop(ended);
+        loop {
+            match end.recv_timeout(TOLD) {
+                Ok((n, end)) => purged(execution, &names[n], method, end, elapsed_ns()),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let least = done.iter().map(|one| one.load(Ordering::Relaxed)).min();
+                    execution.tools.watcher.event(&Event::Purging {
+                        target: &target,
+                        method,
+                        done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
+                        elapsed_ns: elapsed_ns(),
+                    });
                 }
             }
-        });
-    }
+        }
+    });
+}
 
-    /// Tells and records how a purge ended.
-    fn purged(
-        &mut self,
-        name: &str,
-        method: PurgeMethod,
-        end: Result<PurgeEnd, TargetError>,
-        elapsed_ns: u64,
-    ) {
-        match end {
-            Ok(PurgeEnd::Done) => {
-                self.tools.watcher.event(&Event::Purged { target: name, method, elapsed_ns });
-            }
-            Ok(PurgeEnd::LeftGoing) => {
-                let why = "it was no longer waited for; the drive goes on by itself";
-                let next = "nvme sanitize-log tells how far it is";
-                self.skip(name, Some(method.name()), why, next);
-            }
-            Err(error) => {
-                self.failed = true;
-                self.skip(name, Some(method.name()), &error.to_string(), &error.next_step());
-            }
+/// Tells and records how a purge ended.
+fn purged(
+    execution: &mut Execution<'_, '_>,
+    name: &str,
+    method: PurgeMethod,
+    end: Result<PurgeEnd, TargetError>,
+    elapsed_ns: u64,
+) {
+    match end {
+        Ok(PurgeEnd::Done) => {
+            execution.tools.watcher.event(&Event::Purged { target: name, method, elapsed_ns });
+        }
+        Ok(PurgeEnd::LeftGoing) => {
+            let why = "it was no longer waited for; the drive goes on by itself";
+            let next = "nvme sanitize-log tells how far it is";
+            execution.tools.skip(&mut execution.record.run, name, Some(method.name()), why, next);
+        }
+        Err(error) => {
+            execution.failed = true;
+            execution.tools.skip(
+                &mut execution.record.run,
+                name,
+                Some(method.name()),
+                &error.to_string(),
+                &error.next_step(),
+            );
         }
     }
 }

@@ -4,9 +4,10 @@ use iodyno_job::syntax::Section;
 use iodyno_model::PurgeMethod;
 use iodyno_target::{Target, TargetError, Zones};
 
-use super::{FILL, FILL_BYTES, Preparation, refused, section};
+use super::fill::{FILL, FILL_BYTES, refused, section};
 use crate::error::CampaignError;
-use crate::places::{Held, Places};
+use crate::plan::Preparation;
+use crate::targets::{Held, Targets};
 
 /// What of a preparation zones do not take.
 pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> {
@@ -49,8 +50,8 @@ pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Secti
 }
 
 /// Resets all zones of what is zoned and about to be filled.
-pub(super) fn reset(places: &Places) -> Result<(), TargetError> {
-    places.all().iter().try_for_each(|held| match held {
+pub(super) fn reset(targets: &Targets) -> Result<(), TargetError> {
+    targets.all().iter().try_for_each(|held| match held {
         Held::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
         _ => Ok(()),
     })

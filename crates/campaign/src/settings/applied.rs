@@ -6,8 +6,9 @@ use iodyno_host::Source;
 use iodyno_model::Setting;
 use iodyno_store::{JournalEntry, SettingChange, Store, WriteCacheChange, boot_id};
 
-use super::{Restored, Sysfs, Wanted, WriteCacheState, restore, switch_back};
+use super::{Restored, Sysfs, Wanted, restore, switch_back};
 use crate::error::CampaignError;
+use crate::plan::WriteCacheState;
 
 /// What a run has set, with its entries in the journal.
 #[derive(Debug, Default)]

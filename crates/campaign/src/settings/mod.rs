@@ -11,38 +11,18 @@ mod write_cache;
 use std::path::Path;
 
 use iodyno_host::Source;
+use iodyno_job::script::Script;
 use iodyno_model::{BlockDevice, Fact, Host};
 use iodyno_target::resolve;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::CampaignError;
-use crate::execute::Tools;
-use crate::places::device_of;
-use crate::plan::Plan;
+use crate::plan::{Settings, WriteCacheState};
+use crate::targets::device_of;
+use crate::tools::Tools;
 
 pub(crate) use applied::Applied;
 pub(crate) use sysfs::{Restored, Sysfs, restore, set_by_hand};
-pub use write_cache::WriteCacheState;
 pub(crate) use write_cache::switch_back;
-
-/// `[settings]` of a plan; what it does not name stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// I/O scheduler of the disks under the targets: `none`, `mq-deadline`, `bfq`, `kyber`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
-    /// Requests that each hardware queue of the disks under the targets holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nr_requests: Option<u32>,
-    /// Frequency governor of all CPUs: `performance`, `powersave`, `schedutil`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub governor: Option<String>,
-    /// Volatile write caches of the NVMe drives that are targets, by feature 06h: `on`, `off`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_cache: Option<WriteCacheState>,
-}
 
 /// One file that is to hold a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +35,6 @@ pub(crate) struct Wanted {
 }
 
 impl Settings {
-    /// It asks for nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// What it sets on `host` for these targets, in sentences.
     ///
     /// # Errors
@@ -114,10 +89,6 @@ impl Settings {
             sentences.push("What was set before is restored at the end.".into());
         }
         Ok(sentences)
-    }
-
-    const fn is_of_queues(&self) -> bool {
-        self.scheduler.is_some() || self.nr_requests.is_some()
     }
 
     /// The files to be written, in their order.
@@ -186,23 +157,23 @@ fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>,
     Ok(disks)
 }
 
-/// Sets what the plan asks for on the machine.
-pub(crate) fn apply(
+/// Sets on the machine what is asked for, for scripts.
+pub(crate) fn apply<'s>(
     tools: &mut Tools<'_>,
-    plan: &Plan,
+    settings: &Settings,
+    scripts: impl Iterator<Item = &'s Script>,
     host: &Host,
     run_id: &str,
 ) -> Result<Applied, CampaignError> {
     let mut paths: Vec<String> = Vec::new();
-    let scripts = plan.script.iter().chain(plan.preparation.iter().map(|one| &one.script));
     for job in scripts.flat_map(|script| &script.phases).flat_map(|phase| &phase.jobs) {
         let own = job.job.files.paths.iter();
         paths.extend(own.map(|path| device_of(path).unwrap_or(path.clone())));
     }
     paths.sort();
     paths.dedup();
-    let wanted = plan.settings.wanted(&paths, host, tools.source)?;
-    let caches = match plan.settings.write_cache {
+    let wanted = settings.wanted(&paths, host, tools.source)?;
+    let caches = match settings.write_cache {
         Some(state) => Some((state, write_cache::caches(&write_cache::drives(&paths, host)?)?)),
         None => None,
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use iodyno_model::shell_word;
 use iodyno_store::SettingChange;
 
-use crate::undo::Outcome;
+use crate::undone::Outcome;
 
 /// sysfs of this machine, or a folder that a test has in its place.
 #[derive(Debug, Clone)]

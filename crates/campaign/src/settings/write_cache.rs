@@ -6,38 +6,14 @@ use iodyno_host::Source;
 use iodyno_model::{Drive, Fact, Host, Setting};
 use iodyno_store::{JournalEntry, Store, WriteCacheChange, boot_id};
 use iodyno_target::{Target, WriteCache, resolve};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{Applied, Restored};
 use crate::error::CampaignError;
-use crate::places::device_of;
+use crate::plan::WriteCacheState;
+use crate::targets::device_of;
 
 /// What to do where it cannot be switched.
 const KEEP: &str = "--write-cache keep leaves it as it is";
-
-/// How a volatile write cache is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WriteCacheState {
-    /// Writes are done once they are in it.
-    On,
-    /// Writes are done once they are where power loss leaves them.
-    Off,
-}
-
-impl WriteCacheState {
-    pub(crate) const fn of(on: bool) -> Self {
-        if on { Self::On } else { Self::Off }
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-        }
-    }
-}
 
 /// The NVMe controllers of those `targets` that are devices. A file's drive serves others, too, and
 /// stays as it is.

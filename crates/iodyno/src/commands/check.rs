@@ -2,7 +2,7 @@
 //! and prints.
 
 use anyhow::{Context as _, Result};
-use iodyno_campaign::{Options, Plan};
+use iodyno_campaign::{Options, Study, Work};
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, Scope, Skipped, shell_word};
@@ -23,7 +23,8 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     }
     // A wrong column is told before anything is measured.
     terminal::style(context, &arguments.table).check()?;
-    let plan = Plan::preset("check").context("the plan `check`")?;
+    let study = Study::preset("check").context("the plan `check`")?;
+    let work = Work::of_study(&study, &[], &[])?;
     let expect = match &arguments.expect {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
         None => None,
@@ -50,7 +51,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         ..Options::of_jobs(arguments.name.as_deref().unwrap_or_default(), Permission::default())
     };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = setup.carry_out(&plan, &targets, &options, generator.as_mut(), &mut display);
+    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
     let record = outcome?;
     let status = show::judge_and_print(

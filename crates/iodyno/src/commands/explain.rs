@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Plan};
+use iodyno_campaign::{Options, Work};
 use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
@@ -99,7 +99,7 @@ fn measure(
         ),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
-    let plan = Plan::of_question(job, words.join(" "), arguments.time);
+    let work = Work::of_question(job, words.join(" "), arguments.time);
     let options = Options {
         budget_ns: arguments.time,
         neighbours: neighbours(&setup.host, &targets),
@@ -113,7 +113,7 @@ fn measure(
         )
     };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
-    let outcome = setup.carry_out(&plan, &targets, &options, generator.as_mut(), &mut display);
+    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
     let record = outcome?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;

@@ -1,12 +1,12 @@
-//! What commands that measure have in common: the machine, the store, and a
-//! plan carried out.
+//! What commands that measure have in common: the machine, the store, and
+//! work carried out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Plan, Tools, Watcher, carry_out};
+use iodyno_campaign::{Options, Tools, Watcher, Work, carry_out};
 use iodyno_host::{Depth, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
@@ -50,11 +50,11 @@ impl Setup {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
     }
 
-    /// Carries `plan` out; the run with all that was recorded of it. The
+    /// Carries `work` out; the run with all that was recorded of it. The
     /// signals that ask for an end are taken from here on.
     pub(crate) fn carry_out(
         &mut self,
-        plan: &Plan,
+        work: &Work,
         targets: &[Target],
         options: &Options,
         generator: &mut dyn LoadGenerator,
@@ -71,7 +71,7 @@ impl Setup {
             watcher,
             interrupted: &self.interrupted,
         };
-        let outcome = carry_out(&mut tools, plan, &self.host, targets, options);
+        let outcome = carry_out(&mut tools, work, &self.host, targets, options);
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {

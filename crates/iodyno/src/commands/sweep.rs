@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Plan, Point, Preparation, Refusal, Resumed, Study,
-    WriteCacheState, cost, differences, foreign_writes,
+    Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
+    cost, differences, foreign_writes,
 };
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
@@ -18,7 +18,7 @@ use crate::commands::study::{
     Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
 };
 use crate::context::{Context, Usage, read};
-use crate::terminal;
+use crate::{bench_fio, terminal};
 
 /// The preset that is a command of its own.
 const CHECK: &str = "check";
@@ -42,7 +42,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
     }
-    if let Some(directory) = directory_as_target(&points) {
+    if !study.is_of_steps()
+        && let Some(directory) = directory_as_target(&points)
+    {
         let what = format!(
             "--target {directory}: it is a directory; name a file in it, which is made as large \
              as --set size=8g says"
@@ -122,10 +124,10 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let record = store.load(&run.id)?;
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
-    let study = Study::parse(&run.plan, &run.plan_name).map_err(|_| {
+    let Some(study) = resumable(&run) else {
         let what = "only what `iodyno sweep` or `iodyno prepare` began can go on";
-        Usage(format!("{name}: {what}"))
-    })?;
+        return Err(Usage(format!("{name}: {what}")).into());
+    };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
     if let Some((typed, began)) = elsewhere(&study.targets, &began) {
@@ -219,13 +221,18 @@ fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
 /// The newest run that a sweep or a preparation left before its end; else the
 /// newest, of which is told why it cannot go on.
 fn newest_stopped(store: &Store) -> Result<Run> {
-    let is_study = |run: &Run| Study::parse(&run.plan, &run.plan_name).is_ok();
     let runs = store.runs()?;
-    let stopped = runs.iter().find(|run| run.state != RunState::Done && is_study(run));
+    let is_left = |run: &&Run| run.state != RunState::Done && resumable(run).is_some();
     // Done as it is, the newest may lack points that need leave to write.
-    let found = stopped.or_else(|| runs.iter().find(|run| is_study(run)));
+    let found =
+        runs.iter().find(is_left).or_else(|| runs.iter().find(|run| resumable(run).is_some()));
     let none = "nothing to resume: no sweep or preparation is in this store (iodyno runs lists it)";
     Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
+}
+
+/// The study of a run that can go on: its points are known one by one.
+fn resumable(run: &Run) -> Option<Study> {
+    Study::parse(&run.plan, &run.plan_name).ok().filter(|study| !study.is_of_steps())
 }
 
 /// A target that was typed as a path from the directory where the run began, and
@@ -275,7 +282,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     let precision = arguments.precision.map(|percent| percent / 100.0);
     study.stop_at(precision, arguments.max_time.as_deref());
     if let Some(round) = &arguments.round {
-        study.steady_over(round);
+        study.stop.round.clone_from(round);
     }
     if let Some(order) = arguments.order {
         study.order = match order {
@@ -306,7 +313,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     study.fresh |= arguments.fresh;
     study.adaptive |= arguments.adaptive;
     if let Some(percent) = arguments.p99 {
-        study.know_p99(percent);
+        study.stop.p99_percent = Some(percent);
     }
     study.p99_bound = arguments.p99_bound.clone().or(study.p99_bound);
     if !arguments.target.is_empty() {
@@ -362,7 +369,7 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let mut known = Study::presets().map(|(name, _)| name);
+        let mut known = Study::presets().map(|(name, _)| name).filter(|name| *name != CHECK);
         let next = match iodyno_job::nearest_of(name, known.by_ref()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => "iodyno sweep --list shows the presets".into(),
@@ -372,16 +379,16 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     }
     let text = read(path)?;
     Ok(match path.extension().is_some_and(|extension| extension == "ini") {
-        true => Study::of_bench_fio(&text, name)?,
+        true => bench_fio::study(&text, name)?,
         false => Study::parse(&text, name)?,
     })
 }
 
 fn presets() -> String {
     let mut text = String::new();
-    let check = Plan::preset(CHECK).map(|plan| (CHECK, format!("{} (iodyno check)", plan.about)));
-    for (name, about) in check.into_iter().chain(Study::presets()) {
-        let _ = writeln!(text, "{name:15}  {about}");
+    for (name, about) in Study::presets() {
+        let command = if name == CHECK { " (iodyno check)" } else { "" };
+        let _ = writeln!(text, "{name:15}  {about}{command}");
     }
     text
 }

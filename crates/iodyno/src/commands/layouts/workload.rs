@@ -36,6 +36,10 @@ impl Workload {
         size_bytes: u64,
     ) -> Result<Self> {
         let mut study = sweep::plan(Some(&arguments.plan))?;
+        if study.is_of_steps() {
+            let why = "its steps are of whole targets, not of a part of them";
+            return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
+        }
         if study.rounds.is_some() || study.scaling.is_some() || study.preparation.is_some() {
             let why = "its rounds or its preparation are of drives, not of what is built on them";
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());

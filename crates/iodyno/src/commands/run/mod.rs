@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iodyno_campaign::{Event, Options, Plan, Watcher};
+use iodyno_campaign::{Event, Options, Watcher, Work};
 use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
 use iodyno_job::is_for_fio_alone;
@@ -122,8 +122,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let idleness = invocation.idle_prof.map(Idleness::begin).transpose()?;
     let name = line.files.first().map_or("command line", String::as_str);
     let text = sections_text(&sections);
-    let plan = Plan::of_script(name, script.clone(), text);
-    let outcome = setup.carry_out(&plan, &[], &options, generator.as_mut(), &mut watcher);
+    let work = Work::of_script(name, script.clone(), text);
+    let outcome = setup.carry_out(&work, &[], &options, generator.as_mut(), &mut watcher);
     watcher.display.finish();
     watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use iodyno_campaign::{Event, so_far};
+use iodyno_campaign::{Event, interim};
 use iodyno_job::syntax::Invocation;
 use iodyno_load::{Counting, Recorder};
 use iodyno_model::Measurement;
@@ -57,7 +57,7 @@ impl Status {
                     self.next_ns = (now_ns / every_ns + 1) * every_ns;
                 }
                 let mut measurements = self.done.clone();
-                measurements.extend(so_far(jobs, &self.recorder, &self.source, interval));
+                measurements.extend(interim(jobs, &self.recorder, &self.source, interval));
                 output.interim(&measurements)
             }
             Event::Done(measurement) => {

@@ -5,10 +5,7 @@ mod outline;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{
-    Adapting, InRounds, InScaling, LayoutPlan, MadeBy, Options, Plan, Point, Preparing, Refusal,
-    Resumed, Study,
-};
+use iodyno_campaign::{LayoutPlan, MadeBy, Options, Point, Preparing, Resumed, Study, Work};
 use iodyno_fio::FioGenerator;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
@@ -60,11 +57,11 @@ pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     Ok(())
 }
 
-/// What a study prepares, as devices; none where it prepares nothing.
+/// The targets that a study prepares, or takes steps on; else its jobs name their own.
 pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
-    Ok(match study.preparation {
-        Some(_) => resolve_all(&setup.host, &study.targets)?,
-        None => Vec::new(),
+    Ok(match study.preparation.is_some() || study.is_of_steps() {
+        true => resolve_all(&setup.host, &study.targets)?,
+        false => Vec::new(),
     })
 }
 
@@ -96,35 +93,19 @@ pub(crate) fn measure(
     generator: &mut dyn LoadGenerator,
 ) -> Result<RunRecord> {
     let Start { study, points, .. } = start;
-    let for_fio = study.generator == MadeBy::Fio;
-    let (rounds, once) = match &study.rounds {
-        Some(asked) => {
-            let (rounds, once) = InRounds::new(asked.clone(), points);
-            (Some(rounds), once)
-        }
-        None => (None, points.to_vec()),
-    };
-    let script = study.script(&once, for_fio)?;
-    let stop = study.stop().map_err(|Refusal(what)| Usage(what))?;
-    let ends = study.ends(&once);
-    let plan = Plan::of_study(&study.name, script, study.to_toml()?, stop, ends);
-    let plan = Plan {
-        rounds,
-        scaling: study.scaling.map(|asked| InScaling { asked, points: once }),
+    let work = Work {
         preparation: start.preparing,
         layout: start.layout,
-        adapting: study.adaptive.then(|| Adapting::new(study, start.all, points)),
-        settings: study.settings.clone(),
-        ..plan
+        ..Work::of_study(study, start.all, points)?
     };
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
     let live = terminal::is_live(context);
-    let mut display = match study.rounds {
-        Some(_) => Display::new(live, context.quiet),
-        None => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
+    let mut display = match study.rounds.is_some() || study.is_of_steps() {
+        true => Display::new(live, context.quiet),
+        false => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
     };
-    let outcome = setup.carry_out(&plan, start.targets, &options, generator, &mut display);
+    let outcome = setup.carry_out(&work, start.targets, &options, generator, &mut display);
     display.finish();
     outcome
 }

@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use iodyno_campaign::{MadeBy, Point, Refusal, Study};
+use iodyno_campaign::{MadeBy, Point, Study};
 use iodyno_model::{Rounds, format_duration_ns};
-
-use crate::context::Usage;
 
 /// How many points, how long at most, what is left out.
 pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
@@ -21,7 +19,7 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);
     }
-    let stop = study.stop().map_err(|Refusal(what)| Usage(what))?;
+    let stop = study.stop()?;
     let timed = points.iter().filter(|point| point.until_known).count();
     if points.is_empty() {
         return Ok(before);
@@ -60,7 +58,9 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         let _ = writeln!(text, "{} of them {time}", points.len() - timed);
     }
     let writes = points.iter().any(|point| point.until_known && point.writes());
-    if writes && !study.fresh && study.generator == MadeBy::Native {
+    if study.is_of_steps() {
+        text.push_str("on each target alone, or on all at once, as the steps say\n");
+    } else if writes && !study.fresh && study.generator == MadeBy::Native {
         let rounds = stop.rounds();
         let round = format_duration_ns(rounds.round_seconds * 1e9);
         let steady = format!("steady over {} rounds of {round}", rounds.window);

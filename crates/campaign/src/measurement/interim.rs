@@ -1,0 +1,63 @@
+//! What jobs that are still running have come to.
+
+use iodyno_load::{ClearedJob, Interval, JobReport, Recorder, Whole};
+use iodyno_model::{Account, Conditions, CpuUse, EndReason, Measurement};
+
+use super::series::Cut;
+use super::taken::{Member, Members, Taken};
+
+/// Measurements of a phase that goes on, one for each section of `jobs`, which
+/// come clone behind clone, after `interval`: what `recorder` was shown of it.
+/// Of conditions nothing is known yet.
+pub fn interim(
+    jobs: &[ClearedJob<'_>],
+    recorder: &Recorder,
+    source: &str,
+    interval: &Interval,
+) -> Vec<Measurement> {
+    let elapsed_ns = interval.start_ns + interval.duration_ns;
+    let report = |index: usize| {
+        let (job, record) = (&jobs[index].job, recorder.jobs.get(index));
+        let mut account = Account {
+            elapsed_ns,
+            counted_ns: elapsed_ns.saturating_sub(job.time.ramp_ns),
+            ..Account::default()
+        };
+        if let Some(one) = interval.jobs.get(index) {
+            one.threads.put_into(&mut account, elapsed_ns);
+        }
+        let mut report = JobReport { iodepth: job.depth.iodepth, account, ..JobReport::default() };
+        for (direction, one) in record.iter().flat_map(|record| record.directions.iter()) {
+            let counted = one.counted_from(0);
+            let Whole { ios, bytes, .. } = report.whole.of_mut(direction);
+            (*ios, *bytes) = (counted.ios, counted.bytes);
+        }
+        report
+    };
+    let reports: Vec<JobReport> = (0..jobs.len()).map(report).collect();
+    let members: Vec<Member<'_>> = jobs
+        .iter()
+        .zip(&recorder.jobs)
+        .zip(&reports)
+        .map(|((job, record), report)| Member { job, record, report })
+        .collect();
+    members
+        .chunk_by(|_, next| next.job.job.threads.clone > 0)
+        .map(|members| {
+            let taken = Taken {
+                name: &members[0].job.job.name,
+                phase: 0,
+                members: members.to_vec(),
+                kind: Members::Clones,
+                source: source.to_owned(),
+                started_ns: 0,
+                end: EndReason::Interrupted,
+                cpu: CpuUse::default(),
+                cut: Cut::Nothing,
+                level: 0.95,
+                conditions: Conditions::default(),
+            };
+            taken.measurement()
+        })
+        .collect()
+}

@@ -1,0 +1,381 @@
+//! From a phase that is over to the measurements of its sections.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iodyno_job::{Job, options};
+use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
+use iodyno_model::{
+    Account, Beside, Caveat, Conditions, DiskStats, Each, EndReason, Failure, Measurement, Part,
+    Setting, SteadyState,
+};
+
+use super::fio_steadystate::SteadyWatch;
+use super::series::Cut;
+use super::taken::{Member, Members, Taken};
+use crate::other_io::{Issued, OtherIo, find, other_io};
+use crate::phase::{End, Measured, Phase};
+use crate::plan::Stop;
+use crate::targets::PreparedTarget;
+
+/// A phase that is over.
+pub(crate) struct OverPhase<'a> {
+    pub(crate) phase: &'a Phase,
+    /// Its number in the run.
+    pub(crate) number: u32,
+    pub(crate) jobs: &'a [ClearedJob<'a>],
+    /// For each job the numbers of its targets.
+    pub(crate) on: &'a [Vec<usize>],
+    /// All targets, with what was known of them when it began.
+    pub(crate) targets: &'a [PreparedTarget],
+    pub(crate) report: Result<PhaseReport, LoadError>,
+    pub(crate) recorder: Recorder,
+    pub(crate) end: EndReason,
+    /// Name and version of the generator.
+    pub(crate) source: String,
+    pub(crate) started_ns: i64,
+    pub(crate) seconds: f64,
+    /// Before it and after it.
+    pub(crate) disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
+    pub(crate) steady: Vec<SteadyWatch>,
+    /// What of its start is not counted.
+    pub(crate) cut: Cut,
+    /// What it had to be steady over.
+    pub(crate) steady_state: Option<SteadyState>,
+    /// How well the p99 has to be known.
+    pub(crate) p99_asked: Option<f64>,
+    /// When measurements end.
+    pub(crate) stop: Stop,
+    pub(crate) settings: &'a [Setting],
+}
+
+impl OverPhase<'_> {
+    /// The measurement of the jobs of these numbers, the first clone first.
+    pub(crate) fn measurement(&self, members: &[usize]) -> Measurement {
+        let is_fios = self.phase.measured == Measured::Sections;
+        let job = &self.jobs[members[0]].job;
+        let conditions = Conditions {
+            precision_asked: (self.phase.end != End::ByThemselves).then_some(self.stop.precision),
+            steady_state: self.steady_state,
+            settings: self.settings.to_vec(),
+            p99_precision_asked: self.p99_asked,
+            depths_tried: self.phase.depths_tried.clone(),
+            ..self.conditions(if is_fios { &members[..1] } else { members })
+        };
+        let mut measurement = match &self.report {
+            Ok(report) => self.taken(report, members, conditions),
+            Err(error) => self.not_measured(members, conditions, Failure::from(error)),
+        };
+        if is_fios {
+            measurement.workload.options = written(job);
+            let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
+            let whole = (&mut measurement.account, members);
+            for (account, members) in parts.zip(members.chunks(1)).chain([whole]) {
+                if let Some(account) = account {
+                    // fio ends its jobs by itself, and says so.
+                    let known = account.steadystate_attained;
+                    account.steadystate_attained = known.or(self.is_steady(members));
+                }
+            }
+        }
+        let other = self.others(members);
+        measurement.conditions.other_iops = other.map(|other| other.iops);
+        measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
+        measurement
+    }
+
+    /// Numbers of the targets that cannot be measured any more: why.
+    pub(crate) fn failures(&self) -> Vec<(usize, String)> {
+        let failed = |n: usize| Some((*self.on[n].first()?, self.failure(n)?));
+        (0..self.beside().start).filter_map(failed).collect()
+    }
+
+    /// Why a job could not go on. Where the phase could not be run and nothing says of which job
+    /// that is, it is of all of them.
+    fn failure(&self, n: usize) -> Option<String> {
+        let error = match &self.report {
+            Ok(report) => return report.jobs.get(n)?.failure.clone(),
+            Err(error) => error,
+        };
+        let is_its = |job: &ClearedJob<'_>| error.target() == Some(job.target().as_str());
+        let is_known = self.jobs[..self.beside().start].iter().any(is_its);
+        (!is_known || is_its(&self.jobs[n])).then(|| error.to_string())
+    }
+
+    /// Whether those of these jobs that asked for a steady state came to it.
+    fn is_steady(&self, members: &[usize]) -> Option<bool> {
+        let attained = |member: &usize| SteadyWatch::attained(&self.steady, *member);
+        members.iter().filter_map(attained).reduce(|one, other| one && other)
+    }
+
+    fn taken(
+        &self,
+        report: &PhaseReport,
+        numbers: &[usize],
+        conditions: Conditions,
+    ) -> Measurement {
+        let first = &self.jobs[numbers[0]].job;
+        let member = |index: &usize| {
+            Some(Member {
+                job: &self.jobs[*index],
+                record: self.recorder.jobs.get(*index)?,
+                report: report.jobs.get(*index)?,
+            })
+        };
+        let members: Vec<Member<'_>> = numbers.iter().filter_map(member).collect();
+        let (mut cpu, mut end) = (report.cpu, self.end.clone());
+        let mut kind = Members::Targets;
+        if self.phase.measured == Measured::Sections {
+            // Clones are numbered; the same on other targets is not.
+            let is_clone = members.iter().any(|one| one.job.job.threads.clone > 0);
+            if is_clone || members.len() < 2 {
+                kind = Members::Clones;
+            }
+            // A job's shares are of its own time, and these of the longest one's.
+            let accounts = || members.iter().map(|one| &one.report.account);
+            let longest_ns = accounts().map(|one| one.elapsed_ns).max().unwrap_or(0).max(1);
+            let of_longest = |one: &Account| one.elapsed_ns as f64 / longest_ns as f64;
+            cpu.user = accounts().map(|one| one.cpu.user * of_longest(one)).sum();
+            cpu.system = accounts().map(|one| one.cpu.system * of_longest(one)).sum();
+            let is_over = end == EndReason::Done && first.time.time_based;
+            if is_over && self.is_steady(numbers) != Some(true) {
+                end = EndReason::Time;
+            }
+        }
+        let taken = Taken {
+            name: &first.name,
+            phase: self.number,
+            members,
+            kind,
+            source: self.source.clone(),
+            started_ns: self.started_ns,
+            end,
+            cpu,
+            cut: self.cut,
+            level: self.stop.level,
+            conditions,
+        };
+        let mut measurement = taken.measurement();
+        for n in self.beside() {
+            if let Some((record, report)) = self.recorder.jobs.get(n).zip(report.jobs.get(n)) {
+                went_on_beside(&mut measurement, &self.jobs[n], record, report);
+            }
+        }
+        measurement
+    }
+
+    /// Numbers of the jobs that are not measured.
+    fn beside(&self) -> std::ops::Range<usize> {
+        self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
+    }
+
+    /// What is known of the conditions of these jobs before they run.
+    fn conditions(&self, members: &[usize]) -> Conditions {
+        let numbers: BTreeSet<usize> = members.iter().flat_map(|n| &self.on[*n]).copied().collect();
+        let mut all = numbers.iter().map(|number| self.targets[*number].conditions());
+        let Some(mut conditions) = all.next() else { return Conditions::default() };
+        let is_fitted = self.phase.measured != Measured::Sections;
+        if let ([only], true) = (members, is_fitted) {
+            let extents = self.jobs[*only].job.space.extents.iter();
+            conditions.ranges = extents.map(|extent| (extent.offset, extent.length)).collect();
+        }
+        for more in all {
+            conditions.written.extend(more.written);
+            conditions.target_remarks.extend(more.target_remarks);
+            conditions.scratch &= more.scratch;
+            if is_fitted || conditions.device != more.device {
+                conditions.device = None;
+            }
+        }
+        conditions
+    }
+
+    /// The most that a device under the targets of these jobs did for others. Unknown where it is
+    /// not known what of its I/O was that of the phase.
+    fn others(&self, members: &[usize]) -> Option<OtherIo> {
+        let numbers: BTreeSet<usize> = members.iter().flat_map(|n| &self.on[*n]).copied().collect();
+        if self.phase.measured == Measured::Sections && numbers.len() != 1 {
+            return None;
+        }
+        // Over several devices it is not known which got how much.
+        let other = |number: usize| match self.targets[number].bottom.as_slice() {
+            [device] => self.others_on(device, self.targets[number].largest_bytes),
+            _ => None,
+        };
+        numbers.into_iter().filter_map(other).reduce(|a, b| OtherIo {
+            iops: a.iops.max(b.iops),
+            bytes_per_s: a.bytes_per_s.max(b.bytes_per_s),
+        })
+    }
+
+    fn others_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
+        let mut issued = Each::<Issued>::default();
+        let mut is_journaled = false;
+        let reports = &self.report.as_ref().ok()?.jobs;
+        for ((job, on), report) in self.jobs.iter().zip(self.on).zip(reports) {
+            let targets = || on.iter().map(|number| &self.targets[*number]);
+            if targets().any(|target| target.bottom.contains(device)) {
+                if !targets().all(|target| target.bottom == [device.as_str()]) {
+                    return None;
+                }
+                for (direction, whole) in report.whole.iter() {
+                    let sum = issued.of_mut(direction);
+                    sum.ios += whole.ios;
+                    sum.bytes += whole.bytes;
+                }
+                is_journaled |= job.job.writes() && targets().any(|at| at.name != *device);
+            }
+        }
+        let (before, after) =
+            (find(&self.disk_stats.0, device)?, find(&self.disk_stats.1, device)?);
+        if is_journaled {
+            let (before, after) = (reads_only(before), reads_only(after));
+            return other_io(&before, &after, self.seconds, issued.read, largest_bytes);
+        }
+        let Each { read, write, trim } = issued;
+        let issued = Issued {
+            ios: read.ios + write.ios + trim.ios,
+            bytes: read.bytes + write.bytes + trim.bytes,
+        };
+        other_io(before, after, self.seconds, issued, largest_bytes)
+    }
+
+    /// A measurement that could not even start.
+    fn not_measured(&self, members: &[usize], conditions: Conditions, why: Failure) -> Measurement {
+        let job = &self.jobs[members[0]].job;
+        let part = |n: &usize| Part {
+            target: self.jobs[*n].target(),
+            clone: None,
+            results: Vec::new(),
+            account: None,
+            failure: self.failure(*n),
+        };
+        let has_parts = self.phase.measured != Measured::Sections && members.len() > 1;
+        Measurement {
+            phase: self.number,
+            group: job.threads.group,
+            targets: members.iter().map(|n| self.jobs[*n].target()).collect(),
+            parts: members.iter().filter(|_| has_parts).map(part).collect(),
+            workload: job.workload(None),
+            started_ns: Some(self.started_ns),
+            duration_ns: Some(0),
+            conditions,
+            end: EndReason::Failed(why),
+            ..Measurement::unknown(&job.name)
+        }
+    }
+}
+
+/// Notes what went on beside a measurement, or that it did not.
+fn went_on_beside(
+    measurement: &mut Measurement,
+    job: &ClearedJob<'_>,
+    record: &JobRecord,
+    report: &JobReport,
+) {
+    let target = job.target();
+    let rw = job.job.pattern.rw;
+    let counted = record.directions.of(rw.direction()).counted_from(measurement.warmup_ns);
+    let conditions = &mut measurement.conditions;
+    match &report.failure {
+        Some(why) => {
+            let (rw, why) = (rw.name().into(), why.clone());
+            conditions.shortfalls.push(Caveat::BesideFailed { rw, target, why });
+        }
+        None => conditions.beside.push(Beside {
+            target,
+            rw: rw.name().into(),
+            bytes_per_s: counted.bytes as f64 * 1e9 / counted.duration_ns.max(1) as f64,
+        }),
+    }
+}
+
+/// What a file system writes for our writes (journal, where blocks are) is ours
+/// as well, and cannot be told from somebody else's: reads alone are compared.
+fn reads_only(stats: &DiskStats) -> DiskStats {
+    DiskStats { writes: 0, written_bytes: 0, ..stats.clone() }
+}
+
+/// The options of a job that are not fio's defaults, as fio writes them, but
+/// for those that a workload has a place for and those that name its targets.
+fn written(job: &Job) -> BTreeMap<String, String> {
+    const ELSEWHERE: [&str; 10] = [
+        "name",
+        "filename",
+        "directory",
+        "rw",
+        "iodepth",
+        "numjobs",
+        "ioengine",
+        "direct",
+        "randseed",
+        "description",
+    ];
+    options()
+        .filter(|option| !ELSEWHERE.contains(&option.name))
+        .map(|option| (option.name.to_owned(), option.print(job)))
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_load::JobReport;
+    use iodyno_model::{CpuUse, Host};
+    use iodyno_target::resolve_anywhere;
+
+    use super::*;
+
+    #[test]
+    fn targets_on_one_device_issue_together() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let path = file.path().to_str().unwrap();
+        let found = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
+        let clearance = found.clear_for_reading().unwrap();
+        let jobs = [3, 5, 4].map(|_| ClearedJob::reading(Job::direct(), &clearance));
+        let on = |device: &str| PreparedTarget {
+            bottom: vec![device.into()],
+            ..PreparedTarget::new(&Host::default(), "file", &clearance, None, false, Vec::new())
+        };
+        let own = |ios| {
+            let mut report = JobReport::default();
+            (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
+            report
+        };
+        let reports = [3, 5, 4].map(own).to_vec();
+        let stats = |device: &str, reads| DiskStats {
+            name: device.into(),
+            reads,
+            read_bytes: reads * 4096,
+            ..DiskStats::default()
+        };
+        let over = OverPhase {
+            phase: &Phase { measured: Measured::Targets(3), ..Phase::default() },
+            number: 1,
+            jobs: &jobs,
+            on: &[vec![0], vec![1], vec![2]],
+            targets: &[on("sda"), on("sdb"), on("sda")],
+            report: Ok(PhaseReport { jobs: reports, cpu: CpuUse::default() }),
+            recorder: Recorder::default(),
+            end: EndReason::Done,
+            source: String::new(),
+            started_ns: 0,
+            seconds: 1.0,
+            disk_stats: (
+                vec![stats("sda", 0), stats("sdb", 0)],
+                vec![stats("sda", 7), stats("sdb", 25)],
+            ),
+            steady: Vec::new(),
+            cut: Cut::Nothing,
+            steady_state: None,
+            p99_asked: None,
+            stop: Stop::NEVER,
+            settings: &[],
+        };
+        let others = |device: &str| over.others_on(&device.to_owned(), None).map(|of| of.iops);
+        assert_eq!(others("sda"), Some(0.0), "two targets on one disk are not strangers");
+        assert_eq!(others("sdb"), Some(20.0));
+        assert_eq!(others("sdc"), None);
+        assert_eq!(over.others(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
+    }
+}

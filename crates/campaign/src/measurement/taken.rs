@@ -1,0 +1,289 @@
+//! From what a generator reported to a measurement.
+
+use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
+use iodyno_model::{
+    Account, Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure,
+    Measurement, Part, SplitLatency,
+};
+
+use super::p99::windows;
+use super::result::result;
+use super::series::{Cut, summed};
+
+/// One job of a phase: what it was to do, what was recorded, what it reported.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    pub(crate) job: &'a ClearedJob<'a>,
+    pub(crate) record: &'a JobRecord,
+    pub(crate) report: &'a JobReport,
+}
+
+/// What the jobs of a measurement are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Members {
+    /// The same on several targets.
+    Targets,
+    /// Clones of one job (fio's `numjobs`).
+    Clones,
+}
+
+/// Everything that a measurement is made of.
+pub(crate) struct Taken<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) phase: u32,
+    pub(crate) members: Vec<Member<'a>>,
+    pub(crate) kind: Members,
+    pub(crate) source: String,
+    pub(crate) started_ns: i64,
+    pub(crate) end: EndReason,
+    /// CPU time of all submitting threads.
+    pub(crate) cpu: CpuUse,
+    /// What of the start is not counted.
+    pub(crate) cut: Cut,
+    /// Level of its intervals.
+    pub(crate) level: f64,
+    /// What is already known of its conditions.
+    pub(crate) conditions: Conditions,
+}
+
+impl Taken<'_> {
+    /// The measurement: warm-up cut off, estimates with their intervals.
+    pub(crate) fn measurement(self) -> Measurement {
+        let records = || self.members.iter().map(|member| member.record);
+        // One warm-up for all, since totals are what is stopped on.
+        let all =
+            summed(records().flat_map(|job| job.directions.iter().map(|(_, one)| &one.series)));
+        let cut_ns = self.cut.ns(&all, self.level);
+        let whole = self.whole();
+        let mut total = Vec::new();
+        let mut parts: Vec<Part> = self.members.iter().map(|member| self.part(member)).collect();
+        let mut from_ns = cut_ns;
+        let mut duration_ns = 0;
+        for (direction, whole) in whole.whole.iter() {
+            let counted: Vec<Counted> = self
+                .members
+                .iter()
+                .map(|member| {
+                    let record = member.record.directions.of(direction);
+                    let mut counted = record.counted_from(cut_ns);
+                    if let Some(active_ns) = member.report.active_ns.of(direction) {
+                        counted.duration_ns = counted.duration_ns.min(*active_ns);
+                    }
+                    counted
+                })
+                .collect();
+            if *whole == Whole::default() && counted.iter().all(|one| one.ios == 0) {
+                continue;
+            }
+            for ((part, one), member) in parts.iter_mut().zip(&counted).zip(&self.members) {
+                let (record, report) = (member.record.directions.of(direction), member.report);
+                let used = one.ios > 0 || *report.whole.of(direction) != Whole::default();
+                // Targets that were measured at the same time all have their line.
+                if used || self.kind == Members::Targets {
+                    let whole = report.whole.of(direction);
+                    let split = report.split.of(direction).as_ref();
+                    // The only part of several targets is the total.
+                    let is_kept = self.kind == Members::Clones || self.members.len() > 1;
+                    let windows = if is_kept { windows(&[record], cut_ns) } else { Vec::new() };
+                    let over_time = (record, windows.as_slice());
+                    part.results.push(result(direction, one, over_time, whole, split, self.level));
+                }
+            }
+            let sum = total_of(&counted);
+            from_ns = sum.start_ns;
+            duration_ns = duration_ns.max(sum.duration_ns);
+            let all: Vec<_> = records().map(|job| job.directions.of(direction)).collect();
+            let (together, windows) = (together(all.iter().copied()), windows(&all, cut_ns));
+            let over_time = (&together, windows.as_slice());
+            let split = split_of(&self.members, direction);
+            total.push(result(direction, &sum, over_time, whole, split.as_ref(), self.level));
+        }
+        if self.kind == Members::Targets && parts.len() < 2 {
+            parts.clear();
+        }
+        let several = self.members.len() > 1;
+        let failures = self.members.iter().filter_map(|member| {
+            let why = member.report.failure.as_ref()?;
+            let errno = member.report.account.error;
+            Some(Failure::of(errno, format!("{}: {why}", member.job.target())))
+        });
+        let end = first_of(failures.collect()).map_or(self.end.clone(), EndReason::Failed);
+        let first = self.members.first().map(|member| &member.job.job);
+        let mut targets: Vec<String> = Vec::new();
+        for member in &self.members {
+            for file in &member.job.files {
+                let name = file.read().name().to_owned();
+                if self.kind == Members::Targets || !targets.contains(&name) {
+                    targets.push(name);
+                }
+            }
+        }
+        let account = (self.kind == Members::Clones || !several).then(|| account_of(&self.members));
+        Measurement {
+            phase: self.phase,
+            group: first.map_or(0, |job| job.threads.group),
+            targets,
+            workload: first
+                .map(|job| job.workload(whole.engine.as_str().into()))
+                .unwrap_or_default(),
+            started_ns: Some(self.started_ns),
+            duration_ns: Some(duration_ns),
+            warmup_ns: from_ns,
+            conditions: self.conditions(&whole, &total),
+            source: self.source,
+            total,
+            parts,
+            cpu: Some(self.cpu),
+            account,
+            end,
+            ..Measurement::unknown(self.name)
+        }
+    }
+
+    /// A clone or a target, without results yet.
+    fn part(&self, member: &Member<'_>) -> Part {
+        let clone = (self.kind == Members::Clones).then_some(member.job.job.threads.clone);
+        let account = clone.map(|_| member.report.account.clone());
+        let failure = member.report.failure.clone();
+        Part { target: member.job.target(), clone, results: Vec::new(), account, failure }
+    }
+
+    /// What the jobs did in all, and what was in effect for the first of them.
+    fn whole(&self) -> JobReport {
+        let mut reports = self.members.iter().map(|member| member.report);
+        let mut whole = reports.next().cloned().unwrap_or_default();
+        for report in reports {
+            for (direction, one) in report.whole.iter() {
+                *whole.whole.of_mut(direction) += *one;
+            }
+            whole.threads += report.threads;
+            whole.cpus.extend(&report.cpus);
+            // Those of the phase, which all of its jobs report.
+            whole.lapses_ns.extend(report.lapses_ns.iter().skip(whole.lapses_ns.len()));
+            whole.iodepth = whole.iodepth.min(report.iodepth);
+            whole.punted = match (whole.punted, report.punted) {
+                (Some(a), Some(b)) => Some(a || b),
+                (a, b) => a.or(b),
+            };
+            whole.first_error = whole.first_error.take().or_else(|| report.first_error.clone());
+            for shortfall in &report.shortfalls {
+                if !whole.shortfalls.contains(shortfall) {
+                    whole.shortfalls.push(shortfall.clone());
+                }
+            }
+        }
+        whole.cpus.sort_unstable();
+        whole.cpus.dedup();
+        whole
+    }
+
+    fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
+        let depths =
+            total.iter().map(|result| Some(result.iops?.value * result.latency_mean?.value / 1e9));
+        let depth_reached = depths.fold(None, |sum: Option<f64>, depth| match (sum, depth) {
+            (Some(sum), Some(depth)) => Some(sum + depth),
+            (sum, depth) => sum.or(depth),
+        });
+        let known = self.conditions.clone();
+        let mut shortfalls = known.shortfalls;
+        shortfalls.extend(whole.shortfalls.iter().cloned());
+        let (ios, errors) = whole
+            .whole
+            .iter()
+            .fold((0, 0), |(ios, errors), (_, one)| (ios + one.ios, errors + one.errors));
+        // What was read and is not what was written is no I/O that failed.
+        let first = whole.first_error.clone().filter(|_| errors > 0);
+        let ios = ios + errors;
+        shortfalls.extend(first.map(|first| Caveat::IosFailed { failed: errors, ios, first }));
+        Conditions {
+            engine_reason: whole.engine_reason.clone(),
+            punted: whole.punted,
+            registered_buffers: whole.registered_buffers,
+            threads: Some(whole.threads),
+            cpus: whole.cpus.clone(),
+            depth_asked: Some(self.members.iter().map(|one| one.job.job.outstanding()).sum()),
+            depth_reached,
+            shortfalls,
+            lapses_ns: whole.lapses_ns.clone(),
+            ..known
+        }
+    }
+}
+
+/// What several jobs did over time in one direction.
+fn together<'r>(all: impl Iterator<Item = &'r DirectionRecord> + Clone) -> DirectionRecord {
+    let mut sum = DirectionRecord::default();
+    sum.series = summed(all.clone().map(|one| &one.series));
+    all.for_each(|one| sum.latencies.merge(&one.latencies));
+    sum
+}
+
+/// From the first one's start to the last one's end.
+fn total_of(counted: &[Counted]) -> Counted {
+    let mut total = Counted::default();
+    let used = counted.iter().filter(|one| one.duration_ns > 0);
+    total.start_ns = used.clone().map(|one| one.start_ns).min().unwrap_or(0);
+    let end_ns = used.map(|one| one.start_ns + one.duration_ns).max().unwrap_or(0);
+    total.duration_ns = end_ns.saturating_sub(total.start_ns);
+    for part in counted {
+        total.ios += part.ios;
+        total.bytes += part.bytes;
+        total.latency.merge(&part.latency);
+    }
+    total
+}
+
+fn split_of(members: &[Member<'_>], direction: Direction) -> Option<SplitLatency> {
+    let mut splits = members.iter().map(|member| member.report.split.of(direction).as_ref());
+    let mut sum = splits.next()??.clone();
+    for split in splits {
+        sum.merge(split?);
+    }
+    Some(sum)
+}
+
+/// What the clones of a job did together.
+fn account_of(members: &[Member<'_>]) -> Account {
+    let mut reports = members.iter().map(|member| &member.report.account);
+    let mut sum = reports.next().cloned().unwrap_or_default();
+    for one in reports {
+        sum.started_ns = sum.started_ns.min(one.started_ns);
+        sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns);
+        sum.counted_ns += one.counted_ns;
+        if sum.error == 0 {
+            sum.error = one.error;
+            sum.failure.clone_from(&one.failure);
+        }
+        for error in &one.errors {
+            let same = sum
+                .errors
+                .iter_mut()
+                .find(|known| (known.errno, known.direction) == (error.errno, error.direction));
+            match same {
+                Some(known) => {
+                    known.count += error.count;
+                    known.offsets.extend(&error.offsets);
+                    known.offsets.truncate(8);
+                }
+                None => sum.errors.push(error.clone()),
+            }
+        }
+        sum.add_counts(one);
+        sum.latency_target_depth = sum.latency_target_depth.or(one.latency_target_depth);
+        sum.steadystate_attained = sum.steadystate_attained.or(one.steadystate_attained);
+    }
+    sum
+}
+
+/// What went wrong, by job; of many the first ones, which say what the others do.
+fn first_of(failures: Vec<Failure>) -> Option<Failure> {
+    const SHOWN: usize = 3;
+    let cause = failures.first()?.cause;
+    let more = failures.len().saturating_sub(SHOWN);
+    let shown: Vec<&str> = failures.iter().take(SHOWN).map(|one| one.text.as_str()).collect();
+    let shown = shown.join("; ");
+    Some(Failure {
+        cause,
+        text: if more > 0 { format!("{shown}; and {more} more") } else { shown },
+    })
+}

@@ -1,0 +1,142 @@
+//! Who else uses the devices.
+
+use std::time::{Duration, Instant};
+
+use iodyno_model::{DiskStats, Host, Run};
+use iodyno_target::Target;
+
+use crate::tools::Tools;
+use crate::watch::Event;
+
+/// I/O on a device that was not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct OtherIo {
+    /// I/Os per second.
+    pub(crate) iops: f64,
+    /// Bytes per second.
+    pub(crate) bytes_per_s: f64,
+}
+
+/// More of either on a drive means that it serves others.
+pub(crate) const BUSY: OtherIo = OtherIo { iops: 100.0, bytes_per_s: 10e6 };
+
+/// What a load generator issued meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Issued {
+    /// I/Os.
+    pub(crate) ios: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+impl OtherIo {
+    /// Whether a drive with this much serves others.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.iops > BUSY.iops || self.bytes_per_s > BUSY.bytes_per_s
+    }
+}
+
+/// What was done on a device between two readings of its counters, less what
+/// was `issued`; `None` where the counters did not move forward in time. An
+/// I/O larger than `largest_bytes`, the queue's limit, counts as several.
+pub(crate) fn other_io(
+    before: &DiskStats,
+    after: &DiskStats,
+    seconds: f64,
+    issued: Issued,
+    largest_bytes: Option<u64>,
+) -> Option<OtherIo> {
+    if seconds <= 0.0 {
+        return None;
+    }
+    let ios = (after.reads + after.writes).checked_sub(before.reads + before.writes)?;
+    let bytes = (after.read_bytes + after.written_bytes)
+        .checked_sub(before.read_bytes + before.written_bytes)?;
+    let pieces = match (issued.ios, largest_bytes) {
+        (0, _) | (_, None | Some(0)) => issued.ios,
+        (n, Some(largest)) => n * (issued.bytes / n).div_ceil(largest).max(1),
+    };
+    Some(OtherIo {
+        iops: ios.saturating_sub(pieces) as f64 / seconds,
+        bytes_per_s: bytes.saturating_sub(issued.bytes) as f64 / seconds,
+    })
+}
+
+/// The counters of a device.
+pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskStats> {
+    stats.iter().find(|stats| stats.name == device)
+}
+
+/// The targets whose devices do not serve others, after a look of 1 s.
+pub(crate) fn without_busy<'t>(
+    tools: &mut Tools<'_>,
+    host: &Host,
+    run: &mut Run,
+    targets: &'t [Target],
+) -> Vec<&'t Target> {
+    let devices: Vec<Vec<String>> = targets
+        .iter()
+        .map(|target| {
+            let bottom = target.device().map(|device| host.bottom_of(device));
+            bottom.unwrap_or_default().iter().map(|block| block.name.clone()).collect()
+        })
+        .collect();
+    if devices.iter().all(Vec::is_empty) {
+        return targets.iter().collect();
+    }
+    tools.watcher.event(&Event::Looking);
+    let before = iodyno_host::disk_stats(tools.source);
+    let start = Instant::now();
+    std::thread::sleep(Duration::from_secs(1));
+    let after = iodyno_host::disk_stats(tools.source);
+    let seconds = start.elapsed().as_secs_f64();
+    let mut idle = Vec::new();
+    for (target, devices) in targets.iter().zip(&devices) {
+        let busy = devices.iter().find_map(|device| {
+            let (a, b) = (find(&before, device)?, find(&after, device)?);
+            let other = other_io(a, b, seconds, Issued::default(), None)?;
+            other.is_busy().then_some((device, other))
+        });
+        match busy {
+            None => idle.push(target),
+            Some((device, other)) => {
+                let why = format!(
+                    "{device} serves others: {:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
+                     was not loaded",
+                    other.iops,
+                    other.bytes_per_s / 1e6
+                );
+                let next = format!("iodyno check {} --busy", target.name());
+                tools.skip(run, target.name(), None, &why, &next);
+            }
+        }
+    }
+    idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(reads: u64, read_bytes: u64) -> DiskStats {
+        let name = "x".into();
+        DiskStats { name, reads, read_bytes, writes: 5, written_bytes: 50, ..DiskStats::default() }
+    }
+
+    #[test]
+    fn what_was_issued_is_not_somebody_elses() {
+        let issued = Issued { ios: 1000, bytes: 1000 << 18 };
+        let after = stats(2100, (1000 << 18) + 409_600);
+        let other = other_io(&stats(0, 0), &after, 2.0, issued, Some(1 << 17)).unwrap();
+        assert_eq!(other, OtherIo { iops: 50.0, bytes_per_s: 204_800.0 });
+        assert!(!other.is_busy());
+        assert!(OtherIo { iops: 101.0, bytes_per_s: 0.0 }.is_busy());
+        assert!(OtherIo { iops: 0.0, bytes_per_s: 1.1e7 }.is_busy());
+    }
+
+    #[test]
+    fn counters_that_went_back_say_nothing() {
+        assert_eq!(other_io(&stats(5, 5), &stats(4, 5), 1.0, Issued::default(), None), None);
+        assert_eq!(other_io(&stats(5, 5), &stats(5, 5), 0.0, Issued::default(), None), None);
+    }
+}

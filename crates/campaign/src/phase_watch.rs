@@ -1,0 +1,148 @@
+//! The observer of a phase: it records, displays and stops.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iodyno_load::{ClearedJob, Flow, Interval, JobInterval, Observer, Recorder};
+use iodyno_model::{EndReason, SteadyState};
+use iodyno_stats::{Decision, PtsRounds, StopReason, Stopper};
+
+use crate::measurement::{Cut, SteadyWatch, p99};
+use crate::watch::{Event, Progress, Watcher};
+
+/// The start that is never counted, however steady it looks, ns: the queue
+/// fills, and throttled devices (cloud volumes) give their burst. At most half
+/// a second, and a tenth of the longest time.
+pub(crate) fn ramp_ns(most_ns: u64) -> u64 {
+    (most_ns / 10).min(500_000_000)
+}
+
+/// What the rest of the work takes at the rate so far, ns.
+fn work_left_ns(progress: &Progress<'_>, elapsed_ns: u64) -> Option<u64> {
+    let (done, work) = (progress.done_bytes, progress.work_bytes?);
+    let left = u128::from(work.saturating_sub(done)) * u128::from(elapsed_ns);
+    left.checked_div(u128::from(done)).map(|ns| u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+/// Watches one phase: records, displays, stops.
+pub(crate) struct PhaseWatch<'a> {
+    pub(crate) recorder: Recorder,
+    pub(crate) stopper: Stopper,
+    pub(crate) watcher: &'a mut dyn Watcher,
+    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) progress: Progress<'a>,
+    /// Called about once a second while it runs; may give the hottest drive's temperature, °C.
+    pub(crate) each_second: &'a mut dyn FnMut() -> Option<f32>,
+    /// What its rate has to be steady over.
+    pub(crate) rounds: Option<PtsRounds>,
+    /// The jobs, whose intervals are shown.
+    pub(crate) jobs: &'a [ClearedJob<'a>],
+    /// What jobs ask to be steady.
+    pub(crate) steady: Vec<SteadyWatch>,
+    /// So many of the first jobs are what is measured: rates are theirs alone.
+    pub(crate) measured: usize,
+    pub(crate) observed: Observed,
+}
+
+/// What was observed of a phase so far.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// Of each interval behind the ramp.
+    rates: Vec<f64>,
+    /// Time since the start, ns.
+    elapsed_ns: u64,
+    seconds: u64,
+    end: Option<EndReason>,
+}
+
+impl PhaseWatch<'_> {
+    /// What is not counted: what comes before the last rounds, where there are as many as it has
+    /// to be steady over.
+    pub(crate) fn cut(&self) -> Cut {
+        let ramp_ns = ramp_ns(self.progress.most_ns);
+        let last = self
+            .rounds
+            .and_then(|of| of.last(self.observed.elapsed_ns as f64 / 1e9, &self.observed.rates));
+        let Some(last) = last else { return Cut::WarmUp(ramp_ns) };
+        let share = last.len() as f64 / self.observed.rates.len() as f64;
+        let window_ns = self.observed.elapsed_ns.saturating_sub(ramp_ns) as f64 * share;
+        Cut::Before(self.observed.elapsed_ns - window_ns.ceil() as u64)
+    }
+
+    /// What the rounds that it has to be steady over say of it.
+    pub(crate) fn steady_state(&self) -> Option<SteadyState> {
+        let rounds = self.rounds?;
+        let window = rounds.look(self.observed.elapsed_ns as f64 / 1e9, &self.observed.rates);
+        Some(SteadyState {
+            rounds: rounds.window as u32,
+            round_ns: (rounds.round_seconds * 1e9).round() as u64,
+            excursion: window.map(|window| window.excursion()),
+            slope_excursion: window.map(|window| window.slope_excursion()),
+        })
+    }
+
+    /// What was recorded, and why it ended.
+    pub(crate) fn finish(self) -> (Recorder, EndReason) {
+        (self.recorder, self.observed.end.unwrap_or(EndReason::Done))
+    }
+}
+
+impl Observer for PhaseWatch<'_> {
+    fn observe(&mut self, interval: &Interval) -> Flow {
+        let counted_ns = if interval.cut { 0 } else { interval.duration_ns };
+        let elapsed_ns = interval.start_ns + counted_ns;
+        self.observed.elapsed_ns = elapsed_ns;
+        let temperature_c = if elapsed_ns / 1_000_000_000 > self.observed.seconds {
+            self.observed.seconds = elapsed_ns / 1_000_000_000;
+            (self.each_second)()
+        } else {
+            None
+        };
+        self.recorder.record(interval, temperature_c);
+        for warning in &interval.warnings {
+            self.watcher.event(&Event::Warning(warning));
+        }
+        self.watcher.event(&Event::Interval { jobs: self.jobs, interval });
+        let seconds = interval.duration_ns as f64 / 1e9;
+        let measured = || interval.jobs.iter().take(self.measured);
+        let ios: u64 = measured().map(JobInterval::ios).sum();
+        let bytes: u64 = measured().map(JobInterval::bytes).sum();
+        if seconds > 0.0 && !interval.draining && !interval.cut {
+            self.progress.iops = ios as f64 / seconds;
+            self.progress.bytes_per_s = bytes as f64 / seconds;
+            if interval.start_ns >= ramp_ns(self.progress.most_ns) {
+                self.observed.rates.push(self.progress.iops);
+            }
+        }
+        self.progress.done_bytes += bytes;
+        let left_ns = match work_left_ns(&self.progress, elapsed_ns) {
+            Some(work_ns) if self.progress.most_ns == 0 => work_ns,
+            _ => self.progress.left_ns.saturating_sub(elapsed_ns),
+        };
+        let progress = Progress { elapsed_ns, left_ns, ..self.progress };
+        self.watcher.event(&Event::Progress(progress));
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.observed.end = Some(EndReason::Interrupted);
+            return Flow::Interrupt;
+        }
+        let cut = self.cut();
+        let p99 = |level| p99::p99(&self.recorder, cut, level);
+        match self.stopper.observe_with(elapsed_ns as f64 / 1e9, &self.observed.rates, p99) {
+            Decision::Continue => {
+                let steady = self.steady.iter_mut().filter_map(|one| one.take(interval));
+                match steady.flatten().copied().collect::<Vec<_>>() {
+                    none if none.is_empty() => Flow::Continue,
+                    jobs => Flow::End(jobs),
+                }
+            }
+            Decision::Stop(reason) => {
+                self.observed.end = Some(match reason {
+                    StopReason::SteadyReached => EndReason::Done,
+                    StopReason::TimeReached => EndReason::Time,
+                    StopReason::PrecisionReached => EndReason::Precision,
+                    StopReason::MaxTime => EndReason::MaxTime,
+                });
+                Flow::Stop
+            }
+        }
+    }
+}

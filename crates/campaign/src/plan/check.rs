@@ -1,0 +1,102 @@
+//! What is wrong with a plan.
+
+use iodyno_job::Job;
+
+use super::error::Wrong;
+use super::points::POINTS_MAX;
+use super::study::{FORMAT, Order, Study, StudyStep, apply_value};
+
+impl Study {
+    /// Looks for what is wrong with it.
+    pub(super) fn look(&self) -> Result<(), Wrong> {
+        if self.format != FORMAT {
+            let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", self.format);
+            return Err(Wrong::at(&["format"], what));
+        }
+        self.stop.resolve()?;
+        let count = self.point_count();
+        if count > POINTS_MAX {
+            let what = format!(
+                "{count} points, and a study has {POINTS_MAX} at most: fewer values, rounds or repetitions"
+            );
+            let key = if self.repeat > 1 { "repeat" } else { "grid" };
+            return Err(Wrong::at(&[key], what));
+        }
+        self.check_options()?;
+        self.check_rounds()?;
+        self.check_scaling()?;
+        self.check_steps()?;
+        if let Some(preparation) = &self.preparation {
+            preparation.look()?;
+            if preparation.condition.is_some() && self.rounds.is_some() {
+                let what =
+                    "preparation: condition: rounds condition a drive themselves; leave it out";
+                return Err(Wrong::at(&["preparation", "condition"], what));
+            }
+        }
+        self.check_adaptive()
+    }
+
+    /// What is wrong with its options.
+    fn check_options(&self) -> Result<(), Wrong> {
+        if self.repeat == 0 {
+            return Err(Wrong::at(&["repeat"], "repeat: at least 1 was expected"));
+        }
+        for (at, step) in self.parts().iter().enumerate() {
+            // A part's own options and grid go before those of the whole.
+            let wrong = |option: &str, what: String| {
+                let n = at.to_string();
+                let own = |table| ["step", n.as_str(), table, option];
+                let is_own = |step: &&StudyStep| {
+                    step.job.contains_key(option) || step.grid.contains_key(option)
+                };
+                let part = self.steps.get(at).filter(is_own);
+                let part = part.map_or(String::new(), |step| format!("step `{}`: ", step.name));
+                Wrong::at(&own("job"), format!("{part}{what}"))
+                    .or_at(&own("grid"))
+                    .or_at(&["job", option])
+                    .or_at(&["grid", option])
+            };
+            let grids = step
+                .grid
+                .iter()
+                .flat_map(|(option, values)| values.iter().map(move |value| (option, value)));
+            for (option, value) in self.job.iter().chain(&step.job).chain(grids) {
+                apply_value(&mut Job::default(), option, value)
+                    .map_err(|what| wrong(option, what))?;
+            }
+            if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
+                return Err(wrong(option, format!("grid: `{option}` has no values")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What contradicts predicting points.
+    fn check_adaptive(&self) -> Result<(), Wrong> {
+        let bound = self.p99_bound_ns();
+        bound.map_err(|what| Wrong::at(&["p99_bound"], format!("p99_bound: {what}")))?;
+        let repeats = self.rounds.is_some() || self.repeat > 1;
+        if self.adaptive && (repeats || self.scaling.is_some()) {
+            let what = "adaptive: neither rounds, repetitions nor scaling were expected: each of \
+                        them would leave out other points";
+            return Err(Wrong::at(&["adaptive"], what));
+        }
+        Ok(())
+    }
+
+    /// What contradicts more and more targets at once.
+    fn check_scaling(&self) -> Result<(), Wrong> {
+        let Some(scaling) = &self.scaling else { return Ok(()) };
+        if self.rounds.is_some() || self.order == Order::Random {
+            let what = "scaling: neither rounds nor order = \"random\" go with it: one more drive \
+                        is compared with one less, in that order";
+            return Err(Wrong::at(&["scaling"], what));
+        }
+        if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
+            let what = "scaling: least_gain_percent: above 0 and below 100 was expected";
+            return Err(Wrong::at(&["scaling", "least_gain_percent"], what));
+        }
+        Ok(())
+    }
+}

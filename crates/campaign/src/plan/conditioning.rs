@@ -1,0 +1,111 @@
+//! The workload that conditions drives, as rounds of a plan of their own.
+
+use iodyno_job::parse_seconds;
+use iodyno_model::{Metric, Rounds, Tracked};
+
+use super::error::{PlanError, Refusal, Wrong};
+use super::preparation::Preparation;
+use super::study::{Order, Study, StudyStep, Until};
+
+/// What a round is looked at by is this part of it, the first one.
+const CHECK: u64 = 30;
+/// Names of the two parts of a round.
+const POINTS: [&str; 2] = ["check", "condition"];
+
+/// A word for the usual one.
+const RANDOM: &str = "random";
+
+/// Options that a workload has unless it says otherwise: random data and
+/// offsets, other ones in each round.
+const USUAL: [(&str, &str); 9] = [
+    ("ioengine", "auto"),
+    ("direct", "1"),
+    ("rw", "randwrite"),
+    ("bs", "4k"),
+    ("iodepth", "32"),
+    ("refill_buffers", "1"),
+    ("norandommap", "1"),
+    ("randrepeat", "0"),
+    ("time_based", "1"),
+];
+
+impl Preparation {
+    /// Looks for what contradicts it.
+    ///
+    /// # Errors
+    /// It contradicts itself.
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.look().map_err(|wrong| Refusal(wrong.what))
+    }
+
+    /// Looks for what contradicts it.
+    pub(super) fn look(&self) -> Result<(), Wrong> {
+        if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
+            let what = "preparation: fill: above 0 and at most 100 times was expected";
+            return Err(Wrong::at(&["preparation", "fill"], what));
+        }
+        self.rounds_on(Vec::new()).map(|_| ())
+    }
+
+    /// When the rounds that condition a drive are over; `None`: it is not conditioned.
+    pub fn rounds(&self) -> Option<Rounds> {
+        self.condition.as_ref()?;
+        let track = vec![Tracked { point: POINTS[0].into(), metric: Metric::Iops }];
+        Some(Rounds { track, ..Rounds::default() })
+    }
+
+    /// What conditions a drive, in options.
+    pub(crate) fn workload(&self) -> Option<String> {
+        let typed = self.condition.as_ref()?;
+        Some(if typed.trim() == RANDOM { "rw=randwrite bs=4k".into() } else { typed.clone() })
+    }
+
+    /// The rounds as a plan of their own.
+    fn rounds_on(&self, targets: Vec<String>) -> Result<Option<Study>, Wrong> {
+        let Some((rounds, workload)) = self.rounds().zip(self.workload()) else {
+            return Ok(None);
+        };
+        let wrong = |key: &str, what: &str| {
+            Wrong::at(&["preparation", key], format!("preparation: {key}: {what}"))
+        };
+        let mut study = Study::named("preparation");
+        study.targets = targets;
+        study.targets_together = true;
+        study.order = Order::Written;
+        study.rounds = Some(rounds);
+        for (option, value) in USUAL {
+            study.job.insert(option.into(), value.into());
+        }
+        for word in workload.split_whitespace() {
+            let Some((option, value)) = word.split_once('=') else {
+                let what = "OPTION=VALUE was expected, as in rw=randwrite bs=4k, or `random`";
+                return Err(wrong("condition", &format!("{word}: {what}")));
+            };
+            study.job.insert(option.into(), value.into());
+        }
+        let round_ns =
+            parse_seconds(&self.round).map_err(|what| wrong("round", &what.to_string()))?;
+        let check_ns = (round_ns / CHECK).max(1000);
+        let lasts = [check_ns, round_ns.saturating_sub(check_ns).max(1000)];
+        study.steps = POINTS
+            .iter()
+            .zip(lasts)
+            .map(|(name, ns)| StudyStep {
+                name: (*name).into(),
+                until: Until::Done,
+                job: [("runtime".into(), format!("{}us", ns / 1000).into())].into(),
+                ..StudyStep::default()
+            })
+            .collect();
+        study.look().map_err(|own| wrong("condition", &own.what))?;
+        Ok(Some(study))
+    }
+
+    /// The rounds on these targets as a plan of their own; `None`: drives are not conditioned.
+    ///
+    /// # Errors
+    /// What is wrong with the workload.
+    pub(crate) fn study(&self, targets: Vec<String>) -> Result<Option<Study>, PlanError> {
+        self.rounds_on(targets).map_err(|wrong| wrong.within("prepare", ""))
+    }
+}

@@ -1,0 +1,109 @@
+//! What is wrong with a plan, and where in its text that stands.
+
+use std::ops::Range;
+
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a plan.
+#[derive(Debug, Error)]
+#[error("{name}: {text}")]
+pub struct PlanError {
+    /// File or preset.
+    pub name: String,
+    /// What is wrong, and what was expected; of what was read from a text with line and column.
+    pub text: String,
+}
+
+/// A mistake in a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// A sentence: what is wrong, and what was expected.
+    pub(super) what: String,
+    /// Keys that lead to what is wrong, and numbers of entries of arrays; the first way that the
+    /// text has leads to the place.
+    at: Vec<Vec<String>>,
+}
+
+impl Wrong {
+    /// At the end of this path.
+    pub(super) fn at(path: &[&str], what: impl Into<String>) -> Self {
+        Self { what: what.into(), at: Vec::new() }.or_at(path)
+    }
+
+    /// There, where what is wrong is not written at the paths before.
+    pub(super) fn or_at(mut self, path: &[&str]) -> Self {
+        self.at.push(path.iter().map(|key| (*key).to_owned()).collect());
+        self
+    }
+
+    /// The error of the plan `name` that was read from `text`, with line and column (from 1, in
+    /// characters) of the value that is wrong; without where it is not written.
+    pub(super) fn within(self, name: &str, text: &str) -> PlanError {
+        let what = self.what;
+        let text = match place(text, &self.at) {
+            Some((line, column)) => format!("line {line}, column {column}: {what}"),
+            None => what,
+        };
+        PlanError { name: name.into(), text }
+    }
+}
+
+fn place(text: &str, paths: &[Vec<String>]) -> Option<(usize, usize)> {
+    let plan = DeValue::Table(DeTable::parse(text).ok()?.into_inner());
+    let span = paths.iter().find_map(|path| span(&plan, path))?;
+    let before = text.get(..span.start)?;
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Some((before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
+}
+
+fn span(plan: &DeValue<'_>, path: &[String]) -> Option<Range<usize>> {
+    let (mut here, mut span) = (plan, None);
+    for key in path {
+        let next = match here {
+            DeValue::Array(entries) => entries.get(key.parse::<usize>().ok()?)?,
+            of => of.get(key.as_str())?,
+        };
+        (here, span) = (next.get_ref(), Some(next.span()));
+    }
+    span
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_way_that_the_text_has_leads_to_the_place() {
+        let text = "[job]\nbs = \"4k\"\n[grid]\niodepth = [1]\n\
+                    [[step]]\nname = \"a\"\njob = { bs = \"8k\", rw = \"read\" }\n\
+                    [[step]]\nname = \"b\"\n[step.grid]\n# ü\nrw = [1]\n";
+        let wrong = |path: &[&str]| Wrong::at(path, "x");
+        let said = |wrong: Wrong| wrong.within("p", text).to_string();
+        for (path, place) in [
+            (&["step", "0", "job", "bs"][..], "line 7, column 14"),
+            (&["step", "1", "grid", "rw"], "line 12, column 6"),
+            (&["step", "1", "grid", "rw", "0"], "line 12, column 7"),
+            (&["grid", "iodepth"], "line 4, column 11"),
+            (&["job"], "line 1, column 1"),
+        ] {
+            assert_eq!(said(wrong(path)), format!("p: {place}: x"), "{path:?}");
+        }
+        assert_eq!(said(wrong(&["job", "rw"]).or_at(&["job", "bs"])), "p: line 2, column 6: x");
+        for path in [&["step", "2"][..], &["step", "x"], &["job", "bs", "0"], &[]] {
+            assert_eq!(said(wrong(path)), "p: x", "{path:?}");
+        }
+        assert_eq!(wrong(&["x"]).within("p", "x = [").to_string(), "p: x");
+    }
+}
+
+/// Why a study cannot be carried out, or gone on with, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(why: T) -> Self {
+        Self(why.into())
+    }
+}

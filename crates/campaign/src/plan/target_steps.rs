@@ -1,0 +1,82 @@
+//! The steps of a plan that are measured on whole targets.
+
+use iodyno_job::Job;
+
+use super::error::{PlanError, Wrong};
+use super::steps::{On, Search, SearchForm, Step};
+use super::study::{Study, StudyStep, Until, apply_value};
+
+impl Study {
+    /// It has steps on whole targets in place of points.
+    pub fn is_of_steps(&self) -> bool {
+        self.steps.iter().any(|step| !step.on.is_empty() || step.outstanding.is_some())
+    }
+
+    /// Its steps on whole targets.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn target_steps(&self) -> Result<Vec<Step>, PlanError> {
+        let steps = self.steps.iter().enumerate().map(|(n, step)| self.target_step(step, n));
+        steps.collect::<Result<_, _>>().map_err(|wrong: Wrong| wrong.within(&self.name, ""))
+    }
+
+    /// What contradicts steps on whole targets.
+    pub(super) fn check_steps(&self) -> Result<(), Wrong> {
+        if !self.is_of_steps() {
+            return Ok(());
+        }
+        let plain = Self {
+            targets: self.targets.clone(),
+            about: self.about.clone(),
+            stop: self.stop.clone(),
+            written: self.written,
+            job: self.job.clone(),
+            steps: self.steps.clone(),
+            ..Self::named(&self.name)
+        };
+        let is_plain = |step: &StudyStep| {
+            step.grid.is_empty() && !step.own_file && !step.after && step.until == Until::Known
+        };
+        if plain != *self || !self.steps.iter().all(is_plain) {
+            let what = "step: `on` and `outstanding` go with nothing but stop, written and jobs";
+            return Err(Wrong::at(&["step"], what));
+        }
+        for (n, step) in self.steps.iter().enumerate() {
+            self.target_step(step, n)?;
+            if self.steps[..n].iter().any(|known| known.name == step.name) {
+                let what = format!("there are two steps `{}`", step.name);
+                return Err(Wrong::at(&["step", &n.to_string(), "name"], what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The `n`th step.
+    fn target_step(&self, step: &StudyStep, n: usize) -> Result<Step, Wrong> {
+        let wrong = |path: &[&str], what: &str| {
+            let n = n.to_string();
+            let path = [&["step", n.as_str()], path].concat();
+            Wrong::at(&path, format!("step `{}`: {what}", step.name))
+        };
+        let mut job = Job { name: step.name.clone(), ..Job::direct() };
+        for (option, value) in self.job.iter().chain(&step.job) {
+            apply_value(&mut job, option, value).map_err(|what| wrong(&["job", option], &what))?;
+        }
+        let search = |form: SearchForm| match form.from >= 1 && form.from <= form.to {
+            true => Ok(Search {
+                from: form.from,
+                to: form.to,
+                growth: form.until_growth_below_percent / 100.0,
+            }),
+            false => Err(wrong(&["outstanding"], "outstanding: 1 <= from <= to was expected")),
+        };
+        Ok(Step {
+            each: step.on.is_empty() || step.on.contains(&On::Each),
+            together: step.on.contains(&On::Together),
+            name: step.name.clone(),
+            job,
+            outstanding: step.outstanding.map(search).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! A preparation carried out, and the state that it leaves recorded.
+
+use std::collections::BTreeSet;
+
+use iodyno_host::Depth;
+use iodyno_judge::Convergence;
+use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord};
+use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
+
+use super::purging::purge;
+use super::{Conditioning, Filled, Preparing, zoned};
+use crate::error::CampaignError;
+use crate::execute::Execution;
+use crate::schedule::ScriptJobs;
+use crate::scripts::{clear_script, run_on};
+use crate::targets::key_of;
+use crate::tools::now_ns;
+use crate::watch::Event;
+
+/// Prepares `targets`; `touched` says whether it has begun to destroy what was on them.
+pub(crate) fn prepare(
+    execution: &mut Execution<'_, '_>,
+    preparing: &Preparing,
+    targets: &[Target],
+    touched: &mut bool,
+) -> Result<(), CampaignError> {
+    let mut names: BTreeSet<String> = targets.iter().map(|one| one.name().to_owned()).collect();
+    let permission = &execution.options.permission;
+    let purges = match preparing.how.purge.filter(|_| preparing.filled.is_nothing()) {
+        Some(method) => clear_for_purge(targets, execution.host, permission, method)?,
+        None => Vec::new(),
+    };
+    let reached = || purges.iter().flat_map(Purge::reached);
+    if !purges.is_empty() {
+        let unused = unused_allowances(permission, reached());
+        if let Some(word) = unused.into_iter().next() {
+            return Err(CampaignError::UnusedAllowance(word));
+        }
+        names.extend(reached().map(|one| one.as_read().name().to_owned()));
+    }
+    let mut begun = Begun { execution, preparing, names, touched: false };
+    let mut result = begun.prepare_cleared(targets, purges);
+    if let (Ok(()), Some(conditioning)) = (&result, &preparing.condition) {
+        result = begun.condition(conditioning);
+    }
+    *touched = begun.touched;
+    if begun.touched {
+        let execution = &mut *begun.execution;
+        let state = match &result {
+            _ if execution.tools.is_interrupted() => PreparationState::Interrupted,
+            Ok(()) if !execution.failed => PreparationState::Done,
+            _ => PreparationState::Failed,
+        };
+        let after = iodyno_host::snapshot(execution.tools.source, Depth::Full);
+        execution.tools.store.add_snapshot(&execution.record.run.id, &after)?;
+        begun.record(&after, state)?;
+    }
+    result
+}
+
+/// A preparation that goes on.
+struct Begun<'p, 'e, 'a, 't> {
+    execution: &'e mut Execution<'a, 't>,
+    preparing: &'p Preparing,
+    /// What it destroys, by name.
+    names: BTreeSet<String>,
+    /// It has begun to.
+    touched: bool,
+}
+
+impl Begun<'_, '_, '_, '_> {
+    /// Nothing is to be carried out any more.
+    fn is_over(&self) -> bool {
+        self.execution.failed || self.execution.tools.is_interrupted()
+    }
+
+    fn prepare_cleared(
+        &mut self,
+        targets: &[Target],
+        purges: Vec<Purge>,
+    ) -> Result<(), CampaignError> {
+        let (preparing, tools) = (self.preparing, &mut *self.execution.tools);
+        let sentences =
+            preparing.outline(targets, self.execution.host, tools.claims, tools.store)?;
+        let commanded = preparing.how.purge.filter(|_| !purges.is_empty());
+        if let Some(method) = commanded {
+            tools.watcher.event(&Event::Expect(&sentences));
+            self.begin()?;
+            purge(self.execution, &purges, method);
+        }
+        // Words for what was only reached name nothing that is filled. What is
+        // filled is cleared anew, since it cannot be held twice.
+        let named =
+            |one: &&WriteClearance| targets.iter().any(|of| of.name() == one.as_read().name());
+        let permission = match commanded {
+            Some(_) => self
+                .execution
+                .options
+                .permission
+                .only_of(purges.iter().flat_map(Purge::reached).filter(named)),
+            None => self.execution.options.permission.clone(),
+        };
+        drop(purges);
+        let script = &preparing.script;
+        if script.phases.is_empty() || self.is_over() {
+            return Ok(());
+        }
+        let mut targets = clear_script(self.execution, script, &permission, !self.touched)?;
+        if commanded.is_none() {
+            self.execution.tools.watcher.event(&Event::Expect(&sentences));
+            self.begin()?;
+        }
+        zoned::reset(&targets)?;
+        run_on(self.execution, &ScriptJobs::once(script.clone()), &mut targets)
+    }
+
+    /// Runs the workload that conditions the drives, in rounds.
+    fn condition(&mut self, conditioning: &Conditioning) -> Result<(), CampaignError> {
+        let script = &conditioning.jobs.script;
+        if script.phases.is_empty() || self.is_over() {
+            return Ok(());
+        }
+        let permission = &self.execution.options.permission;
+        let mut targets = clear_script(self.execution, script, permission, !self.touched)?;
+        if !self.touched {
+            self.begin()?;
+        }
+        run_on(self.execution, &conditioning.jobs, &mut targets)
+    }
+
+    /// Records, before anything is destroyed, that what was known is over.
+    fn begin(&mut self) -> Result<(), CampaignError> {
+        self.record(self.execution.host, PreparationState::Begun)?;
+        self.touched = true;
+        Ok(())
+    }
+
+    /// Records the state of each namespace that can be known again.
+    fn record(&mut self, now: &Host, state: PreparationState) -> Result<(), CampaignError> {
+        let (preparing, host) = (self.preparing, self.execution.host);
+        let store = &mut *self.execution.tools.store;
+        let record = store.load(&self.execution.record.run.id)?;
+        let filled = Filled::of(&record);
+        for name in &self.names {
+            let Some((serial, nsid)) = key_of(name, host) else { continue };
+            let health = now.namespace(name).and_then(|(drive, _)| drive.health.get());
+            let capacity = host.block(name).and_then(|block| block.size.value());
+            let state = DriveState {
+                serial,
+                nsid,
+                run_id: Some(record.run.id.clone()),
+                at_ns: now_ns(),
+                state,
+                purge: preparing.how.purge,
+                fill: filled.state(name),
+                condition: conditioned(preparing, &record, name),
+                capacity_bytes: capacity.map(|size| size.0),
+                host_written_bytes: health.map(|health| health.host_written_bytes),
+            };
+            store.add_drive_state(&state)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a device was conditioned by so far, by the run's measurements.
+fn conditioned(preparing: &Preparing, record: &RunRecord, name: &str) -> Option<ConditionState> {
+    let workload = preparing.how.workload()?;
+    let asked = preparing.how.rounds()?;
+    let own = record.measurements.iter().filter(|of| of.targets == [name]);
+    let found = Convergence::of(&asked, record.host(), own);
+    let rounds = Some(found.rounds()).filter(|rounds| *rounds > 0)?;
+    Some(ConditionState { workload, rounds, steady_in: found.steady_in })
+}

@@ -1,0 +1,128 @@
+//! What of a preparation is still to be done, after its run was stopped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iodyno_judge::is_whole;
+use iodyno_model::{Direction, FillState, Measurement, Run, RunRecord, RunState};
+
+use iodyno_job::script::Script;
+use iodyno_store::Store;
+use iodyno_target::Target;
+
+use super::Preparing;
+use super::fill::{DISCARD, FILL, FILL_BYTES, filled_bytes, whole_bytes};
+use crate::error::CampaignError;
+use crate::plan::{Preparation, Study};
+
+/// How far a fill came, by block device name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filled {
+    states: BTreeMap<String, FillState>,
+    /// Those whose last, smaller block is written.
+    rests: BTreeSet<String>,
+}
+
+impl Filled {
+    /// By the measurements of a run.
+    pub fn of(record: &RunRecord) -> Self {
+        let mut filled = Self::default();
+        for of in record.measurements.iter().filter(|of| FILL.contains(&of.name.as_str())) {
+            let [target] = of.targets.as_slice() else { continue };
+            if of.round.is_some() {
+                continue;
+            }
+            if of.name == FILL[1] && is_whole(of) {
+                filled.rests.insert(target.clone());
+            }
+            let written = of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes));
+            if let Some(bytes) = written {
+                let state = filled
+                    .states
+                    .entry(target.clone())
+                    .or_insert(FillState { written_bytes: 0, duration_ns: 0 });
+                state.written_bytes += bytes;
+                state.duration_ns += of.duration_ns.unwrap_or(0);
+            }
+        }
+        filled
+    }
+
+    /// Nothing was written yet.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// What was written to a device.
+    pub(crate) fn state(&self, name: &str) -> Option<FillState> {
+        self.states.get(name).copied().filter(|state| state.written_bytes > 0)
+    }
+
+    /// Of the `bytes` that a device of `size_bytes` is to get, so many need not
+    /// be written again, in whole blocks. A pass without its rest is not over.
+    pub(super) fn done_bytes(&self, name: &str, size_bytes: u64, bytes: u64) -> u64 {
+        let Some(state) = self.state(name) else { return 0 };
+        let has_rest = !size_bytes.is_multiple_of(FILL_BYTES) && bytes >= whole_bytes(size_bytes);
+        let most_bytes = match has_rest && !self.rests.contains(name) {
+            true => bytes.saturating_sub(FILL_BYTES),
+            false => bytes,
+        };
+        (state.written_bytes / FILL_BYTES * FILL_BYTES).min(most_bytes)
+    }
+}
+
+/// The last preparation of `targets`, where it was the same `study` and was
+/// stopped, so that it can go on.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn stopped(
+    study: &Study,
+    targets: &[Target],
+    store: &Store,
+) -> Result<Option<Run>, CampaignError> {
+    let plan = study.to_toml()?;
+    let names: Vec<&str> = targets.iter().map(Target::name).collect();
+    let runs = store.runs()?.into_iter();
+    let own = runs.filter(|run| run.plan_name == study.name && run.targets == names);
+    let last = own.max_by_key(|run| run.started_ns);
+    Ok(last.filter(|run| run.state == RunState::Interrupted && run.plan == plan))
+}
+
+impl Preparation {
+    /// What of it the run `record`, which was stopped, lacks on `targets`;
+    /// `None`: nothing. A purge that was stopped is done again, and so is a
+    /// fill that was killed, whose bytes nobody counted.
+    ///
+    /// # Errors
+    /// As [`Preparation::of`].
+    pub fn left(
+        &self,
+        record: &RunRecord,
+        targets: &[Target],
+    ) -> Result<Option<Preparing>, CampaignError> {
+        let is_of_it = |of: &Measurement| match of.round {
+            Some(_) => self.condition.is_some(),
+            None => [FILL, DISCARD].iter().flatten().any(|name| *name == of.name),
+        };
+        if !record.measurements.iter().all(is_of_it) {
+            return Ok(None);
+        }
+        let filled = Filled::of(record);
+        let is_full = |target: &Target| {
+            self.fill.zip(target.size_bytes()).is_some_and(|(times, size_bytes)| {
+                let bytes = filled_bytes(size_bytes, times);
+                filled.done_bytes(target.name(), size_bytes, bytes) == bytes && bytes > 0
+            })
+        };
+        let is_conditioned = record.measurements.iter().any(|of| of.round.is_some());
+        let script = match is_conditioned || targets.iter().all(is_full) {
+            true => Script::default(),
+            false => self.script(targets, &filled)?,
+        };
+        let condition = self.conditioning(targets, Some(record))?;
+        if script.phases.is_empty() && condition.is_none() && !record.measurements.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Preparing { how: self.clone(), script, filled, condition }))
+    }
+}

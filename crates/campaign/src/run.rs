@@ -1,0 +1,249 @@
+//! A run from its beginning to its end: recorded, a layout built, the machine set, what is asked
+//! for carried out, and all of it undone.
+
+use iodyno_host::Depth;
+use iodyno_model::{Host, Run, RunRecord, RunState, Setting};
+use iodyno_target::Target;
+
+use crate::announce;
+use crate::budget::Budget;
+use crate::error::CampaignError;
+use crate::execute::Execution;
+use crate::layouts::{LayoutPlan, Stack};
+use crate::other_io::without_busy;
+use crate::phase::Schedule;
+use crate::preparation::prepare;
+use crate::schedule::{Explain, Steps};
+use crate::scripts::run_script;
+use crate::settings;
+use crate::targets::{Named, Scratches};
+use crate::tools::{Options, Tools, now_ns};
+use crate::undo::clean_up;
+use crate::watch::Event;
+use crate::work::{Jobs, Work};
+
+/// Carries `work` out on `targets`, which were resolved on `host`, and returns
+/// the run's id. What was measured is in the store whatever happens.
+///
+/// # Errors
+/// Where nothing can be recorded or no step carried out at all. What fails on
+/// one target is recorded as such, and the others go on.
+pub fn carry_out(
+    tools: &mut Tools<'_>,
+    work: &Work,
+    host: &Host,
+    targets: &[Target],
+    options: &Options,
+) -> Result<String, CampaignError> {
+    let mut stop = work.stop;
+    if let Some(max_ns) = options.max_ns.or(options.fixed_ns) {
+        stop.max_ns = max_ns;
+        stop.min_ns = stop.min_ns.min(max_ns / 2);
+    }
+    let samples = work.written_samples;
+    let budget = Budget::divide(work.steps(), stop, samples, targets.len(), options.budget_ns);
+    let new = || Run {
+        name: options.name.clone(),
+        command: options.command.clone(),
+        plan_name: work.name.clone(),
+        plan: work.text.clone(),
+        origin: options.origin.clone(),
+        scope: options.scope,
+        targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
+        ..Run::new(iodyno_store::new_id(), now_ns())
+    };
+    let mut run = match &options.resumed {
+        Some(resumed) => {
+            // What it set before it was killed is not what the machine had.
+            tools.store.refuse_running(&resumed.run_id)?;
+            clean_up(tools.store, Some(&resumed.run_id))?;
+            tools.store.reopen_run(&resumed.run_id)?
+        }
+        None => {
+            let run = new();
+            tools.store.create_run(&run)?;
+            run
+        }
+    };
+    let mut carried = Carried { work, targets, options, budget, failed: false, touched: false };
+    let result = match &work.layout {
+        Some(layout) => carried.on_layout(tools, &mut run, layout),
+        None => carried.on_machine(tools, &mut run, host),
+    };
+    let Carried { failed, touched, .. } = carried;
+    run.state = match &result {
+        _ if tools.is_interrupted() => RunState::Interrupted,
+        Ok(()) if !failed => RunState::Done,
+        // It was not let go on, and is as it was.
+        Err(_) if options.resumed.is_some() && !touched => RunState::Interrupted,
+        _ => RunState::Failed,
+    };
+    end(tools, &mut run, work, result.is_ok() || touched)?;
+    result.map(|()| run.id)
+}
+
+/// What is carried out, and what came of it.
+#[derive(Clone, Copy)]
+struct Carried<'a> {
+    work: &'a Work,
+    targets: &'a [Target],
+    options: &'a Options,
+    budget: Budget,
+    /// A step failed.
+    failed: bool,
+    /// What was on its targets is lost.
+    touched: bool,
+}
+
+impl Carried<'_> {
+    /// Builds a layout, measures on it, and takes it down whatever came of that.
+    fn on_layout(
+        &mut self,
+        tools: &mut Tools<'_>,
+        run: &mut Run,
+        layout: &LayoutPlan,
+    ) -> Result<(), CampaignError> {
+        let stack = Stack::build(tools, &run.id, layout, &self.options.permission)?;
+        self.touched = true;
+        let host = iodyno_host::snapshot(tools.source, Depth::Full);
+        let result = stack.top_permission(&host).and_then(|permission| {
+            let options = &Options { permission, ..self.options.clone() };
+            let mut on_top = Carried { options, ..*self };
+            let result = on_top.on_machine(tools, run, &host);
+            self.failed = on_top.failed;
+            result
+        });
+        stack.take_down(tools)?;
+        result
+    }
+
+    /// Sets what the plan asks for on the machine, measures, and restores it.
+    fn on_machine(
+        &mut self,
+        tools: &mut Tools<'_>,
+        run: &mut Run,
+        host: &Host,
+    ) -> Result<(), CampaignError> {
+        let Self { work, .. } = *self;
+        let mut applied = settings::apply(tools, &work.settings, work.scripts(), host, &run.id)?;
+        // What was set is what is measured under.
+        let set_host = (!applied.conditions.is_empty())
+            .then(|| iodyno_host::snapshot(tools.source, Depth::Full));
+        let host = set_host.as_ref().unwrap_or(host);
+        let result = self.measured(tools, run, host, applied.conditions.clone());
+        let restored = applied.restore(tools.source, tools.store, &run.id);
+        self.touched |= restored.is_err();
+        restored?.iter().for_each(|told| tools.watcher.event(&Event::Warning(told)));
+        result
+    }
+
+    /// Carries it out on what is there.
+    fn measured(
+        &mut self,
+        tools: &mut Tools<'_>,
+        run: &mut Run,
+        host: &Host,
+        settings: Vec<Setting>,
+    ) -> Result<(), CampaignError> {
+        let Self { work, options, budget, .. } = *self;
+        run.skipped.clone_from(&options.unusable);
+        let measurements = tools.store.measurements(&run.id)?;
+        let record = RunRecord { run: run.clone(), snapshots: Vec::new(), measurements };
+        let ends = (budget.stop, work.written_samples);
+        let mut execution = Execution::begin(tools, host, options, record, settings, ends)?;
+        let result = match options.no_load {
+            true => Ok(()),
+            false => self.jobs(&mut execution),
+        };
+        self.failed |= execution.failed;
+        *run = execution.record.run;
+        result
+    }
+
+    /// Carries its jobs out.
+    fn jobs(&mut self, execution: &mut Execution<'_, '_>) -> Result<(), CampaignError> {
+        let (stop, budget_ns) = (self.budget.stop, self.options.budget_ns);
+        let claims = execution.tools.claims;
+        match &self.work.jobs {
+            Jobs::Script(jobs) => {
+                let mut is_prepared = false;
+                if let Some(preparing) = &self.work.preparation {
+                    let result = prepare(execution, preparing, self.targets, &mut is_prepared);
+                    self.touched |= is_prepared;
+                    result?;
+                    let is_over = execution.failed || execution.tools.is_interrupted();
+                    if is_over || jobs.script.phases.is_empty() {
+                        return Ok(());
+                    }
+                }
+                // What a preparation was allowed to write may be only read after it.
+                run_script(execution, jobs, !is_prepared)
+            }
+            Jobs::Steps(steps) => self.on_targets(execution, &mut Steps::new(steps, self.budget)),
+            Jobs::Question(asked) => {
+                let mut explain = Explain::new(&asked.job, claims, stop.max_ns, budget_ns);
+                self.on_targets(execution, &mut explain)
+            }
+        }
+    }
+
+    /// Clears the targets, and carries out what `schedule` asks for on them.
+    fn on_targets(
+        &self,
+        execution: &mut Execution<'_, '_>,
+        schedule: &mut dyn Schedule,
+    ) -> Result<(), CampaignError> {
+        let Execution { tools, host, options, record, .. } = execution;
+        let is_question = matches!(self.work.jobs, Jobs::Question(_));
+        let steps = self.work.steps().iter();
+        let writes = steps.clone().any(|step| step.job.writes());
+        let is_named = |target: &&Target| target.is_named_in(host, &options.permission);
+        let neighbours: Vec<&Target> = match is_question && !writes {
+            true => options.neighbours.iter().filter(is_named).collect(),
+            false => Vec::new(),
+        };
+        let sentences = match is_question {
+            true => announce::question(self.targets, writes, &neighbours, options.budget_ns),
+            false => announce::steps(self.targets, writes, &self.budget),
+        };
+        tools.watcher.event(&Event::Expect(&sentences));
+        let named = Named {
+            targets: match options.busy {
+                true => self.targets.iter().collect(),
+                false => without_busy(tools, host, &mut record.run, self.targets),
+            },
+            neighbours,
+            all_or_none: is_question,
+            writes,
+            block_bytes: steps.map(|step| step.job.largest_block()).max().unwrap_or(0),
+        };
+        let mut scratches = Scratches::default();
+        let cleared = named.clear(tools, host, &mut record.run, options, &mut scratches);
+        let result = cleared.and_then(|mut targets| execution.carry_out(schedule, &mut targets));
+        scratches.remove(execution.tools, &execution.record.run.id)?;
+        result
+    }
+}
+
+/// Ends a run; one that was refused before anything was done is none: a
+/// mistyped word is not the last run.
+fn end(
+    tools: &mut Tools<'_>,
+    run: &mut Run,
+    work: &Work,
+    is_worth_keeping: bool,
+) -> Result<(), CampaignError> {
+    run.ended_ns = Some(now_ns());
+    if run.state == RunState::Running {
+        run.state = RunState::Failed;
+    }
+    tools.store.update_run(run)?;
+    if !is_worth_keeping
+        && !matches!(work.jobs, Jobs::Steps(_))
+        && tools.store.measurements(&run.id)?.is_empty()
+        && tools.store.journal_pending(Some(&run.id))?.is_empty()
+    {
+        tools.store.remove(&run.id)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! What limits a workload: the experiments that the limiter asks for, one after the other until
+//! it names something or the time is over.
+
+use std::collections::VecDeque;
+
+use iodyno_job::Job;
+use iodyno_judge::ClaimBook;
+use iodyno_judge::limiter::{ASKED, Answer, Evidence, Experiment, explain, repetition_name};
+
+use super::experiment_job::{ExperimentJob, Laboratory};
+use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::targets::PreparedTarget;
+use crate::watch::{Event, Watcher};
+
+/// Drives rest no longer than this, ns.
+const LONGEST_REST_NS: u64 = 20_000_000_000;
+
+/// An investigation that goes on.
+pub(crate) struct Explain<'a> {
+    /// What is asked about.
+    asked: &'a Job,
+    claims: &'a ClaimBook,
+    /// The longest time of a measurement, ns.
+    max_ns: u64,
+    /// Longest time for all of them, ns.
+    budget_ns: u64,
+    begun: bool,
+    made: Vec<Experiment>,
+    /// What was decided on, and is not carried out yet, with names.
+    ahead: VecDeque<(String, ExperimentJob)>,
+    round: u32,
+    /// When it was decided last what is next, ns.
+    spent_ns: u64,
+}
+
+impl<'a> Explain<'a> {
+    pub(crate) const fn new(
+        asked: &'a Job,
+        claims: &'a ClaimBook,
+        max_ns: u64,
+        budget_ns: u64,
+    ) -> Self {
+        Self {
+            asked,
+            claims,
+            max_ns,
+            budget_ns,
+            begun: false,
+            made: Vec::new(),
+            ahead: VecDeque::new(),
+            round: 1,
+            spent_ns: 0,
+        }
+    }
+
+    /// What the limiter asks for after all that was measured.
+    fn decide(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+        let left_ns = self.budget_ns.saturating_sub(seen.spent_ns);
+        // Each turn takes of its time, so that this ends.
+        if left_ns < self.max_ns || seen.spent_ns <= self.spent_ns {
+            return;
+        }
+        self.spent_ns = seen.spent_ns;
+        let laboratory = Laboratory {
+            host: seen.host,
+            asked: self.asked,
+            targets: seen.targets,
+            record: seen.record,
+            spare_ns: left_ns - self.max_ns,
+        };
+        let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::ALL
+            .into_iter()
+            .filter(|one| !self.made.contains(one))
+            .filter_map(|one| Some((one, laboratory.job(one)?)))
+            .unzip();
+        let evidence = Evidence {
+            records: &[seen.record],
+            claims: self.claims,
+            possible: &possible,
+            repeats: (left_ns / self.max_ns) as usize,
+        };
+        let Some(answer) = explain(&evidence, (0, 0)) else { return };
+        match answer.answer {
+            Answer::Experiment(experiment) => {
+                self.made.push(experiment);
+                let Some(chosen) = possible.iter().position(|one| *one == experiment) else {
+                    return;
+                };
+                let sentence = format!("{}; next, {}", answer.case.figure(), experiment.what());
+                watcher.event(&Event::Warning(&sentence));
+                let mut job = jobs.swap_remove(chosen);
+                job.rest_ns = job.rest_ns.min(LONGEST_REST_NS);
+                self.ahead.push_back((experiment.name().into(), job));
+            }
+            Answer::Repetition(experiments) => {
+                self.round += 1;
+                watcher.event(&Event::Warning(&answer.sentence));
+                self.repeat(&laboratory, &experiments);
+            }
+            Answer::Named { .. } | Answer::Undecided { .. } | Answer::Unlike { .. } => {}
+        }
+    }
+
+    /// Measures what was asked about and `experiments` again. Every other round
+    /// goes backwards, so that what drifts does not favour one of them.
+    fn repeat(&mut self, laboratory: &Laboratory<'_>, experiments: &[Experiment]) {
+        let varied = experiments.iter().filter_map(|one| Some((one.name(), laboratory.job(*one)?)));
+        let mut all: Vec<(&str, ExperimentJob)> =
+            std::iter::once((ASKED, laboratory.unchanged())).chain(varied).collect();
+        if self.round.is_multiple_of(2) {
+            all.reverse();
+        }
+        // Drives have rested once.
+        let again =
+            |(name, job)| (repetition_name(name, self.round), ExperimentJob { rest_ns: 0, ..job });
+        self.ahead.extend(all.into_iter().map(again));
+    }
+}
+
+impl Schedule for Explain<'_> {
+    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        let (name, one) = if is_first {
+            let measured = seen.targets.iter().filter(|target| !target.is_neighbour);
+            let (job, on) = (self.asked.clone(), measured.cloned().collect());
+            (ASKED.into(), ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 })
+        } else {
+            if self.ahead.is_empty() {
+                self.decide(seen, watcher);
+            }
+            self.ahead.pop_front()?
+        };
+        let ExperimentJob { mut job, on, beside, rest_ns } = one;
+        job.name = name;
+        let reads_temperature = job.depth.iodepth > 1;
+        let fitted =
+            |job: &Job, on: PreparedTarget| PhaseJob { job: job.clone(), section: 0, on: Some(on) };
+        let mut jobs: Vec<PhaseJob> = on.into_iter().map(|on| fitted(&job, on)).collect();
+        let count = jobs.len();
+        jobs.extend(beside.into_iter().map(|(on, job)| fitted(&job, on)));
+        Some(Phase {
+            left_ns: self.budget_ns.saturating_sub(seen.spent_ns),
+            rest_ns,
+            reads_links: is_first,
+            reads_temperature,
+            // An experiment that fails says nothing of others.
+            gives_up: is_first,
+            ..Phase::fitted(jobs, Measured::Targets(count), self.max_ns)
+        })
+    }
+
+    fn reads_hosts(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,21 @@
+//! Strategies: which phase is next, by what is measured. Each is a file, and makes no I/O.
+
+mod adaptive_sweep;
+mod depth_search;
+mod experiment_job;
+mod explain;
+mod outlook;
+mod rounds;
+mod scaling;
+mod script_jobs;
+mod steps;
+mod surface;
+mod turns;
+
+pub use adaptive_sweep::Adapting;
+pub(crate) use explain::Explain;
+pub(crate) use rounds::{convergences, over_in};
+pub(crate) use scaling::growth;
+pub use script_jobs::ScriptJobs;
+pub(crate) use steps::Steps;
+pub(crate) use turns::longest_ns;

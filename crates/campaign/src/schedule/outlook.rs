@@ -1,0 +1,125 @@
+//! What measurements of a study say beyond themselves.
+
+use iodyno_judge::tail_of;
+use iodyno_model::{
+    EndReason, Estimate, Knee, Measurement, Outlook, Peak, PeakUnder, Prediction, Under,
+};
+
+use super::surface::{KneeOf, Known, Surface, is_outstanding};
+use crate::measurement::p99::Q;
+use crate::plan::{Point, Study};
+use crate::typed::are_at;
+
+/// Level of the intervals of percentiles.
+const LEVEL: f64 = 0.95;
+
+impl Known {
+    /// Of a measurement, the `index`th, that ended by itself and did not fail.
+    pub(crate) fn of(measurement: &Measurement, index: usize) -> Option<Self> {
+        if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
+            return None;
+        }
+        let rates: Option<Vec<Estimate>> =
+            measurement.total.iter().map(|result| result.iops).collect();
+        let iops = rates?.into_iter().reduce(Estimate::plus)?;
+        let p99 = |result: &iodyno_model::DirectionResult| {
+            let found = tail_of(result, result.known_bins()?.0, Q * 100.0, LEVEL)?;
+            Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
+        };
+        let slowest = measurement.total.iter().filter_map(p99);
+        Some(Self { index, iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
+    }
+}
+
+/// What `measurements` say of each point.
+pub(crate) fn known<'m>(
+    points: &[Point],
+    measurements: impl Iterator<Item = &'m Measurement> + Clone,
+) -> Vec<Option<Known>> {
+    let is_of = |of: &Measurement, point: &Point| {
+        of.name == point.title && are_at(&of.targets, &point.targets, point.own_file)
+    };
+    let known = |point: &Point| {
+        let mut its = measurements.clone().enumerate().filter(|(_, of)| is_of(of, point));
+        its.find_map(|(index, of)| Known::of(of, index))
+    };
+    points.iter().map(known).collect()
+}
+
+/// The curves of the points of a study.
+pub(crate) fn surface(study: &Study, points: &[Point]) -> Surface {
+    // What is wrong with them was said when the study was read.
+    let precision = study.stop().map_or(0.0, |stop| stop.precision);
+    Surface::of(points, precision, study.p99_bound_ns().ok().flatten())
+}
+
+impl Study {
+    /// What `measurements` of it say beyond themselves: points that are predicted
+    /// (of an adaptive study), and knees. `None` of rounds, repetitions and steps on whole targets.
+    pub fn outlook(&self, measurements: &[Measurement]) -> Option<Outlook> {
+        if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
+            return None;
+        }
+        let points = self.points(0);
+        let surface = surface(self, &points);
+        let known = known(&points, measurements.iter());
+        Some(outlook(&points, &surface, &known, self.adaptive))
+    }
+}
+
+/// What is known of `points`, in words for others; `predicts`: points that were
+/// not measured are predicted.
+pub(crate) fn outlook(
+    points: &[Point],
+    surface: &Surface,
+    known: &[Option<Known>],
+    predicts: bool,
+) -> Outlook {
+    let mut outlook = Outlook::default();
+    if predicts {
+        let predicted = surface.predicted(known).into_iter().enumerate();
+        let prediction = |(n, iops): (usize, Option<Estimate>)| {
+            let (iodepth, numjobs) = surface.depth_and_jobs(n)?;
+            Some(Prediction {
+                name: points[n].title.clone(),
+                target: points[n].place(),
+                beside: surface.beside(n, known)?.index,
+                iodepth,
+                numjobs,
+                iops: iops?,
+            })
+        };
+        outlook.predictions = predicted.filter_map(prediction).collect();
+        let checked = surface.checked(known);
+        outlook.checked = checked.len() as u32;
+        outlook.held = checked.iter().filter(|(_, held)| *held).count() as u32;
+    }
+    let knee = |of: KneeOf| knee(points, surface, known, of);
+    outlook.knees = surface.knees(known).into_iter().filter_map(knee).collect();
+    outlook
+}
+
+fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf) -> Option<Knee> {
+    let words = |n: usize, of_curve: bool| {
+        let at = points[n].at.iter().filter(|(option, _)| is_outstanding(option) != of_curve);
+        let words = at.map(|(option, value)| format!("{option}={value}"));
+        let part = Some(points[n].part.clone()).filter(|part| of_curve && !part.is_empty());
+        part.into_iter().chain(words).collect::<Vec<_>>().join(" ")
+    };
+    let peak = |n: usize| {
+        let (outstanding, iops) = (surface.outstanding(n), known[n]?.iops.value);
+        Some(Peak { at: words(n, false), outstanding, iops })
+    };
+    let best = of.best_under.and_then(|n| {
+        let p99_ns = known[n]?.p99?.value as u64;
+        Some(PeakUnder { peak: peak(n)?, p99_ns })
+    });
+    Some(Knee {
+        curve: words(of.most, true),
+        target: points[of.most].place(),
+        knee: peak(of.knee)?,
+        most: peak(of.most)?,
+        is_last: of.is_last,
+        under: surface.p99_bound_ns().map(|bound_ns| Under { bound_ns, best }),
+    })
+}

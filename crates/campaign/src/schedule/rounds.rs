@@ -1,0 +1,103 @@
+//! Rounds: once a drive is steady, the rounds that are left are needless.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iodyno_judge::Convergence;
+use iodyno_model::{Host, Measurement, Rounds};
+
+use super::turns::Turns;
+use crate::phase::{Phase, Schedule, Seen};
+use crate::plan::Point;
+use crate::typed::is_at;
+use crate::watch::{Event, Watcher};
+
+/// A plan in rounds: its script has each point once, however many rounds there are.
+#[derive(Debug, Clone)]
+pub(super) struct InRounds {
+    /// When they are over.
+    asked: Rounds,
+    turns: Turns,
+    /// The round with which targets, as they were typed, were done.
+    over_in: BTreeMap<Vec<String>, u32>,
+}
+
+/// Each of `points` once, whatever its round.
+pub(super) fn once(points: &[Point]) -> Vec<Point> {
+    let mut known = BTreeSet::new();
+    let is_new = |point: &&Point| known.insert(Point { round: None, ..(*point).clone() });
+    points.iter().filter(is_new).cloned().collect()
+}
+
+impl InRounds {
+    /// Of `points` in their order, for which there is a phase each where they are [`once`].
+    pub(super) fn new(asked: Rounds, points: &[Point], phases: Vec<Phase>) -> Self {
+        let of_none = |point: &Point| Point { round: None, ..point.clone() };
+        let numbers: BTreeMap<Point, usize> = once(points).iter().map(of_none).zip(0..).collect();
+        let turns = points.iter().map(|point| (numbers[&of_none(point)], Some(point.clone())));
+        Self { asked, turns: Turns::new(phases, turns), over_in: BTreeMap::new() }
+    }
+}
+
+/// How far the rounds came, on each target of `point`.
+pub(crate) fn convergences(
+    asked: &Rounds,
+    host: Option<&Host>,
+    measurements: &[Measurement],
+    point: &Point,
+) -> Vec<Convergence> {
+    let in_rounds: Vec<&Measurement> =
+        measurements.iter().filter(|of| of.round.is_some()).collect();
+    let of_target = |target: &String| {
+        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
+        let own: Vec<&Measurement> = in_rounds.iter().filter(is_of).copied().collect();
+        Convergence::of(asked, host, own.into_iter())
+    };
+    point.targets.iter().map(of_target).collect()
+}
+
+/// The round with which all targets were done.
+pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
+    let each: Option<Vec<u32>> = all.iter().map(Convergence::over_in).collect();
+    each?.into_iter().max()
+}
+
+impl Schedule for InRounds {
+    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        self.after(seen, watcher);
+        let over_in = &self.over_in;
+        // It is of a round behind the one with which its drives were done.
+        self.turns.next(|turn| {
+            let over_in = turn.point.as_ref().and_then(|point| over_in.get(&point.targets));
+            turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
+        })
+    }
+}
+
+impl InRounds {
+    /// If the last turn was the last of its round: whether its drives are steady now, or were
+    /// written as often as the plan wants.
+    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+        let Some((turn, next)) = self.turns.last() else { return };
+        let (Some(point), Some(round)) = (&turn.point, turn.round()) else { return };
+        let next = next.and_then(|next| next.point.as_ref());
+        if next.is_some_and(|next| (next.round, &next.targets) == (point.round, &point.targets)) {
+            return;
+        }
+        let asked = &self.asked;
+        let found = convergences(asked, Some(seen.host), &seen.record.measurements, point);
+        let over_in = over_in(&found);
+        let most = asked.most;
+        let is_steady = found.iter().all(|one| one.steady_in.is_some());
+        let sentence = match (over_in, asked.written_times) {
+            (Some(_), _) if is_steady => format!("round {round}: steady state reached"),
+            (Some(_), Some(times)) => format!(
+                "round {round}: the tested range was written {times} times over, STEADY STATE \
+                 NOT REACHED"
+            ),
+            _ if round < most => format!("round {round} of at most {most}: not steady yet"),
+            _ => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
+        };
+        watcher.event(&Event::Warning(&sentence));
+        self.over_in.extend(over_in.map(|round| (point.targets.clone(), round)));
+    }
+}

@@ -1,0 +1,74 @@
+//! Phases of a script, and the strategy that says which of them is next.
+
+use iodyno_job::script::Script;
+
+use super::adaptive_sweep::Adapting;
+use super::rounds::{InRounds, once};
+use super::scaling::InScaling;
+use super::turns::{Turns, phases};
+use crate::phase::Schedule;
+use crate::plan::{MadeBy, PlanError, Point, Stop, Study};
+
+/// A script, and which of its phases are carried out when.
+#[derive(Debug, Clone)]
+pub struct ScriptJobs {
+    /// What fio's job files say.
+    pub script: Script,
+    order: Order,
+}
+
+/// Which phases of a script are carried out when.
+#[derive(Debug, Clone)]
+enum Order {
+    /// Each once.
+    Once(Turns),
+    /// In rounds, until drives are steady.
+    Rounds(InRounds),
+    /// On more and more drives, until another one brings nothing.
+    Scaling(InScaling),
+    /// Those that do not follow from what is measured.
+    Adaptive(Adapting),
+}
+
+impl ScriptJobs {
+    /// Each phase of a script once; they end by themselves.
+    pub(crate) fn once(script: Script) -> Self {
+        let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[])));
+        Self { script, order }
+    }
+
+    /// The points of a study that are `left` of `all`.
+    ///
+    /// # Errors
+    /// What is wrong with their options.
+    pub(crate) fn of_points(
+        study: &Study,
+        all: &[Point],
+        left: &[Point],
+    ) -> Result<Self, PlanError> {
+        let points = if study.rounds.is_some() { once(left) } else { left.to_vec() };
+        let script = study.script(&points, study.generator == MadeBy::Fio)?;
+        let phases = phases(&script, &study.stop()?, &study.ends(&points));
+        // A point is a phase.
+        debug_assert_eq!(phases.len(), points.len(), "{points:?}");
+        let order = match (&study.rounds, study.scaling) {
+            (Some(asked), _) => Order::Rounds(InRounds::new(asked.clone(), left, phases)),
+            (None, Some(asked)) => Order::Scaling(InScaling::new(asked, left, phases)),
+            (None, None) if study.adaptive => {
+                Order::Adaptive(Adapting::new(study, all, left).with(phases))
+            }
+            (None, None) => Order::Once(Turns::once(phases)),
+        };
+        Ok(Self { script, order })
+    }
+
+    /// What carries it out.
+    pub(crate) fn schedule(&self) -> Box<dyn Schedule> {
+        match self.order.clone() {
+            Order::Once(turns) => Box::new(turns),
+            Order::Rounds(rounds) => Box::new(rounds),
+            Order::Scaling(scaling) => Box::new(scaling),
+            Order::Adaptive(adapting) => Box::new(adapting),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Steps on each target alone, one after the other, and then on all targets at once.
+
+use std::collections::BTreeMap;
+
+use super::depth_search::{DepthSearch, spread};
+use crate::budget::Budget;
+use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::plan::Step;
+use crate::targets::PreparedTarget;
+use crate::watch::Watcher;
+
+/// Steps that go on.
+pub(crate) struct Steps<'a> {
+    steps: &'a [Step],
+    budget: Budget,
+    /// What is carried out, in order; `None`: not known yet, for how many targets.
+    turns: Option<Vec<Turn>>,
+    next: usize,
+    /// A search, on the target of this number, and the depth that it tries.
+    search: Option<(usize, DepthSearch, u32)>,
+    /// What sufficed, by step and target: outstanding I/Os.
+    found: BTreeMap<(usize, usize), Found>,
+}
+
+struct Turn {
+    /// Number of the step.
+    step: usize,
+    /// Numbers of the targets.
+    on: Vec<usize>,
+    /// It is the first one on these targets.
+    is_first: bool,
+}
+
+/// What a search came to.
+struct Found {
+    outstanding: u32,
+    /// Number of the turn that it was for.
+    turn: usize,
+    tried: Vec<(u32, f64)>,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) const fn new(steps: &'a [Step], budget: Budget) -> Self {
+        let found = BTreeMap::new();
+        Self { steps, budget, turns: None, next: 0, search: None, found }
+    }
+
+    /// All turns on so many targets.
+    fn turns(&self, targets: usize) -> Vec<Turn> {
+        let of = |on: Vec<usize>, pick: fn(&Step) -> bool| {
+            let steps = (0..self.steps.len()).filter(move |n| pick(&self.steps[*n]));
+            let turn = move |(n, step)| Turn { step, on: on.clone(), is_first: n == 0 };
+            steps.enumerate().map(turn)
+        };
+        let each = (0..targets).flat_map(|target| of(vec![target], |step| step.each));
+        let together = of((0..targets).collect(), |step| step.together);
+        each.chain(together.filter(|_| targets > 1)).collect()
+    }
+
+    /// The next trial of a search that `turn` needs on one of its targets; `None`: what suffices is
+    /// known.
+    fn trial(&mut self, turn: &Turn, seen: &Seen<'_>) -> Option<Phase> {
+        let step = &self.steps[turn.step];
+        let search = step.outstanding?;
+        loop {
+            let (target, depths) = match self.search.take() {
+                Some((target, mut depths, depth)) => {
+                    let Some(iops) = seen.trial_iops else {
+                        // What goes wrong here goes wrong in the measurement too, and is told there.
+                        self.end(turn, target, &depths);
+                        continue;
+                    };
+                    depths.tried(depth, iops);
+                    (target, depths)
+                }
+                None => {
+                    let is_open = |target: &&usize| {
+                        seen.targets[**target].lost.is_none()
+                            && !self.found.contains_key(&(turn.step, **target))
+                    };
+                    let target = *turn.on.iter().find(is_open)?;
+                    (target, DepthSearch::new(search, seen.targets[target].queue_depth))
+                }
+            };
+            let Some(depth) = depths.next() else {
+                self.end(turn, target, &depths);
+                continue;
+            };
+            let target_now = &seen.targets[target];
+            let shape = spread(depth, target_now.cpu_count());
+            let job = shaped(step, target_now, Some(shape));
+            let most_ns = (self.budget.stop.max_ns / 10).max(200_000_000);
+            let left_ns = self.budget.total_ns.saturating_sub(seen.spent_ns);
+            self.search = Some((target, depths, depth));
+            let phase = Phase::fitted(vec![job], Measured::Trial(depth), most_ns);
+            return Some(Phase { left_ns, ..phase });
+        }
+    }
+
+    fn end(&mut self, turn: &Turn, target: usize, depths: &DepthSearch) {
+        let (outstanding, tried) = (depths.found(), depths.history().to_vec());
+        let found = Found { outstanding, turn: self.next, tried };
+        self.found.insert((turn.step, target), found);
+    }
+
+    fn measured(&self, turn: &Turn, seen: &Seen<'_>) -> Phase {
+        let step = &self.steps[turn.step];
+        let all_cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let mut depths_tried = Vec::new();
+        let mut jobs = Vec::with_capacity(turn.on.len());
+        for target in turn.on.iter().map(|number| &seen.targets[*number]) {
+            let found = self.found.get(&(turn.step, target.index));
+            let shape = found.map(|found| {
+                let cpus = target.cpu_count();
+                if found.turn == self.next {
+                    depths_tried.clone_from(&found.tried);
+                    return spread(found.outstanding, cpus);
+                }
+                // All at once: what sufficed alone, on a fair share of the CPUs.
+                spread(found.outstanding, cpus.min(all_cpus / 2).max(1))
+            });
+            jobs.push(shaped(step, target, shape));
+        }
+        let count = jobs.len();
+        Phase {
+            left_ns: self.budget.total_ns.saturating_sub(seen.spent_ns),
+            reads_links: turn.is_first,
+            reads_temperature: step.job.depth.iodepth > 1 || step.outstanding.is_some(),
+            depths_tried,
+            ..Phase::fitted(jobs, Measured::Targets(count), self.budget.stop.max_ns)
+        }
+    }
+}
+
+impl Schedule for Steps<'_> {
+    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        let turns = self.turns.take().unwrap_or_else(|| self.turns(seen.targets.len()));
+        let phase = turns.get(self.next).map(|turn| match self.trial(turn, seen) {
+            Some(trial) => trial,
+            None => {
+                let phase = self.measured(turn, seen);
+                self.next += 1;
+                phase
+            }
+        });
+        self.turns = Some(turns);
+        phase
+    }
+}
+
+/// The job of a step for a target, with so many threads of such a depth.
+fn shaped(step: &Step, target: &PreparedTarget, shape: Option<(u32, u32)>) -> PhaseJob {
+    let mut job = step.job.clone();
+    if let Some((threads, depth)) = shape {
+        job.threads.shared_by = threads;
+        job.depth.iodepth = depth;
+    }
+    PhaseJob { job, section: 0, on: Some(target.clone()) }
+}

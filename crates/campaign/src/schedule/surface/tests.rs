@@ -1,0 +1,237 @@
+//! Predictions against surfaces whose truth is known.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::Study;
+
+/// The precision that measurements are asked for.
+const PRECISION: f64 = 0.02;
+
+/// 7 depths by as many numbers of jobs of a pattern.
+fn points(depths: &[u32], jobs: &[u32]) -> Vec<Point> {
+    let mut study = Study::named("test");
+    study.targets = vec!["drive".into()];
+    let words = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>();
+    study.set("rw", "randread");
+    study.vary("iodepth", &words(depths));
+    study.vary("numjobs", &words(jobs));
+    study.points(0)
+}
+
+fn grid() -> Vec<Point> {
+    let doubled: Vec<u32> = (0..7).map(|n| 1 << n).collect();
+    points(&doubled, &doubled)
+}
+
+fn line() -> Vec<Point> {
+    points(&[1, 2, 4, 8, 16, 32, 64, 128], &[1])
+}
+
+/// A rate of depth and jobs, per second.
+type Truth<'t> = &'t dyn Fn(f64, f64) -> f64;
+
+/// A fixed time of service at depth 1, at most so many at once.
+fn sharp(depth: f64, jobs: f64) -> f64 {
+    (depth * jobs * 12_500.0).min(400_000.0)
+}
+
+/// A closed queue: the rate bends long before it ends.
+fn smooth(depth: f64, jobs: f64) -> f64 {
+    500_000.0 * depth * jobs / (depth * jobs + 40.0)
+}
+
+/// A job is a core, and can no more than that.
+fn bound_by_cores(depth: f64, jobs: f64) -> f64 {
+    (depth * 12_500.0).min(90_000.0) * jobs.min(6.0)
+}
+
+/// More than a device likes: it falls by a third at the end.
+fn falling(depth: f64, jobs: f64) -> f64 {
+    sharp(depth, jobs) * (1.0 - (depth * jobs / 4096.0).sqrt() / 3.0)
+}
+
+/// A study measured to its end.
+struct Measured {
+    surface: Surface,
+    points: Vec<Point>,
+    known: Vec<Option<Known>>,
+    turns: usize,
+}
+
+fn truth_at(point: &Point, truth: Truth<'_>) -> f64 {
+    let number = |name: &str| {
+        let (_, value) = point.options.iter().find(|(option, _)| option == name).unwrap();
+        value.parse::<f64>().unwrap()
+    };
+    truth(number("iodepth"), number("numjobs"))
+}
+
+/// Measures with normal noise whose 95 % interval is half as wide as asked for, or just so.
+fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64>) -> Measured {
+    let surface = Surface::of(&points, PRECISION, bound_ns);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut known = vec![None; points.len()];
+    let mut turns = 0;
+    while let Some(next) = surface.next(&known, &vec![false; points.len()]) {
+        assert!(known[next].is_none(), "no point twice");
+        // Irwin and Hall: twelve uniform ones less 6 are as good as normal here.
+        let normal = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        let half = PRECISION * (0.5 + 0.5 * random.f64());
+        let value = truth_at(&points[next], truth) * (1.0 + half / 1.96 * normal);
+        let iops = Estimate::confident(value, value * (1.0 - half), value * (1.0 + half), 0.95);
+        // Mean latency by Little's law, and a tail of three times that.
+        let p99_ns = 3e9 * f64::from(surface.outstanding(next)) / value;
+        let p99 = Some(Estimate::confident(p99_ns, p99_ns * 0.95, p99_ns * 1.05, 0.95));
+        known[next] = Some(Known { index: turns, iops, p99 });
+        turns += 1;
+    }
+    Measured { surface, points, known, turns }
+}
+
+/// Of many seeds: predictions, those that hold the truth, and the share of points
+/// that were measured.
+fn rate(points: &dyn Fn() -> Vec<Point>, truth: Truth<'_>, seeds: u64) -> (u64, u64, f64) {
+    let (mut all, mut held, mut measured, mut asked) = (0, 0, 0, 0);
+    for seed in 0..seeds {
+        let done = measure(points(), truth, seed, None);
+        for (point, said) in done.points.iter().zip(done.surface.predicted(&done.known)) {
+            if let Some(said) = said {
+                let truth = truth_at(point, truth);
+                all += 1;
+                held += u64::from(said.low() <= truth && truth <= said.high());
+            }
+        }
+        measured += done.turns;
+        asked += done.points.len();
+    }
+    (all, held, measured as f64 / asked as f64)
+}
+
+/// So many of `all` hold at 95 %, or more: a one-sided binomial test at 1 % (by the
+/// normal approximation).
+#[track_caller]
+fn holds((all, held, share): (u64, u64, f64), most_share: f64) {
+    let (n, at) = (all as f64, 0.95);
+    assert!(all > 30, "{all} predictions");
+    let least = n * at - 2.326 * (n * at * (1.0 - at)).sqrt();
+    assert!(held as f64 >= least, "{held} of {all} predictions hold the truth");
+    assert!(share <= most_share, "{share:.2} of the points were measured");
+}
+
+#[test]
+fn predictions_hold_the_truth_where_the_knee_is_sharp() {
+    holds(rate(&grid, &sharp, 5), 0.4);
+    holds(rate(&line, &sharp, 100), 0.6);
+}
+
+#[test]
+fn predictions_hold_the_truth_where_the_curve_bends_slowly() {
+    holds(rate(&grid, &smooth, 20), 1.0);
+}
+
+#[test]
+fn predictions_hold_the_truth_where_depth_and_jobs_are_not_the_same() {
+    holds(rate(&grid, &bound_by_cores, 5), 0.7);
+}
+
+#[test]
+fn predictions_hold_the_truth_where_more_is_slower() {
+    holds(rate(&grid, &falling, 8), 1.0);
+}
+
+#[test]
+fn a_tenth_of_what_is_predicted_was_tried_out() {
+    for seed in 0..3 {
+        let done = measure(grid(), &sharp, seed, None);
+        let predicted = done.surface.predicted(&done.known).iter().flatten().count();
+        assert!(done.surface.checked(&done.known).len() * 10 >= predicted);
+    }
+}
+
+#[test]
+fn where_a_check_misses_all_of_the_curve_is_measured() {
+    // A hump at 64 outstanding that none of its neighbours shows.
+    let hump = |depth: f64, jobs: f64| if depth == 64.0 { 500_000.0 } else { sharp(depth, jobs) };
+    let mut points = line();
+    let hump_at = points.iter().position(|point| point.title.contains("iodepth=64 ")).unwrap();
+    // It comes first, and is bounded by what comes behind it.
+    points.swap(0, hump_at);
+    let done = measure(points, &hump, 1, None);
+    assert_eq!(done.turns, done.points.len());
+    assert!(done.surface.checked(&done.known).iter().any(|(_, held)| !held));
+}
+
+#[test]
+fn the_knee_and_the_most_are_measured_and_right() {
+    for seed in 0..3 {
+        let done = measure(grid(), &sharp, seed, None);
+        let knees = done.surface.knees(&done.known);
+        assert_eq!(knees.len(), 1);
+        // 400 thousand at 80 us need 32 outstanding.
+        assert_eq!(done.surface.outstanding(knees[0].knee), 32);
+        assert!(done.known[knees[0].most].is_some());
+    }
+}
+
+#[test]
+fn the_best_under_a_bound_is_measured() {
+    // A tail of 240 us up to the knee, and twice that at twice the depth.
+    for (bound_us, outstanding) in [(300, Some(32)), (650, Some(64)), (100, None)] {
+        let done = measure(line(), &sharp, 3, Some(bound_us * 1000));
+        let best = done.surface.knees(&done.known)[0].best_under;
+        match outstanding {
+            // Behind the knee all are the same but for noise.
+            Some(most) => {
+                let found = done.surface.outstanding(best.unwrap());
+                assert!((32..=most).contains(&found), "{bound_us} us: {found}");
+            }
+            None => assert_eq!(best, None),
+        }
+    }
+}
+
+#[test]
+fn what_was_tried_in_vain_is_not_tried_again_and_bounds_nothing() {
+    let points = line();
+    let surface = Surface::of(&points, PRECISION, None);
+    let mut tried = vec![false; points.len()];
+    let known = vec![None; points.len()];
+    for _ in 0..points.len() {
+        let next = surface.next(&known, &tried).unwrap();
+        assert!(!std::mem::replace(&mut tried[next], true));
+    }
+    assert_eq!(surface.next(&known, &tried), None);
+    assert!(surface.knees(&known).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Whatever is measured: it ends, and every point is measured or predicted.
+    #[test]
+    fn every_point_is_measured_or_predicted(
+        rates in prop::collection::vec(1.0_f64..1e6, 49), widths in prop::collection::vec(0.0_f64..0.3, 49),
+    ) {
+        let points = grid();
+        let surface = Surface::of(&points, PRECISION, Some(1_000_000));
+        let mut known: Vec<Option<Known>> = vec![None; points.len()];
+        let tried = vec![false; points.len()];
+        for _ in 0..points.len() {
+            let Some(next) = surface.next(&known, &tried) else { break };
+            prop_assert!(known[next].is_none());
+            let (value, width) = (rates[next], widths[next]);
+            let iops =
+                Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95);
+            known[next] = Some(Known { index: 0, iops, p99: None });
+        }
+        prop_assert_eq!(surface.next(&known, &tried), None);
+        for (known, predicted) in known.iter().zip(surface.predicted(&known)) {
+            prop_assert!(known.is_some() != predicted.is_some());
+            if let Some(said) = predicted {
+                prop_assert!(said.low() <= said.value && said.value <= said.high());
+                prop_assert!(said.relative_half_width() <= Some(WIDTH * PRECISION + 1e-9));
+            }
+        }
+    }
+}

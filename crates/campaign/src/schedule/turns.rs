@@ -1,0 +1,122 @@
+//! Phases in the order in which they are carried out: each once, or as often as there are rounds.
+
+use std::collections::HashSet;
+
+use iodyno_job::Job;
+use iodyno_job::script::{self, Script, ScriptJob};
+use iodyno_stats::SHORT;
+
+use crate::measurement::p99;
+use crate::phase::{End, Phase, PhaseJob, Schedule, Seen};
+use crate::plan::{Ends, Point, Stop};
+use crate::targets::keys;
+use crate::watch::Watcher;
+
+/// A phase that is carried out, and which point of a study it is.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    phase: usize,
+    pub(super) point: Option<Point>,
+    /// Keys of the files that nothing works on after it.
+    unlink: Vec<String>,
+}
+
+impl Turn {
+    /// The round that it belongs to.
+    pub(super) fn round(&self) -> Option<u32> {
+        self.point.as_ref().and_then(|point| point.round)
+    }
+}
+
+/// Turns, and how far they are carried out.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    phases: Vec<Phase>,
+    turns: Vec<Turn>,
+    next: usize,
+}
+
+impl Turns {
+    /// Of numbers of `phases`, each with its point.
+    pub(super) fn new(
+        phases: Vec<Phase>,
+        turns: impl Iterator<Item = (usize, Option<Point>)>,
+    ) -> Self {
+        let turn = |(phase, point)| Turn { phase, point, unlink: Vec::new() };
+        let mut turns: Vec<Turn> = turns.map(turn).collect();
+        let mut later: HashSet<String> = HashSet::new();
+        for turn in turns.iter_mut().rev() {
+            let jobs = || phases[turn.phase].jobs.iter().map(|one| &one.job);
+            let ended = jobs().filter(|job| job.files.unlink).flat_map(keys);
+            turn.unlink = ended.filter(|key| !later.contains(key)).collect();
+            later.extend(jobs().flat_map(keys));
+        }
+        Self { phases, turns, next: 0 }
+    }
+
+    /// Each phase once.
+    pub(super) fn once(phases: Vec<Phase>) -> Self {
+        let turns = (0..phases.len()).map(|n| (n, None));
+        Self::new(phases, turns)
+    }
+
+    /// The turn that was carried out last, and the one behind it.
+    pub(super) fn last(&self) -> Option<(&Turn, Option<&Turn>)> {
+        Some((self.turns.get(self.next.checked_sub(1)?)?, self.turns.get(self.next)))
+    }
+
+    /// The phase of the next turn that is not needless.
+    pub(super) fn next(&mut self, is_needless: impl Fn(&Turn) -> bool) -> Option<Phase> {
+        let ahead = self.turns[self.next..].iter().position(|turn| !is_needless(turn))?;
+        let left = &self.turns[self.next + ahead..];
+        self.next += ahead + 1;
+        let needed = left.iter().filter(|turn| !is_needless(turn));
+        let left_ns = needed.map(|turn| self.phases[turn.phase].most_ns).sum();
+        let unlink = left[0].unlink.clone();
+        let phase = self.phases[left[0].phase].clone();
+        Some(Phase { left_ns, round: left[0].round(), unlink, ..phase })
+    }
+}
+
+/// Each turn once.
+impl Schedule for Turns {
+    fn next(&mut self, _: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        self.next(|_| false)
+    }
+}
+
+/// The phases of a script as they are carried out; `ends` says when the jobs of each section end.
+pub(super) fn phases(script: &Script, stop: &Stop, ends: &[Ends]) -> Vec<Phase> {
+    let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
+        job: job.clone(),
+        section: *section,
+        on: None,
+    };
+    let time = |job: &ScriptJob| job.job.time.time_based && job.job.time.steadystate.is_none();
+    let phase = |phase: &script::Phase| {
+        // All of its jobs are of one point.
+        let asked = phase.jobs.first().and_then(|first| ends.get(first.section)).copied();
+        let end = match asked.filter(|_| phase.jobs.iter().all(time)).unwrap_or_default() {
+            Ends::ByThemselves => End::ByThemselves,
+            ends => End::Known {
+                least_times: SHORT,
+                p99: p99::asked(stop, phase.jobs.iter().map(|job| &job.job)),
+                steady: ends == Ends::Steady,
+            },
+        };
+        let jobs = phase.jobs.iter().map(job).collect();
+        Phase { jobs, end, most_ns: lasts_ns(phase), ..Phase::default() }
+    };
+    script.phases.iter().map(phase).collect()
+}
+
+/// How long a phase takes at most, ns; 0: as long as its work takes.
+fn lasts_ns(phase: &script::Phase) -> u64 {
+    phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
+}
+
+/// How long a job takes at most, ns; `None`: as long as its work takes.
+pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
+    let time = &job.time;
+    time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)
+}

@@ -1,0 +1,89 @@
+//! What can be told of a script before anything is opened or made: that the
+//! machine has what its jobs name, each in words that name the option.
+
+use std::collections::HashSet;
+use std::os::unix::fs::FileTypeExt;
+
+use iodyno_job::Job;
+use iodyno_job::script::{Script, ScriptJob};
+use iodyno_model::Host;
+
+use super::wanted::device_of;
+use crate::error::CampaignError;
+
+/// That `host` has the CPUs and files that the jobs of `script` ask for.
+///
+/// # Errors
+/// The first job that cannot be carried out, and why.
+pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
+    // Files that a job so far gives a size.
+    let mut sized: HashSet<&str> = HashSet::new();
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+    for ScriptJob { job, needs_size, .. } in jobs {
+        // Names of nothing, without end.
+        let engine = job.engine.ioengine;
+        let diskless = engine.is_diskless() || engine.makes_entries();
+        let what = cpus(host, job)
+            .or_else(|| names(host, job, &sized).filter(|_| !diskless))
+            .or_else(|| size(job, &sized).filter(|_| *needs_size && !diskless));
+        if let Some(what) = what {
+            return Err(CampaignError::of_job(&job.name, what));
+        }
+        if !needs_size && !job.space.fill_device && !diskless {
+            sized.extend(job.files.paths.iter().map(String::as_str));
+        }
+    }
+    Ok(())
+}
+
+/// CPUs that the machine has not.
+fn cpus(host: &Host, job: &Job) -> Option<String> {
+    let last = host.cpus.online.get()?.iter().max()?;
+    let cpu = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last)?;
+    Some(format!("`cpus_allowed` names CPU {cpu}, and the last of this machine is CPU {last}"))
+}
+
+/// Names that are not what they seem, or that nothing has.
+fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
+    job.files.paths.iter().find_map(|name| {
+        let metadata = std::fs::metadata(name).ok();
+        let is_special = |metadata: &std::fs::Metadata| {
+            metadata.file_type().is_char_device() && device_of(name).as_ref() == Some(name)
+        };
+        if metadata.as_ref().is_some_and(is_special) {
+            return Some(format!(
+                "`filename={name}`: a character device holds no data; name a file or a block device"
+            ));
+        }
+        if metadata.is_some() || sized.contains(name.as_str()) {
+            return None;
+        }
+        if host.block(name).is_some() {
+            // fio makes a file of this name, and measures that.
+            return Some(format!(
+                "`filename={name}` would be a file in this directory; the device is /dev/{name}, \
+                 such a file ./{name}"
+            ));
+        }
+        (!job.files.allow_file_create).then(|| {
+            format!("`allow_file_create=0`: {name} does not exist, and the job may not make it")
+        })
+    })
+}
+
+/// Files that are empty or not there, where the job does not say how large
+/// they are to be, nor does one before it.
+fn size(job: &Job, sized: &HashSet<&str>) -> Option<String> {
+    let is_empty = |name: &String| {
+        !sized.contains(name.as_str())
+            && match std::fs::metadata(name) {
+                Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+                Err(_) => device_of(name).is_none(),
+            }
+    };
+    let name = job.files.paths.first().filter(|_| job.files.paths.iter().all(is_empty))?;
+    Some(format!(
+        "`size` is missing: {name} does not exist yet, or is empty; say how much, as in size=1g \
+         or, for all jobs, --size=1g"
+    ))
+}

@@ -1,0 +1,435 @@
+//! What jobs work on: devices cleared, files laid out, each once.
+
+mod bare;
+mod feasible;
+mod held;
+mod named;
+mod prepared;
+mod read_blocks;
+mod scratch;
+mod wanted;
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use iodyno_job::script::{self, Script, ScriptJob};
+use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
+use iodyno_load::ClearedJob;
+use iodyno_model::{Direction, Host};
+use iodyno_target::{
+    EntryKind, FileEntry, Permission, Surveyed, WriteClearance, resolve_anywhere, survey,
+    unused_allowances,
+};
+
+use crate::error::CampaignError;
+use crate::phase::PhaseJob;
+use crate::tools::Tools;
+
+pub(crate) use bare::bare_blocks;
+pub(crate) use held::Held;
+use held::{clear, lay_out};
+pub(crate) use named::Named;
+pub(crate) use prepared::{PreparedTarget, key_of, room};
+pub(crate) use read_blocks::Blocks;
+pub(crate) use scratch::Scratches;
+use wanted::{Device, Wanted, devices, entry_key, key, wanted};
+pub(crate) use wanted::{device_of, keys};
+pub(crate) use written::Written;
+
+/// Room of a file that is yet to be made, as far as its job is asked, bytes.
+const ENDLESS_BYTES: u64 = 1 << 60;
+
+/// Everything that jobs read and write.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    held: Vec<Held>,
+    /// What is known of each.
+    pub(crate) prepared: Vec<PreparedTarget>,
+    /// By the names that the jobs of a script use.
+    by_name: BTreeMap<String, usize>,
+    /// Where jobs that append begin, bytes, by fio's number of the job.
+    appends: BTreeMap<u32, u64>,
+    /// Keys of the files that are removed once nothing works on them any more.
+    unlinking: BTreeSet<String>,
+}
+
+impl Targets {
+    /// Clears all devices and lays out all files of `script`. With `all_words` each word of
+    /// `permission` has to name something that is worked on. Jobs of the `first` phase have to fit
+    /// what they will work on; others that do not fail by themselves, in their turn.
+    ///
+    /// # Errors
+    /// What cannot be cleared, before anything is made or written; what then cannot be laid out.
+    pub(crate) fn of_script(
+        tools: &mut Tools<'_>,
+        host: &Host,
+        script: &Script,
+        permission: &Permission,
+        all_words: bool,
+        first: Option<&script::Phase>,
+    ) -> Result<Self, CampaignError> {
+        feasible::check(host, script)?;
+        let mut targets = Self::default();
+        let mut wanted = wanted(script);
+        for Device { target, writes, names } in devices(host, &wanted)? {
+            let held = clear(host, target, writes, permission)?;
+            targets.hold(names, held);
+        }
+        for ScriptJob { job, .. } in jobs(script) {
+            targets.pretend(host, job)?;
+        }
+        for ScriptJob { job, .. } in jobs(script) {
+            let said = |what| CampaignError::of_job(&job.name, what);
+            targets.passes_data_only(host, job).map_err(said)?;
+            if !tools.generator.keeps_to_zones(job) {
+                targets.zones_take(host, job).map_err(said)?;
+            }
+            targets.enlarge(&mut wanted, job).map_err(said)?;
+        }
+        let files: Vec<(String, Wanted)> =
+            wanted.into_iter().filter(|(name, _)| !targets.by_name.contains_key(name)).collect();
+        let plans = files.iter().map(|(name, wanted)| wanted.plan(name)).collect();
+        let surveyed = survey(plans, host, permission)?;
+        if all_words && let Some(word) = targets.unused(permission, &surveyed) {
+            return Err(CampaignError::UnusedAllowance(word));
+        }
+        let known: BTreeMap<&str, &Surveyed> =
+            files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();
+        for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
+            targets.takes_direct(host, job, &known)?;
+        }
+        for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
+            targets.rehearse(tools, job, &known)?;
+        }
+        for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
+            let held = lay_out(tools, host, &name, surveyed, permission)?;
+            if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
+                let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
+                let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
+                targets.hold([entry_key(&name)], Held::Nothing(clearance));
+            }
+            // What is held open is not gone when its name is.
+            if wanted.of_data {
+                targets.hold([name], held);
+            }
+        }
+        targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
+        targets.number();
+        let unlinking = jobs(script).filter(|job| job.job.files.unlink);
+        targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
+        Ok(targets)
+    }
+
+    /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
+    /// where that is not known yet.
+    fn direct_bytes(
+        &self,
+        job: &Job,
+        path: &str,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Option<u32> {
+        match self.get(job, path) {
+            Some(held) => {
+                let read = held.access().read();
+                Some(if read.direct() { read.block_bytes() } else { 0 })
+            }
+            None => files.get(path)?.direct_bytes(),
+        }
+    }
+
+    /// That direct I/O has a meaning for what a job works on.
+    fn takes_direct(
+        &self,
+        host: &Host,
+        job: &Job,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Result<(), CampaignError> {
+        let taken_by_none = |path: &&String| self.direct_bytes(job, path, files) == Some(0);
+        let what = job.files.paths.iter().filter(taken_by_none);
+        match what.filter_map(|path| not_direct(host, path)).next() {
+            Some(what) => Err(CampaignError::of_job(&job.name, what)),
+            None => Ok(()),
+        }
+    }
+
+    /// That a job fits what it will work on: nothing is made for one that does not.
+    fn rehearse(
+        &self,
+        tools: &Tools<'_>,
+        job: &Job,
+        files: &BTreeMap<&str, &Surveyed>,
+    ) -> Result<(), CampaignError> {
+        let mut rooms = Vec::with_capacity(job.files.paths.len());
+        for path in &job.files.paths {
+            let size_bytes = match (self.get(job, path), files.get(path.as_str())) {
+                (Some(held), _) => held.access().read().size_bytes(),
+                (None, Some(_)) if job.space.fill_device => u64::MAX,
+                (None, Some(file)) => file.size_bytes(),
+                (None, None) => return Ok(()),
+            };
+            let block_bytes = self.direct_bytes(job, path, files).unwrap_or(0);
+            rooms.push(Room { size_bytes, block_bytes });
+        }
+        let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
+        let direct = wants_direct && rooms.iter().all(|room| room.block_bytes > 0);
+        rooms.iter_mut().filter(|_| !direct).for_each(|room| room.block_bytes = 1);
+        if rooms.is_empty() || job.files.create_only {
+            return Ok(());
+        }
+        let fits = tools.generator.fits(&self.placed(job), &rooms);
+        fits.map_err(|Unfit(what)| CampaignError::of_job(&job.name, what))
+    }
+
+    /// Holds nothing for each file of a job that only pretends, and the place of each that a job
+    /// will make.
+    fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
+        let engine = job.engine.ioengine;
+        let makes = engine.makes_entries();
+        for path in job.files.paths.iter().filter(|_| engine.is_diskless() || makes) {
+            if self.get(job, path).is_some() {
+                continue;
+            }
+            let clearance = if makes {
+                let kind = match engine {
+                    IoEngine::DirDelete => EntryKind::NewDirectory,
+                    _ if engine.is_of_directories() => EntryKind::Directory,
+                    _ => EntryKind::File,
+                };
+                let entry = FileEntry::to_make(host, Path::new(path), kind)?;
+                // As fio's: a block, unless the job says how much.
+                let sized = job.space.size.is_some() || job.space.filesize.is_some();
+                let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
+                let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
+                WriteClearance::of_entry(path, entry, size_bytes)?
+            } else {
+                WriteClearance::of_nothing(path)?
+            };
+            self.hold([key(job, path)], Held::Nothing(clearance));
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
+        self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
+        self.held.push(held);
+    }
+
+    /// That a job past the block layer meets blocks without metadata.
+    fn passes_data_only(&self, host: &Host, job: &Job) -> Result<(), String> {
+        if job.engine.ioengine != IoEngine::IoUringCmd {
+            return Ok(());
+        }
+        let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
+        let names = held.map(|held| held.access().name());
+        // What is no namespace is refused where it is opened.
+        names
+            .filter_map(|name| host.namespace(name))
+            .try_for_each(|(_, namespace)| bare_blocks(namespace))
+    }
+
+    /// That a job writes to zones as they are written: one block after the other.
+    fn zones_take(&self, host: &Host, job: &Job) -> Result<(), String> {
+        let in_sequence = !job.pattern.rw.is_random() && !job.pattern.rw.has(Direction::Read);
+        if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
+            return Ok(());
+        }
+        let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
+        let mut names = held.map(|held| held.access().name());
+        let is_zoned = |name: &&str| host.block(name).is_some_and(|block| block.zones().is_some());
+        let Some(name) = names.find(is_zoned) else { return Ok(()) };
+        Err(format!(
+            "{name} is zoned: each zone is written in sequence, one write at a time, and the drive \
+             fails any other; take zonemode=zbd with --generator fio, or rw=write iodepth=1 on \
+             zones that are empty (sudo iodyno prepare {name} --fill 1x empties and fills them)"
+        ))
+    }
+
+    /// Makes what is `wanted` as large as `job` needs it.
+    fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+        if !job.replay.ends.is_empty() {
+            for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
+                if let Some(wanted) = wanted.get_mut(path) {
+                    wanted.size_bytes = wanted.size_bytes.max(*end);
+                }
+            }
+            return Ok(());
+        }
+        // As fio, which sets up one job after the other: a file has what those before made it.
+        let room = |path: &String| {
+            let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
+            let room = self.room(job, path);
+            Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
+        };
+        let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
+        let made = job.engine.ioengine.makes_entries();
+        if rooms.is_empty() || job.engine.ioengine.is_diskless() || made {
+            return Ok(());
+        }
+        let regions = Stream::layout(job, &rooms)?;
+        if job.space.file_append {
+            self.append(job, &regions)?;
+        }
+        for region in regions {
+            let path = &job.files.paths[usize::from(region.file)];
+            // What grows until the device is full (fill_device) has no size beforehand.
+            if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
+                wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps where a job with `file_append` begins: behind what its files hold now. Once they are
+    /// laid out, that is no more to be seen.
+    fn append(&mut self, job: &Job, regions: &[Region]) -> Result<(), String> {
+        let starts: BTreeSet<u64> = regions.iter().map(|region| region.offset).collect();
+        match starts.into_iter().collect::<Vec<_>>()[..] {
+            [start] => self.appends.insert(job.threads.number, start),
+            [first, second, ..] => {
+                return Err(format!(
+                    "file_append=1 on files of different sizes ({first} and {second} bytes) \
+                     cannot be done by one job: give each a job of its own"
+                ));
+            }
+            [] => None,
+        };
+        Ok(())
+    }
+
+    /// The job as it is carried out: one that appends begins where its files ended.
+    fn placed(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        if let Some(start) = self.appends.get(&job.threads.number) {
+            job.space.file_append = false;
+            job.space.offset = Amount::Bytes(*start);
+            job.space.offset_increment = Amount::Bytes(0);
+        }
+        job
+    }
+
+    /// A word of `permission` that names no device that is written, and no file that needs it.
+    fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
+        let written = self.held.iter().filter_map(|held| held.access().write());
+        let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));
+        unused_allowances(permission, written).into_iter().find(|word| !names_file(word))
+    }
+
+    /// What is there now.
+    fn room(&self, job: &Job, name: &str) -> Room {
+        match self.get(job, name) {
+            Some(held) => {
+                let read = held.access().read();
+                Room { size_bytes: read.size_bytes(), block_bytes: read.block_bytes() }
+            }
+            None => {
+                let size_bytes = std::fs::metadata(name).map_or(0, |metadata| metadata.len());
+                Room { size_bytes, block_bytes: 1 }
+            }
+        }
+    }
+
+    fn index(&self, job: &Job, path: &str) -> Option<usize> {
+        self.by_name.get(&key(job, path)).copied()
+    }
+
+    fn get(&self, job: &Job, path: &str) -> Option<&Held> {
+        self.held.get(self.index(job, path)?)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Each knows its number.
+    fn number(&mut self) {
+        self.prepared.iter_mut().enumerate().for_each(|(n, one)| one.index = n);
+    }
+
+    /// One of them by its number, and what is held of it.
+    pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &Held) {
+        (&mut self.prepared[number], &self.held[number])
+    }
+
+    /// Lets `look` see what a job that is fitted to a target would be.
+    pub(crate) fn look_at(
+        &mut self,
+        PhaseJob { job, on, .. }: &PhaseJob,
+        look: impl FnOnce(&mut PreparedTarget, &ClearedJob<'_>),
+    ) {
+        let Some(on) = on else { return };
+        let (target, held) = self.target(on.index);
+        look(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
+    }
+
+    /// Numbers of those that some job of `script` reads.
+    pub(crate) fn read_by(&self, script: &Script) -> BTreeSet<usize> {
+        let reading = jobs(script).filter(|job| job.job.pattern.rw.has(Direction::Read));
+        let held = reading.flat_map(|job| {
+            job.job.files.paths.iter().filter_map(|path| self.index(&job.job, path))
+        });
+        held.collect()
+    }
+
+    /// A job with the clearances of its files and their numbers; `turn` is its number in the phase.
+    /// `None` where it makes no I/O: with `create_only`, and where it has no files, as fio leaves
+    /// clones without whose names others have.
+    pub(crate) fn cleared(
+        &self,
+        PhaseJob { job, on, .. }: &PhaseJob,
+        turn: usize,
+    ) -> Option<(ClearedJob<'_>, Vec<usize>)> {
+        if let Some(on) = on {
+            let files = vec![self.held[on.index].access()];
+            return Some((ClearedJob { job: on.fitted(job, turn), files }, vec![on.index]));
+        }
+        if job.files.create_only {
+            return None;
+        }
+        let numbers = job.files.paths.iter().filter_map(|name| self.index(job, name));
+        let numbers: Vec<usize> = numbers.collect();
+        let files: Vec<_> = numbers.iter().map(|n| self.held[*n].access()).collect();
+        (!files.is_empty()).then(|| (ClearedJob { job: self.placed(job), files }, numbers))
+    }
+
+    /// Removes those of these files that jobs made. (fio removes that as well: what comes later
+    /// finds nothing to read there, or makes it anew.)
+    pub(crate) fn unlink(&mut self, keys: &[String]) -> Result<(), CampaignError> {
+        for key in keys.iter().filter_map(|key| self.unlinking.take(key)) {
+            let held = self.by_name.get(&key).and_then(|held| self.held.get(*held));
+            match held {
+                Some(Held::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
+                Some(Held::Nothing(clearance)) => {
+                    clearance.entry().map(|entry| entry.remove_made()).transpose()?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all that are left, also those of what did not run: they were laid out all the same.
+    pub(crate) fn unlink_all(&mut self) -> Result<(), CampaignError> {
+        self.unlink(&Vec::from_iter(self.unlinking.clone()))
+    }
+}
+
+fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
+    script.phases.iter().flat_map(|phase| &phase.jobs)
+}
+
+/// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
+/// the kernel says so. On disks a file system without O_DIRECT is a doubt that the measurement
+/// carries.
+fn not_direct(host: &Host, name: &str) -> Option<String> {
+    let path = std::path::absolute(name).ok()?;
+    let there = if path.exists() { path.as_path() } else { path.parent()? };
+    let target = resolve_anywhere(host, there.to_str()?).ok()?.pop()?;
+    let file_system = target.file_system().filter(|one| one.is_in_memory())?;
+    Some(format!(
+        "direct=1 cannot be used on {name}: {} takes no O_DIRECT here (tmpfs does since Linux \
+         6.6); take direct=0",
+        file_system.kind
+    ))
+}

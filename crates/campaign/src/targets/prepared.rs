@@ -1,0 +1,182 @@
+//! What is known of a cleared target, for who decides what is measured on it.
+
+use iodyno_job::{Job, Room};
+use iodyno_load::ProbeSample;
+use iodyno_model::{Caveat, Conditions, Drive, Host, WrittenShare, WrittenState};
+use iodyno_target::ReadClearance;
+
+use super::written::Written;
+
+/// A target that jobs may work on, without the clearance to do so.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedTarget {
+    /// Its number among all targets of the run.
+    pub(crate) index: usize,
+    /// Its name in results.
+    pub(crate) name: String,
+    /// Size and block size.
+    pub(crate) room: Room,
+    /// It may be written beside what is measured, and is not measured itself.
+    pub(crate) is_neighbour: bool,
+    /// Its NVMe generic character device is there, and may be opened.
+    pub(crate) has_character_device: bool,
+    /// The block device under a file or directory, or the target itself.
+    pub(crate) device: Option<String>,
+    /// Whole devices at the bottom of it.
+    pub(crate) bottom: Vec<String>,
+    /// The drive, where it is just one.
+    pub(crate) drive: Option<String>,
+    /// CPUs near it; empty: unknown, so any.
+    pub(crate) near_cpus: Vec<u32>,
+    /// The other ones that are online, where those near it are known.
+    pub(crate) far_cpus: Vec<u32>,
+    /// Its completions can be polled for.
+    pub(crate) polled: bool,
+    /// I/Os that its queue holds.
+    pub(crate) queue_depth: u32,
+    /// Largest request that its queue makes, bytes.
+    pub(crate) largest_bytes: Option<u64>,
+    pub(crate) scratch: bool,
+    pub(crate) remarks: Vec<Caveat>,
+    pub(crate) written: Option<Written>,
+    /// Samples of all of it, by which its written blocks were told.
+    pub(crate) samples: Vec<ProbeSample>,
+    /// Its blocks were looked at.
+    pub(crate) is_looked_at: bool,
+    /// It cannot be measured any more: why.
+    pub(crate) lost: Option<String>,
+}
+
+impl PreparedTarget {
+    /// Of what is cleared. `device` is the block device that it is or stands on.
+    pub(crate) fn new(
+        host: &Host,
+        name: &str,
+        clearance: &ReadClearance,
+        device: Option<&str>,
+        scratch: bool,
+        remarks: Vec<Caveat>,
+    ) -> Self {
+        let bottom: Vec<String> = device
+            .map(|device| host.bottom_of(device))
+            .unwrap_or_default()
+            .into_iter()
+            .map(|block| block.name.clone())
+            .collect();
+        let mut drives: Vec<&Drive> = bottom
+            .iter()
+            .filter_map(|block| host.namespace(block).map(|(drive, _)| drive))
+            .collect();
+        drives.dedup_by(|a, b| a.name == b.name);
+        let drive = match drives.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        };
+        let queue = device.and_then(|device| host.block(device)).map(|block| &block.queue);
+        let tags = queue.and_then(|queue| queue.nr_requests.value()).unwrap_or(u32::MAX);
+        let queues = queue.and_then(|queue| queue.hardware_queues.value()).unwrap_or(1).max(1);
+        let written = scratch.then(|| Written {
+            share: WrittenShare {
+                target: name.to_owned(),
+                samples: 0,
+                share: iodyno_model::Estimate::bare(1.0),
+                state: WrittenState::Written,
+                evidence: "the scratch file was written just before".into(),
+            },
+            extents: Vec::new(),
+        });
+        Self {
+            name: name.to_owned(),
+            index: 0,
+            room: room(clearance),
+            is_neighbour: false,
+            has_character_device: false,
+            device: device.map(str::to_owned),
+            drive: drive.map(|drive| drive.name.clone()),
+            polled: queue.is_some_and(|queue| queue.io_poll.value() == Some(true)),
+            far_cpus: far_cpus(host, drive),
+            near_cpus: near_cpus(host, drive),
+            queue_depth: tags.saturating_mul(queues),
+            largest_bytes: queue
+                .and_then(|queue| queue.max_sectors_kib.value())
+                .map(|kib| u64::from(kib) << 10),
+            bottom,
+            scratch,
+            remarks,
+            written,
+            samples: Vec::new(),
+            is_looked_at: false,
+            lost: None,
+        }
+    }
+
+    /// CPUs that its threads may use: how many.
+    pub(crate) fn cpu_count(&self) -> u32 {
+        // What this process may use counts, not what the machine has.
+        let allowed = std::thread::available_parallelism().map_or(1, usize::from);
+        let near = if self.near_cpus.is_empty() { allowed } else { self.near_cpus.len() };
+        near.min(allowed) as u32
+    }
+
+    /// `job` made for this target: where to stay, on which CPUs. `turn` moves the first CPU on,
+    /// so that targets measured together do not all start on the same one.
+    pub(crate) fn fitted(&self, job: &Job, turn: usize) -> Job {
+        let mut job = job.clone();
+        job.threads.cpus_allowed.clone_from(&self.near_cpus);
+        if !job.threads.cpus_allowed.is_empty() {
+            let length = job.threads.cpus_allowed.len();
+            job.threads.cpus_allowed.rotate_left(turn % length);
+        }
+        if let Some(written) = &self.written {
+            job.space.extents.clone_from(&written.extents);
+        }
+        job
+    }
+
+    /// With what was found out about `target`, which it is, since.
+    pub(crate) fn looked_at(mut self, target: &Self) -> Self {
+        self.lost.clone_from(&target.lost);
+        if self.written.is_none() {
+            self.written.clone_from(&target.written);
+        }
+        self
+    }
+
+    /// What is known of the conditions before anything runs.
+    pub(crate) fn conditions(&self) -> Conditions {
+        Conditions {
+            written: self.written.iter().map(|written| written.share.clone()).collect(),
+            device: self.device.clone().filter(|device| *device != self.name),
+            scratch: self.scratch,
+            target_remarks: self.remarks.clone(),
+            ..Conditions::default()
+        }
+    }
+}
+
+/// What names a namespace in the store: serial number and namespace id.
+pub(crate) fn key_of(name: &str, host: &Host) -> Option<(String, u32)> {
+    let (drive, namespace) = host.namespace(name)?;
+    Some((drive.serial.value()?, namespace.nsid.value()?))
+}
+
+/// Size and block size of what is cleared.
+pub(crate) fn room(clearance: &ReadClearance) -> Room {
+    Room { size_bytes: clearance.size_bytes(), block_bytes: clearance.block_bytes() }
+}
+
+/// CPUs near the drive that are online; empty where nothing is known.
+fn near_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
+    let near = drive.and_then(|drive| drive.local_cpus.value()).unwrap_or_default();
+    match host.cpus.online.get() {
+        Some(online) => near.into_iter().filter(|cpu| online.contains(cpu)).collect(),
+        None => near,
+    }
+}
+
+/// CPUs that are online and not near the drive; empty where that is not known.
+fn far_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
+    let near = near_cpus(host, drive);
+    let online = host.cpus.online.get().filter(|_| !near.is_empty());
+    online.into_iter().flatten().filter(|cpu| !near.contains(cpu)).copied().collect()
+}

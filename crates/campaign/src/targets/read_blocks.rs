@@ -1,0 +1,287 @@
+//! Whether the blocks that a phase is about to read were ever written: the
+//! range that its jobs read is looked at, and what this run and earlier
+//! preparations did to it counts.
+
+use iodyno_job::{Amount, Extent, Room, Stream};
+use iodyno_load::ClearedJob;
+use iodyno_model::{Direction, Host, Origin, PreparationState};
+use iodyno_target::ReadClearance;
+
+use super::prepared::{PreparedTarget, key_of, room};
+use super::written::{self, Written};
+use crate::tools::Tools;
+use crate::watch::Event;
+
+/// Sampling which blocks were written ends after this, ns, however few were read.
+const SAMPLING_NS: u64 = 10_000_000_000;
+/// A range of at least this share of a target is all of it.
+const ALL: f64 = 0.99;
+
+/// What a run did to stretches of its targets, and what it found there.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// So many are sampled to tell which were ever written; 0: none.
+    samples: u32,
+    /// Follows from the run's id, so that each run looks at other blocks and yet can be repeated.
+    seed: u64,
+    /// A simulated drive has nothing to do with the file that stands for it.
+    is_simulated: bool,
+    changes: Vec<Change>,
+    found: Vec<Found>,
+}
+
+/// A stretch that a phase wrote or trimmed.
+#[derive(Debug)]
+struct Change {
+    target: String,
+    extent: Extent,
+    is_trim: bool,
+}
+
+#[derive(Debug)]
+struct Found {
+    target: String,
+    extent: Extent,
+    /// How many changes there had been.
+    changes: usize,
+    written: Written,
+}
+
+impl Blocks {
+    /// Of a run that has done nothing yet.
+    pub(crate) fn new(samples: u32, run_id: &str, origin: &Origin) -> Self {
+        let seed = run_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let is_simulated = *origin != Origin::Measured;
+        Self { samples, seed, is_simulated, changes: Vec::new(), found: Vec::new() }
+    }
+
+    /// Takes down what `jobs` changed.
+    pub(crate) fn add(&mut self, jobs: &[ClearedJob<'_>]) {
+        let targets = jobs.iter().flat_map(|job| &job.files).map(|file| file.read().name());
+        for target in targets.collect::<std::collections::BTreeSet<_>>() {
+            for job in jobs.iter().filter(|job| job.job.writes()) {
+                if let Some(extent) = touched(std::slice::from_ref(job), target) {
+                    let is_trim = !job.job.pattern.rw.has(Direction::Write);
+                    self.changes.push(Change { target: target.to_owned(), extent, is_trim });
+                }
+            }
+        }
+    }
+
+    /// The run trimmed all of a stretch and wrote nothing there since.
+    fn is_trimmed(&self, target: &str, extent: Extent) -> bool {
+        let mut own = self.changes.iter().rev().filter(|change| change.target == target);
+        own.find(|change| overlap(change.extent, extent))
+            .is_some_and(|last| last.is_trim && contains(last.extent, extent))
+    }
+}
+
+fn end(extent: Extent) -> u64 {
+    extent.offset.saturating_add(extent.length)
+}
+
+fn overlap(a: Extent, b: Extent) -> bool {
+    a.offset < end(b) && b.offset < end(a)
+}
+
+fn contains(outer: Extent, inner: Extent) -> bool {
+    outer.offset <= inner.offset && end(inner) <= end(outer)
+}
+
+/// The stretch of `target` from the first to the last byte that `jobs` may touch.
+fn touched(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
+    let mut all: Option<Extent> = None;
+    for job in jobs {
+        let rooms: Vec<Room> = job.files.iter().map(|file| room(file.read())).collect();
+        let Ok(stream) = Stream::new(&job.job, &rooms, 0, 0) else { continue };
+        let is_of_target = |file: u16| {
+            job.files.get(usize::from(file)).is_some_and(|file| file.read().name() == target)
+        };
+        for region in stream.regions().iter().filter(|region| is_of_target(region.file)) {
+            let own = Extent { offset: region.offset, length: region.length };
+            let (from, to) = match all {
+                Some(all) => (all.offset.min(own.offset), end(all).max(end(own))),
+                None => (own.offset, end(own)),
+            };
+            all = Some(Extent { offset: from, length: to - from });
+        }
+    }
+    all.filter(|all| all.length > 0)
+}
+
+impl Blocks {
+    /// Tells which blocks of a target were ever written; of what `job` reads alone, where that is a
+    /// part of it.
+    pub(crate) fn look_at(
+        &mut self,
+        tools: &mut Tools<'_>,
+        host: &Host,
+        target: &mut PreparedTarget,
+        job: &ClearedJob<'_>,
+    ) {
+        let [file] = job.files.as_slice() else { return };
+        if std::mem::replace(&mut target.is_looked_at, true) {
+            return;
+        }
+        self.sample(tools, host, target, file.read());
+        let space = &job.job.space;
+        let is_part = space.size.is_some() || space.offset != Amount::Bytes(0);
+        if is_part && job.job.pattern.rw.has(Direction::Read) {
+            target.written.iter_mut().for_each(|written| written.extents.clear());
+            let found = self.read_by(tools, host, std::slice::from_ref(job), target);
+            target.written = found.or(target.written.take());
+        }
+    }
+
+    /// Tells which blocks of a target were ever written.
+    pub(crate) fn sample(
+        &self,
+        tools: &mut Tools<'_>,
+        host: &Host,
+        target: &mut PreparedTarget,
+        clearance: &ReadClearance,
+    ) {
+        if target.written.is_some() || self.samples == 0 {
+            return;
+        }
+        tools.watcher.event(&Event::Sampling { target: &target.name });
+        let size = clearance.size_bytes();
+        if !self.is_simulated
+            && let Some(data) = clearance.data_extents(written::MOST_EXTENTS)
+        {
+            target.written = Some(written::of_file(&target.name, size, &data));
+            return;
+        }
+        let block_bytes = u64::from(clearance.block_bytes()).max(4096);
+        let offsets = written::sample_offsets(size, block_bytes, self.samples, self.seed);
+        // 4096 reads at depth 1 take less than a second on an SSD; a slow
+        // device gets a bounded time and a wider interval.
+        let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
+        match samples {
+            Ok(samples) => {
+                let namespace = target
+                    .drive
+                    .as_ref()
+                    .and_then(|_| host.namespace(&target.name))
+                    .and_then(|(_, namespace)| namespace.identify.value());
+                let whole = Extent { offset: 0, length: size };
+                let sampled = written::judge(&target.name, size, &samples, namespace.as_ref());
+                target.written = Some(match self.emptied_by(tools, host, target, whole) {
+                    Some(why) => written::emptied(&sampled.share, &why),
+                    None => sampled,
+                });
+                target.samples = samples;
+            }
+            Err(error) => {
+                let why = error.to_string();
+                tools.watcher.event(&Event::Warning(&format!(
+                    "{why}: which of its blocks were ever written is not known"
+                )));
+                target.lost = Some(why);
+            }
+        }
+    }
+
+    /// What is known of the blocks of `target` that `jobs` are about to read; `None`: no more than
+    /// of all of it.
+    pub(crate) fn read_by(
+        &mut self,
+        tools: &mut Tools<'_>,
+        host: &Host,
+        jobs: &[ClearedJob<'_>],
+        target: &PreparedTarget,
+    ) -> Option<Written> {
+        let reading: Vec<ClearedJob<'_>> =
+            jobs.iter().filter(|job| job.job.pattern.rw.has(Direction::Read)).cloned().collect();
+        let extent = touched(&reading, &target.name).filter(|_| self.samples > 0)?;
+        let whole = target.written.as_ref().filter(|_| !target.scratch)?;
+        let changes = self.changes.iter().filter(|one| one.target == target.name).count();
+        let is_all = extent.length as f64 >= ALL * target.room.size_bytes as f64;
+        if changes == 0 && is_all {
+            return None;
+        }
+        let known = self.found.iter().rev().find(|found| {
+            found.target == target.name && found.extent == extent && found.changes == changes
+        });
+        if let Some(found) = known {
+            return Some(found.written.clone());
+        }
+        let mut files = reading.iter().flat_map(|job| &job.files).map(|file| file.read());
+        let clearance = files.find(|file| file.name() == target.name)?;
+        let written =
+            self.look_within(tools, host, (target, clearance), extent, changes > 0, whole)?;
+        let found =
+            Found { target: target.name.clone(), extent, changes, written: written.clone() };
+        self.found.push(found);
+        Some(written)
+    }
+
+    fn look_within(
+        &self,
+        tools: &mut Tools<'_>,
+        host: &Host,
+        (target, clearance): (&PreparedTarget, &ReadClearance),
+        extent: Extent,
+        is_changed: bool,
+        whole: &Written,
+    ) -> Option<Written> {
+        if !self.is_simulated
+            && let Some(data) = clearance.data_extents(written::MOST_EXTENTS)
+        {
+            let inside = data.into_iter().filter_map(|(offset, length)| {
+                let from = offset.max(extent.offset);
+                let to = (offset + length).min(end(extent));
+                (to > from).then_some((from, to - from))
+            });
+            let inside: Vec<(u64, u64)> = inside.collect();
+            let mut found = written::of_file(&target.name, extent.length, &inside);
+            // Offsets are where the job says.
+            found.extents.clear();
+            return Some(found);
+        }
+        if let Some(why) = self.emptied_by(tools, host, target, extent) {
+            return Some(written::emptied(&whole.share, &why));
+        }
+        let block_bytes = u64::from(clearance.block_bytes()).max(4096);
+        let mut offsets =
+            written::sample_offsets(extent.length, block_bytes, self.samples, self.seed);
+        let first = extent.offset.next_multiple_of(block_bytes);
+        offsets.iter_mut().for_each(|offset| *offset += first);
+        offsets.retain(|offset| offset + block_bytes <= end(extent));
+        let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
+        // What the drive said of itself was said before that.
+        let namespace = target.drive.as_ref().filter(|_| !is_changed);
+        let namespace = namespace.and_then(|_| host.namespace(&target.name));
+        let namespace = namespace.and_then(|(_, namespace)| namespace.identify.value());
+        let reference = &target.samples;
+        Some(written::judge_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
+    }
+
+    /// What emptied a stretch of a target so that it holds nothing now.
+    fn emptied_by(
+        &self,
+        tools: &Tools<'_>,
+        host: &Host,
+        target: &PreparedTarget,
+        extent: Extent,
+    ) -> Option<String> {
+        if self.is_trimmed(&target.name, extent) {
+            return Some("this run trimmed it, and wrote nothing there since".into());
+        }
+        if self.changes.iter().any(|one| one.target == target.name) {
+            return None;
+        }
+        let (serial, nsid) = key_of(&target.name, host)?;
+        let state = tools.store.newest_drive_state(&serial, nsid).ok()??;
+        let (drive, _) = host.namespace(&target.name)?;
+        let now = drive.health.get()?.host_written_bytes;
+        let is_empty = state.state == PreparationState::Done
+            && state.fill.is_none()
+            && state.condition.is_none()
+            && state.host_written_bytes == Some(now);
+        let method = state.purge.filter(|_| is_empty)?;
+        Some(format!("iodyno emptied it ({}), and nothing was written since", method.name()))
+    }
+}
