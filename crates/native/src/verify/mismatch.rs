@@ -170,14 +170,22 @@ impl fmt::Display for Damage {
 impl Mismatch {
     /// As a measurement has it.
     pub(crate) fn caveat(&self) -> Caveat {
-        Caveat::Mismatch { offset: self.offset, length: self.length, what: self.to_string() }
+        Caveat::Mismatch { offset: self.offset, length: self.length, what: What(self).to_string() }
     }
 }
 
-/// What is wrong; where it is stands beside it.
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        write!(f, "offset {}: {}", self.offset, What(self))
+    }
+}
+
+/// What is wrong, without where.
+struct What<'a>(&'a Mismatch);
+
+impl fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.kind {
             Kind::NeverWritten { zeros: true } => write!(
                 f,
                 "the block holds zeros instead of what was written: a lost write, \
@@ -196,7 +204,7 @@ impl fmt::Display for Mismatch {
             Kind::Short => write!(
                 f,
                 "the block's {} bytes have no room for a header: make the size a multiple of bs",
-                self.length
+                self.0.length
             ),
             Kind::Header => write!(f, "the header of the block is damaged"),
             Kind::Version { found } => write!(
@@ -208,7 +216,7 @@ impl fmt::Display for Mismatch {
                 f,
                 "the block was written in intervals of {found} bytes, not {}: verify it with \
                  the bs and verify_interval that it was written with",
-                self.length
+                self.0.length
             ),
             Kind::Method { expected, found } => {
                 let (expected, found) = (header::name(*expected), header::name(*found));
