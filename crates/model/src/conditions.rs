@@ -83,7 +83,7 @@ pub struct Conditions {
     /// Settings of the machine that the plan asked for.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// Relative half width of the 99 % percentile's interval, where that was asked for, too.
+    /// Relative half width of the p99's interval, where that was asked for, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_precision_asked: Option<f64>,
     /// What its rate had to be steady over, where that was asked for, too.

@@ -56,7 +56,7 @@ pub struct Knee {
     pub most: Peak,
     /// It is the greatest that was measured: more may give more.
     pub is_last: bool,
-    /// The most under a bound of the 99 % percentile, where one was given.
+    /// The most under a bound of the p99, where one was given.
     #[serde(flatten)]
     pub under: Option<Under>,
 }
@@ -77,7 +77,7 @@ pub struct Peak {
 /// The best point whose latencies keep a bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Under {
-    /// The bound of the 99 % percentile, ns.
+    /// The bound of the p99, ns.
     #[serde(rename = "p99_bound_ns")]
     #[schemars(with = "Option<u64>")]
     pub bound_ns: u64,
@@ -92,6 +92,6 @@ pub struct PeakUnder {
     /// The point.
     #[serde(flatten)]
     pub peak: Peak,
-    /// Its 99 % percentile, ns.
+    /// Its p99, ns.
     pub p99_ns: u64,
 }

@@ -39,7 +39,7 @@ pub enum Rule {
         relative_half_width: f64,
         /// Level of the interval, 0.95 for 95 %.
         level: f64,
-        /// Half the width of the 99 % percentile's interval as a share of it, where that is asked
+        /// Half the width of the p99's interval as a share of it, where that is asked
         /// for, too.
         p99_relative_half_width: Option<f64>,
         /// For how many autocorrelation times the series has to last: [`LONG`] or [`SHORT`].
@@ -111,7 +111,7 @@ impl Stopper {
         self.observe_with(elapsed_s, samples, |_| None)
     }
 
-    /// As [`Self::observe`], where the rule may ask for the 99 % percentile: `p99` says it with its
+    /// As [`Self::observe`], where the rule may ask for the p99: `p99` says it with its
     /// interval at a level, of all latencies so far; it is called at looks only, and only once the
     /// mean is known.
     pub fn observe_with(

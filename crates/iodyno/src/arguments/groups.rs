@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Command;
-use clap::error::ContextKind;
+use clap::error::{ContextKind, ContextValue};
 
 /// Every visible command, by what people come for.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -39,9 +39,14 @@ pub(crate) fn grouped(command: Command) -> Command {
     }
 }
 
-/// `error` without the list of all values or commands, where one is suggested.
+/// Values that an error lists; of more only the suggestion is shown.
+const LISTED: usize = 20;
+
+/// `error` without a long list of values, where one is suggested.
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
-    if error.get(ContextKind::SuggestedValue).is_some() {
+    let suggests = error.get(ContextKind::SuggestedValue).is_some();
+    let all = error.get(ContextKind::ValidValue);
+    if suggests && matches!(all, Some(ContextValue::Strings(all)) if all.len() > LISTED) {
         error.remove(ContextKind::ValidValue);
     }
     error

@@ -230,8 +230,11 @@ fn assessed(
 
 /// Whether it is what `check` makes, or a capture, which is judged as one without load.
 fn is_check(record: &RunRecord) -> bool {
-    let is_study = Study::parse(&record.run.plan, &record.run.plan_name).is_ok();
-    !is_study && ["check", "capture"].contains(&record.run.plan_name.as_str())
+    match Study::parse(&record.run.plan, &record.run.plan_name) {
+        Ok(study) => study.is_of_steps(),
+        // A capture has no plan, and that of earlier versions' checks is none any more.
+        Err(_) => ["check", "capture"].contains(&record.run.plan_name.as_str()),
+    }
 }
 
 /// `text`, and behind it what there is `beyond` it.

@@ -25,7 +25,7 @@ pub(super) const BS: OptionSpec = OptionSpec {
     support: Support::Native,
     harmless: &[],
     examples: &["4k", "8k,4k", "8k,", ",1m,", "4k,8k,16k", "4k:8k"],
-    help: "bytes of each I/O",
+    help: "block size",
     kind: || Kind::Directions(Box::new(Kind::Size)),
     parse: |job, value| {
         for (direction, part) in value.directions(true)? {
@@ -46,7 +46,7 @@ pub(super) const BSRANGE: OptionSpec = OptionSpec {
     support: Support::Native,
     harmless: &[],
     examples: &["4k-64k", "512:1m", "4k-8k,16k-32k", ",1k-4k,"],
-    help: "bytes of I/Os: by chance from one size to another, in multiples of the smaller",
+    help: "random block size of this range, in multiples of the smaller",
     kind: || Kind::Directions(Box::new(Kind::Range)),
     parse: |job, value| {
         for (direction, part) in value.directions(false)? {
@@ -81,7 +81,7 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
         "4k",
         "512/4:4k/67",
     ],
-    help: "bytes of I/Os: sizes with percent; those without share what is left",
+    help: "block sizes with percentages; those without one share the rest",
     kind: || Kind::Directions(Box::new(Kind::Text)),
     parse: |job, value| {
         for (direction, part) in value.directions(false)? {

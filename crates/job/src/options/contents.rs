@@ -5,14 +5,14 @@ use super::{Kind, OptionSpec, Support, pattern_bytes, row};
 use crate::{DedupeMode, PatternPart};
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    row!("zero_buffers", contents.zero_buffers, Flag, "0", ["1"], "zeros are written"),
+    row!("zero_buffers", contents.zero_buffers, Flag, "0", ["1"], "write zeros"),
     row!(
         "refill_buffers",
         contents.refill_buffers,
         Flag,
         "0",
         ["1"],
-        "new random contents for every write"
+        "new random data for every write"
     ),
     row!(
         "scramble_buffers",
@@ -20,7 +20,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "1",
         ["0"],
-        "contents are slightly changed for every write, so that no two blocks are alike"
+        "change the data slightly for every write, so that no two blocks are equal"
     ),
     OptionSpec {
         name: "buffer_pattern",
@@ -29,7 +29,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["0xdeadbeef", "\"aaaa\"", "255"],
-        help: "bytes that are repeated",
+        help: "pattern to repeat",
         kind: || Kind::Text,
         parse: |job, value| {
             job.contents.buffer_pattern = pattern_bytes::parse_bytes(value.text)?;
@@ -45,7 +45,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Percent),
         "",
         ["50", "100", "0"],
-        "how far contents can be compressed"
+        "compressibility of the data"
     ),
     row!(
         "buffer_compress_chunk",
@@ -53,7 +53,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(1, 1 << 30),
         "512",
         ["4k"],
-        "in pieces of this size"
+        "chunk size for compressibility"
     ),
     row!(
         "dedupe_percentage",
@@ -61,7 +61,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percent,
         "",
         ["50"],
-        "of the blocks that are like others"
+        "percent of duplicate blocks"
     ),
     row!(
         "dedupe_mode",
@@ -69,7 +69,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("repeat", DedupeMode::Repeat), ("working_set", DedupeMode::WorkingSet)]),
         "repeat",
         ["working_set"],
-        "like the block before, or like one of a set"
+        "duplicate the previous block, or one of a set"
     ),
     row!(
         "dedupe_global",
@@ -85,6 +85,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percent,
         "5",
         ["10"],
-        "size of that set, of the file or device"
+        "size of that set, in percent of the file or device"
     ),
 ];

@@ -7,21 +7,14 @@ use super::{OptionSpec, ignored, row};
 const DEEPEST: u32 = 65_536;
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    row!(
-        "iodepth",
-        depth.iodepth,
-        Count(1, DEEPEST),
-        "1",
-        ["1", "128"],
-        "outstanding I/Os of each job"
-    ),
+    row!("iodepth", depth.iodepth, Count(1, DEEPEST), "1", ["1", "128"], "queue depth of each job"),
     row!(
         "iodepth_batch" | "iodepth_batch_submit",
         depth.batch,
         OrZero(Count(0, DEEPEST)),
         "1",
         ["1", "16"],
-        "handed over at once at most; without it, or 0, as many as are free"
+        "most I/Os submitted at once; default or 0: all that are free"
     ),
     row!(
         "iodepth_batch_complete_min" | "iodepth_batch_complete",
@@ -29,7 +22,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, DEEPEST),
         "1",
         ["0", "16"],
-        "waits until this many are complete"
+        "wait for this many completions"
     ),
     ignored!(
         "iodepth_batch_complete_max",
@@ -45,7 +38,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Count(0, DEEPEST)),
         "",
         ["8"],
-        "refills only when as few are outstanding"
+        "refill the queue only at this depth"
     ),
     row!(
         "serialize_overlap",
@@ -53,7 +46,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "no two outstanding I/Os touch the same blocks"
+        "never have two I/Os to the same blocks outstanding"
     ),
     row!(
         "io_submit_mode",

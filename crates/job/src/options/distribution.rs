@@ -29,7 +29,7 @@ pub(super) const ROW: OptionSpec = OptionSpec {
         "zoned_abs:60/20g:40/100g",
         "sequence:2,0,1",
     ],
-    help: "how random offsets are spread over the range: zipf:THETA[:CENTER], pareto:H[:CENTER], \
+    help: "distribution of random offsets over the range: zipf:THETA[:CENTER], pareto:H[:CENTER], \
            normal:PERCENT[:CENTER], zoned:ACCESS/SIZE:… in percent, zoned_abs with sizes, sequence:BLOCK,BLOCK,…",
     kind: || Kind::Words(WORDS.to_vec()),
     parse: |job, value| {

@@ -100,8 +100,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "dirstat",
             "dirdelete",
         ],
-        help: "how I/O is handed to the kernel; `auto`, which fio has not, is the best that works; \
-               pvsync and vsync are run as pvsync2",
+        help: "I/O engine; `auto` (iodyno only) is the best that works; pvsync and vsync run as pvsync2",
         kind: || Kind::Words(IoEngine::ALL.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let engine = IoEngine::ALL.into_iter().find(|(name, _)| *name == value.text);
@@ -117,7 +116,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| job.engine.ioengine.name().into(),
     },
-    row!("direct", engine.direct, Bool, "0", ["1"], "past the page cache (O_DIRECT)"),
+    row!("direct", engine.direct, Bool, "0", ["1"], "bypass the page cache (O_DIRECT)"),
     OptionSpec {
         name: "buffered",
         aliases: &[],
@@ -125,7 +124,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["0", "1"],
-        help: "through the page cache: the opposite of direct",
+        help: "use the page cache; the opposite of direct",
         kind: || Kind::Bool,
         parse: |job, value| {
             use super::codecs::Codec;
@@ -142,16 +141,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(SYNC),
         "none",
         ["sync", "dsync", "1"],
-        "files are opened with O_SYNC or O_DSYNC"
+        "open files with O_SYNC or O_DSYNC"
     ),
-    row!("hipri", engine.hipri, Flag, "0", ["1"], "completions are polled for (io_uring, pvsync2)"),
+    row!("hipri", engine.hipri, Flag, "0", ["1"], "poll for completions (io_uring, pvsync2)"),
     row!(
         "fixedbufs",
         engine.fixedbufs,
         Flag,
         "0",
         ["1", "0"],
-        "buffers are registered with the kernel; here wherever that works"
+        "register buffers with the kernel; iodyno always does where possible"
     ),
     row!(
         "registerfiles",
@@ -159,7 +158,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1", "0"],
-        "files are registered with the kernel; here wherever that works"
+        "register files with the kernel; iodyno always does where possible"
     ),
     row!(
         "sqthread_poll",
@@ -203,7 +202,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["4"],
         "every Nth I/O is issued from a kernel worker (io_uring)"
     ),
-    row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fails rather than waits"),
+    row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fail instead of waiting"),
     row!("uncached", engine.uncached, Flag, "0", ["1"], "RWF_DONTCACHE"),
     row!(
         "atomic",
@@ -211,7 +210,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "writes are done in whole or not at all: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
+        "write all or nothing: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
     ),
     row!(
         "stat_type",

@@ -31,7 +31,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["read", "io", "all", "verify"],
-        help: "errors after which the job goes on",
+        help: "errors after which the job continues",
         kind: || Kind::Words(WORDS.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             job.errors.continue_on_error = value.word(&WORDS)?;
@@ -46,7 +46,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["EIO:ENOSPC", ",ENOSPC", "EIO,28,EILSEQ"],
-        help: "errors that are none, of reads, writes and verifying, by name or number",
+        help: "errors to ignore for reads, writes and verifying, by name or number",
         kind: || Kind::Directions(Box::new(Kind::Names)),
         parse: |job, value| {
             let mut parts = value.text.split(',');
@@ -80,7 +80,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(OrZero(Time(TimeUnit::Microseconds))),
         "0",
         ["500ms", "1000,2s"],
-        "an I/O that takes longer ends the job; 0: no bound"
+        "end the job if an I/O takes longer; 0: no limit"
     ),
 ];
 

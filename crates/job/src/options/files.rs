@@ -42,7 +42,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Names,
         "",
         ["/mnt/a", "/mnt/a:/mnt/b"],
-        "where files are, and has to exist; clones take the directories in turn"
+        "directory of the files, which must exist; clones use the directories in turn"
     ),
     row!(
         "filename_format",
@@ -50,7 +50,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "$jobname.$jobnum.$filenum",
         ["$jobname.$filenum", "shared"],
-        "names of files that `filename` does not name"
+        "pattern of file names where `filename` gives none"
     ),
     ignored!(
         "unique_filename",
@@ -60,14 +60,21 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "there are no clients whose files could collide",
         "clients of a server put their address in front of names"
     ),
-    row!("nrfiles" | "nr_files", files.nrfiles, Count(1, 1 << 20), "1", ["16"], "files of a job"),
+    row!(
+        "nrfiles" | "nr_files",
+        files.nrfiles,
+        Count(1, 1 << 20),
+        "1",
+        ["16"],
+        "number of files of the job"
+    ),
     row!(
         "openfiles",
         files.openfiles,
         OrZero(Count(0, 1 << 20)),
         "",
         ["4"],
-        "files that are open at the same time; without it all"
+        "files open at the same time; default all"
     ),
     OptionSpec {
         name: "file_service_type",
@@ -76,7 +83,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["random", "sequential", "roundrobin:8"],
-        help: "which file comes next, and after how many I/Os (zipf, pareto, normal, gauss: by fio)",
+        help: "how the next file is chosen, and after how many I/Os (zipf, pareto, normal, gauss: by fio)",
         kind: || Kind::Words(SERVICES.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let service = value.word(&SERVICES)?;
@@ -100,14 +107,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             }
         },
     },
-    row!(
-        "allow_file_create",
-        files.allow_file_create,
-        Bool,
-        "1",
-        ["0"],
-        "files that are missing are made"
-    ),
+    row!("allow_file_create", files.allow_file_create, Bool, "1", ["0"], "create missing files"),
     ignored!(
         "create_serialize",
         Bool,
@@ -130,23 +130,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "files are made when the job opens them"
+        "create files when the job opens them"
     ),
-    row!(
-        "create_only",
-        files.create_only,
-        Bool,
-        "0",
-        ["1"],
-        "files are laid out, and no I/O is made"
-    ),
+    row!("create_only", files.create_only, Bool, "0", ["1"], "only lay out files"),
     row!(
         "fallocate",
         files.fallocate,
         Words(FALLOCATE),
         "native",
         ["none", "keep", "posix", "truncate"],
-        "how room is made for files"
+        "how space is allocated for files"
     ),
     row!(
         "overwrite",
@@ -154,16 +147,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "files are laid out before they are written; of one that iodyno did not make, only what is missing"
+        "lay out files before writing; in files that iodyno did not create, only the missing part"
     ),
-    row!("unlink", files.unlink, Bool, "0", ["1"], "files are removed when the job is done"),
+    row!("unlink", files.unlink, Bool, "0", ["1"], "remove files when the job is done"),
     row!(
         "invalidate",
         files.invalidate,
         Bool,
         "1",
         ["0"],
-        "what the page cache holds of the files is dropped first, each time they are begun again (time_based, loops), and before they are verified"
+        "drop the page cache of the files first, at each restart (time_based, loops), and before verifying"
     ),
     OptionSpec {
         name: "fadvise_hint",
@@ -172,7 +165,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["0"],
-        help: "the kernel is told whether I/O is sequential or random (words: by fio)",
+        help: "tell the kernel whether I/O is sequential or random (words: by fio)",
         kind: || Kind::Words(vec!["0", "1", "random", "sequential", "noreuse"]),
         parse: |job, value| {
             let words = [
@@ -190,7 +183,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         },
         print: |job| u8::from(job.files.fadvise_hint).to_string(),
     },
-    row!("fsync_on_close", files.fsync_on_close, Bool, "0", ["1"], "files are synced when closed"),
+    row!("fsync_on_close", files.fsync_on_close, Bool, "0", ["1"], "sync files when closing them"),
     ignored!(
         "filetype",
         Words(&[("none", 0), ("file", 1), ("block", 2), ("char", 3)]),

@@ -10,7 +10,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, u32::MAX),
         "0",
         ["1", "32"],
-        "fsync(2) after so many writes"
+        "fsync(2) after this many writes"
     ),
     row!(
         "fdatasync",
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, u32::MAX),
         "0",
         ["1", "128"],
-        "fdatasync(2) after so many writes"
+        "fdatasync(2) after this many writes"
     ),
     row!("end_fsync", flush.end_fsync, Bool, "0", ["1"], "fsync(2) when the job is done"),
 ];

@@ -65,7 +65,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(OrZero(Size(0, u64::MAX))),
         "",
         ["100m", "1m,500k", ",2275,", "300,300,300"],
-        "bytes per second at most; 0: no bound"
+        "limit in bytes per second; 0: none"
     ),
     row!(
         "rate_min" | "ratemin",
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(OrZero(Size(0, u64::MAX))),
         "",
         ["10m", "10m,5m"],
-        "ends with an error below as many bytes per second"
+        "fail below this many bytes per second"
     ),
     row!(
         "rate_iops",
@@ -81,7 +81,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(OrZero(Number(0, u32::MAX as u64))),
         "",
         ["13251", "100,50", "10k"],
-        "I/Os per second at most; 0: no bound"
+        "limit in I/Os per second; 0: none"
     ),
     row!(
         "rate_iops_min",
@@ -89,7 +89,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(OrZero(Number(0, u32::MAX as u64))),
         "",
         ["1000"],
-        "ends with an error below as many I/Os per second"
+        "fail below this many I/Os per second"
     ),
     row!(
         "rate_process",
@@ -97,7 +97,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
         "linear",
         ["poisson"],
-        "evenly, or as independent users would"
+        "evenly spaced, or random arrivals"
     ),
     row!(
         "rate_cycle" | "ratecycle",
@@ -105,7 +105,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         PlainMilliseconds,
         "1000",
         ["500"],
-        "time over which minimum rates are looked at"
+        "time over which minimum rates are averaged"
     ),
     row!(
         "thinktime",
@@ -121,7 +121,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "0",
         ["100"],
-        "so much of it is spent computing"
+        "time of it spent busy on the CPU"
     ),
     row!(
         "thinktime_blocks",
@@ -129,7 +129,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, u32::MAX),
         "1",
         ["32"],
-        "a pause after so many I/Os"
+        "I/Os between pauses"
     ),
     row!(
         "thinktime_blocks_type",
@@ -137,7 +137,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("complete", ThinkBlocks::Complete), ("issue", ThinkBlocks::Issue)]),
         "complete",
         ["issue"],
-        "I/Os that are complete, or issued"
+        "count completed or issued I/Os"
     ),
     row!(
         "thinktime_iotime",
@@ -145,7 +145,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Seconds),
         "0",
         ["9", "250ms"],
-        "a pause after so long instead"
+        "time between pauses, instead of I/Os"
     ),
     row!(
         "flow",
@@ -153,7 +153,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, u32::MAX),
         "0",
         ["8"],
-        "share of the I/Os of all jobs with the same flow_id; waits where it is ahead"
+        "share of the I/Os of all jobs with the same flow_id; a job ahead of its share waits"
     ),
     row!("flow_id", pace.flow_id, Count(0, u32::MAX), "0", ["1"], "which jobs share a flow"),
     row!(
@@ -170,7 +170,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "",
         ["500000", "10ms"],
-        "searches for the greatest depth with this latency"
+        "search the highest depth that keeps this latency"
     ),
     target_row!(
         "latency_window",
@@ -178,7 +178,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "",
         ["5000000", "2s"],
-        "time that a depth must keep it"
+        "time for which a depth must keep it"
     ),
     target_row!(
         "latency_percentile",
@@ -188,5 +188,5 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["99.9"],
         "percent of the I/Os that must be within it"
     ),
-    target_row!("latency_run", run, Bool, "0", ["1"], "goes on with the depth that was found"),
+    target_row!("latency_run", run, Bool, "0", ["1"], "continue with the depth found"),
 ];

@@ -26,8 +26,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["randread", "rw", "randwrite:8", "read:-8k", "write:4k", "trimwrite"],
-        help: "direction and order; behind a colon I/Os before the next random offset, or bytes \
-               between two blocks in sequence",
+        help: "direction and order; `:N` sets the I/Os per random offset, or the gap between sequential blocks",
         kind: words_of_rw,
         parse: |job, value| {
             let pattern = value.word(&Pattern::ALL)?;
@@ -53,7 +52,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)]),
         "sequential",
         ["identical"],
-        "between two new offsets of rw=rand…:N it goes on in sequence, or stays"
+        "between two random offsets of rw=rand…:N, continue sequentially or stay at the offset"
     ),
     super::blocks::BS,
     super::blocks::BSRANGE,
@@ -64,7 +63,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "sizes of a range need not be multiples of its smallest (verified: by fio)"
+        "block sizes of a range need not be multiples of the smallest (verified: by fio)"
     ),
     row!(
         "bs_is_seq_rand",
@@ -72,7 +71,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "block sizes of reads are for sequential, of writes for random I/O"
+        "the read block size is for sequential, the write block size for random I/O"
     ),
     OptionSpec {
         name: "ba",
@@ -81,7 +80,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["4k", "4k,8k", ",512,"],
-        help: "offsets of random I/O are multiples of it; without it of the block size",
+        help: "random offsets are multiples of this; default the block size",
         kind: || Kind::Directions(Box::new(Kind::Size)),
         parse: |job, value| {
             let align = job.pattern.blockalign.get_or_insert_default();
@@ -126,7 +125,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Percent),
         "100",
         ["85", "0,33,0", ",11,", "99,,"],
-        "percent of the offsets of random I/O that are random; the rest go on in sequence"
+        "percent of random offsets; the others continue sequentially"
     ),
     super::distribution::ROW,
     row!(
@@ -135,7 +134,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "each pass of random_distribution=sequence begins behind the last one"
+        "start each pass of random_distribution=sequence after the previous one"
     ),
     row!(
         "norandommap",
@@ -143,7 +142,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "blocks may come again before all were had"
+        "a block may be repeated before all have been visited"
     ),
     ignored!(
         "softrandommap",
@@ -159,7 +158,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(GENERATORS),
         "tausworthe",
         ["lfsr", "tausworthe64"],
-        "how random offsets are drawn; ours is a permutation, as lfsr's"
+        "generator of random offsets; iodyno's is a permutation, like lfsr"
     ),
     row!(
         "sprandom",
@@ -212,7 +211,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["42", "0xdeadbeef"],
-        help: "seed of all that is random",
+        help: "seed of all random choices",
         kind: || Kind::Number,
         parse: |job, value| {
             job.pattern.randseed = value.number()?;
@@ -235,7 +234,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["none", "strided"],
-        help: "I/O in zones of zonesize bytes in each zonerange, zoneskip apart (of zoned devices: by fio)",
+        help: "do zonesize bytes of I/O in each zonerange, zoneskip apart (of zoned devices: by fio)",
         kind: || Kind::Words(vec!["none", "strided", "zbd"]),
         parse: |job, value| {
             let modes = [
@@ -277,7 +276,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["2g"],
-        help: "bytes that are left out between zones",
+        help: "bytes skipped between zones",
         kind: || Kind::Size,
         parse: |job, value| {
             let mut skip = Amount::Bytes(0);

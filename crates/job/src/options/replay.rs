@@ -12,7 +12,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "",
         ["log"],
-        "makes the I/Os of this log: fio's text, versions 2 and 3, or a blktrace; several with colons between them are for clones"
+        "replay the I/Os of this log: fio's text, versions 2 and 3, or a blktrace; several with colons between them are for clones"
     ),
     row!(
         "write_iolog",
@@ -20,25 +20,25 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "",
         ["log"],
-        "logs each I/O as text, version 3, to be made again"
+        "log each I/O as text, version 3, for replay"
     ),
-    row!("replay_no_stall", replay.no_stall, Bool, "0", ["1"], "without the pauses of the log"),
+    row!("replay_no_stall", replay.no_stall, Bool, "0", ["1"], "replay without the log's pauses"),
     row!(
         "replay_redirect",
         replay.redirect,
         Maybe(Text),
         "",
         ["/dev/nvme0n1"],
-        "onto this file or device, whatever the log names"
+        "replay onto this file or device"
     ),
-    row!("replay_scale", replay.scale, Count(0, u32::MAX), "1", ["2"], "offsets are divided by it"),
+    row!("replay_scale", replay.scale, Count(0, u32::MAX), "1", ["2"], "divide offsets by this"),
     row!(
         "replay_align",
         replay.align_bytes,
         Size(0, 1 << 40),
         "",
         ["4096"],
-        "offsets are rounded down to multiples of it; a power of two"
+        "round offsets down to a multiple of this power of two"
     ),
     row!(
         "replay_time_scale",
@@ -55,7 +55,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["write", "read,sync"],
-        help: "leaves out read, write, trim or sync, several with commas between them",
+        help: "skip read, write, trim or sync; comma-separated",
         kind: || Kind::Text,
         parse: |job, value| {
             for word in value.text.split(',').map(str::trim) {

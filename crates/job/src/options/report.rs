@@ -74,7 +74,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(UNIFIED),
         "none",
         ["mixed", "both", "1"],
-        "directions together, or both ways"
+        "report directions together, or both ways"
     ),
     row!("clat_percentiles", report.percentiles.clat, Bool, "1", ["0"], "of completion latencies"),
     row!("lat_percentiles", report.percentiles.lat, Bool, "0", ["1"], "of total latencies"),
@@ -86,7 +86,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["50:99:99.9", "99.99"],
-        help: "percentiles that are reported, at most 20",
+        help: "percentiles to report, at most 20",
         kind: || Kind::Floats,
         parse: |job, value| {
             job.report.percentiles.list = percentiles(value)?;
@@ -97,10 +97,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
             list.iter().map(f64::to_string).collect::<Vec<_>>().join(":")
         },
     },
-    log!("write_bw_log", bandwidth, "bandwidths are logged in files with this prefix"),
-    log!("write_iops_log", iops, "rates are logged"),
-    log!("write_lat_log", latency, "latencies are logged: slat, clat and lat"),
-    log!("write_hist_log", histogram, "histograms of completion latencies are logged"),
+    log!("write_bw_log", bandwidth, "log bandwidth to files with this prefix"),
+    log!("write_iops_log", iops, "log IOPS"),
+    log!("write_lat_log", latency, "log latencies: slat, clat and lat"),
+    log!("write_hist_log", histogram, "log histograms of completion latency"),
     row!("per_job_logs", report.logs.per_job, Bool, "1", ["0"], "a file for each job"),
     row!(
         "log_avg_msec",
@@ -108,7 +108,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u32::MAX as u64),
         "0",
         ["250"],
-        "a row for so many ms; 0: for each I/O"
+        "time per row; 0: a row per I/O"
     ),
     row!(
         "log_hist_msec",
@@ -116,7 +116,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u32::MAX as u64),
         "0",
         ["1000"],
-        "a histogram for so many ms"
+        "time per histogram"
     ),
     row!(
         "log_hist_coarseness",
@@ -269,7 +269,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Bool,
             "0",
             ["1"],
-            "a stamp before and after each submission, so that slat and clat are known apart"
+            "time stamps before and after each submission, to tell slat from clat"
         )
     },
     ignored!(

@@ -31,7 +31,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ShareOrZero,
         "",
         ["1g", "20%", "0x100000", "(4*256m)"],
-        "of all files of the job together; bounds the I/O, too, unless io_size does; nothing behind offset and size is touched, but by zonemode=strided"
+        "total size of the job's files; also bounds the I/O, unless io_size does; nothing beyond offset and size is touched, except by zonemode=strided"
     ),
     row!(
         "io_size" | "io_limit",
@@ -48,7 +48,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["4m", "4k-1m"],
-        help: "of each file, or from one size to another at random",
+        help: "size of each file, or a random size of a range",
         kind: || Kind::Range,
         parse: |job, value| {
             let parts = value.directions(true)?;
@@ -73,7 +73,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Share,
         "0",
         ["1g", "20%"],
-        "where the job starts in each file"
+        "start of the job's range in each file"
     ),
     row!(
         "offset_align",
@@ -81,7 +81,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(0, 1 << 40),
         "0",
         ["1m"],
-        "an offset in percent is rounded up to a multiple of it; 0: of the block size"
+        "round an offset in percent up to a multiple of this; 0: the block size"
     ),
     row!(
         "offset_increment",
@@ -89,7 +89,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Share,
         "0",
         ["16g", "10%"],
-        "the offset of each clone is this much further than the one's before"
+        "added to the offset of each further clone"
     ),
     row!(
         "number_ios",
@@ -97,7 +97,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Number(0, u64::MAX)),
         "0",
         ["1000"],
-        "ends after this many I/Os; 0: no bound"
+        "end after this many I/Os; 0: no limit"
     ),
     OptionSpec {
         name: "loops",
@@ -106,7 +106,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["10"],
-        help: "the whole job so many times",
+        help: "repeat the job this many times",
         kind: || Kind::Number,
         // fio makes one loop of none.
         parse: |job, value| {
@@ -121,14 +121,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "writes until nothing is free"
+        "write until no space is left"
     ),
-    row!(
-        "file_append",
-        space.file_append,
-        Bool,
-        "0",
-        ["1"],
-        "begins behind what the file holds, which stays; the file grows"
-    ),
+    row!("file_append", space.file_append, Bool, "0", ["1"], "append to the file"),
 ];

@@ -9,14 +9,14 @@ const EXIT_WHAT: &[(&str, ExitWhat)] =
     &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    row!("numjobs", threads.numjobs, Count(1, 4096), "1", ["16"], "clones of the job"),
+    row!("numjobs", threads.numjobs, Count(1, 4096), "1", ["16"], "number of clones of the job"),
     row!(
         "thread",
         threads.thread,
         Flag,
         "0",
         ["1"],
-        "threads instead of processes; here in any case"
+        "use threads instead of processes; iodyno always does"
     ),
     row!(
         "group_reporting",
@@ -24,16 +24,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "the jobs of a group are reported as one"
+        "report the jobs of a group as one"
     ),
-    row!("new_group", threads.new_group, Flag, "0", ["1"], "a reporting group begins here"),
+    row!("new_group", threads.new_group, Flag, "0", ["1"], "start a new reporting group"),
     row!(
         "stonewall" | "wait_for_previous",
         threads.stonewall,
         Flag,
         "0",
         ["1"],
-        "begins when all jobs before it are done"
+        "start when all previous jobs are done"
     ),
     row!(
         "wait_for",
@@ -41,7 +41,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "",
         ["writers"],
-        "begins when the job of this name is done"
+        "start when the job of this name is done"
     ),
     OptionSpec {
         name: "startdelay",
@@ -50,7 +50,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["10", "500ms", "1-3"],
-        help: "begins so much later, or by chance between two times",
+        help: "delay the start, or by a random time of a range",
         kind: || Kind::Time(TimeUnit::Seconds),
         parse: |job, value| {
             let (low, high) =
@@ -72,7 +72,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "",
         ["true"],
-        "command before the job; refused unless it was allowed"
+        "command to run before the job; requires --allow-exec"
     ),
     row!(
         "exec_postrun",
@@ -80,16 +80,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Maybe(Text),
         "",
         ["true"],
-        "command after the job; refused unless it was allowed"
+        "command to run after the job; requires --allow-exec"
     ),
-    row!("exitall", threads.exitall, Flag, "0", ["1"], "its end ends others"),
+    row!("exitall", threads.exitall, Flag, "0", ["1"], "end other jobs when it ends"),
     row!(
         "exit_what",
         threads.exit_what,
         Words(EXIT_WHAT),
         "group",
         ["stonewall", "all"],
-        "which others"
+        "which other jobs to end"
     ),
     row!(
         "exitall_on_error",
@@ -97,16 +97,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "its end by an error ends all others"
+        "end all other jobs if it fails"
     ),
-    row!(
-        "cpus_allowed",
-        threads.cpus_allowed,
-        List,
-        "",
-        ["0-3,8", "1"],
-        "CPUs that the job is kept on"
-    ),
+    row!("cpus_allowed", threads.cpus_allowed, List, "", ["0-3,8", "1"], "CPUs of the job"),
     OptionSpec {
         name: "cpumask",
         aliases: &[],
@@ -114,7 +107,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["0x3"],
-        help: "the same as the bits of a number",
+        help: "CPUs of the job as a bit mask",
         kind: || Kind::Number,
         parse: |job, value| {
             let mask = value.number_within(1, u32::MAX.into())?;
@@ -129,7 +122,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("shared", CpuPolicy::Shared), ("split", CpuPolicy::Split)]),
         "shared",
         ["split"],
-        "each clone on all of them, or on one"
+        "whether clones share these CPUs or get one each"
     ),
     row!(
         "numa_cpu_nodes",
@@ -137,7 +130,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         List,
         "",
         ["0-1"],
-        "NUMA nodes whose CPUs the job is kept on"
+        "NUMA nodes of the job's CPUs"
     ),
     OptionSpec {
         name: "numa_mem_policy",
@@ -230,7 +223,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(0, u64::MAX),
         "0",
         ["1g"],
-        "pins memory meanwhile, so that caches have less; 128 MiB are left"
+        "pin this much memory, so that caches have less; 128 MiB stay free"
     ),
     ignored!(
         "comm",

@@ -61,7 +61,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Time(TimeUnit::Seconds)),
         "0",
         ["60", "30s", "1500ms", "5m"],
-        "ends after this long; 0: when its work is done"
+        "time limit; 0: none"
     ),
     row!(
         "time_based",
@@ -69,7 +69,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Flag,
         "0",
         ["1"],
-        "begins again when its work is done before the run time is over"
+        "start over if the work is done before the run time is over"
     ),
     row!(
         "ramp_time",
@@ -77,7 +77,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(TimeUnit::Seconds),
         "0",
         ["10", "2s"],
-        "runs this long before anything is counted"
+        "warm-up time before anything is counted"
     ),
     OptionSpec {
         name: "steadystate",
@@ -86,7 +86,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["iops:10%", "iops:500", "bw_slope:1%", "bw:100m", "lat:5%", "lat_slope:20us"],
-        help: "ends when this stays within its limit for steadystate_duration",
+        help: "end when this stays within its limit for steadystate_duration",
         kind: || Kind::Words(KINDS.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let kind = value.word(&KINDS)?;
@@ -129,18 +129,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "steadystate_duration" | "ss_dur",
         duration_ns,
         "0",
-        "how long it must stay so; 0: it is not looked at"
+        "time within the limit; 0: no steady-state test"
     ),
     steady_time!(
         "steadystate_ramp_time" | "ss_ramp",
         ramp_ns,
         "0",
-        "looked at only after this long"
+        "start testing after this time"
     ),
     steady_time!(
         "steadystate_check_interval" | "ss_interval",
         check_interval_ns,
         "1",
-        "time between two looks"
+        "time between two tests"
     ),
 ];

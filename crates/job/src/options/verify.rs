@@ -35,18 +35,25 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(METHODS),
         "0",
         ["0", "crc32c", "md5", "sha256", "xxhash", "pattern", "crc32c-intel"],
-        "what is written is read again and looked at"
+        "checksum to verify written data by"
     ),
-    row!("do_verify", verify.do_verify, Bool, "1", ["0"], "reads again what the job wrote"),
+    row!(
+        "do_verify",
+        verify.do_verify,
+        Bool,
+        "1",
+        ["0"],
+        "read back and verify what the job wrote"
+    ),
     row!(
         "verify_only",
         verify.verify_only,
         Flag,
         "0",
         ["1"],
-        "what was written is read and verified, and nothing is written: of a mix its writes"
+        "verify earlier writes without writing"
     ),
-    row!("verifysort", verify.sort, Bool, "1", ["0"], "in the order of offsets; fio took it out"),
+    row!("verifysort", verify.sort, Bool, "1", ["0"], "in order of offsets; removed in fio"),
     ignored!(
         "verifysort_nr",
         Count(0, u32::MAX),
@@ -69,7 +76,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         OrZero(Count(0, 1 << 30)),
         "",
         ["4k", "512"],
-        "a header for so many bytes; without it a block"
+        "bytes per verify header; default the block size"
     ),
     OptionSpec {
         name: "verify_pattern",
@@ -78,7 +85,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Native,
         harmless: &[],
         examples: &["0xaa555aa5", "%o", "\"abcd\"%o0xff", "-12"],
-        help: "bytes that are repeated; %o stands for the offset",
+        help: "pattern to repeat; %o is the offset",
         kind: || Kind::Text,
         parse: |job, value| {
             job.verify.pattern = pattern_bytes::parse(value.text)?;
@@ -92,7 +99,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, 1 << 30),
         "0",
         ["512"],
-        "the pattern begins again after so many bytes, each time with its own %o"
+        "bytes after which the pattern restarts, with its own %o"
     ),
     row!(
         "verify_policy",
@@ -115,14 +122,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             "ends at the first block that is wrong"
         )
     },
-    row!(
-        "verify_dump",
-        verify.dump,
-        Bool,
-        "0",
-        ["1"],
-        "writes what was expected and found into files"
-    ),
+    row!("verify_dump", verify.dump, Bool, "0", ["1"], "dump expected and found data into files"),
     OptionSpec {
         support: Support::Ignored("each thread verifies what it reads"),
         ..row!(
@@ -148,7 +148,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u64::MAX),
         "",
         ["1024"],
-        "verifies after so many writes; without it at the end"
+        "verify after this many writes; default at the end"
     ),
     row!(
         "trim_percentage",
@@ -172,7 +172,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u64::MAX),
         "0",
         ["16"],
-        "trims come after so many writes; 0: none are made"
+        "trim after this many writes; 0: never"
     ),
     row!(
         "trim_backlog_batch",
@@ -180,7 +180,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u64::MAX),
         "0",
         ["4"],
-        "so many trims each time; 0: as many as trim_backlog"
+        "trims each time; 0: trim_backlog"
     ),
     ignored!(
         "verify_backlog_batch",

@@ -124,7 +124,7 @@ pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
         let iops = (iops >= 1.0).then(|| format!("{} IOPS", format_count(iops)));
         let bytes = (bytes >= 1.0).then(|| format_mb_per_s(bytes));
         let words: Vec<String> = iops.into_iter().chain(bytes).collect();
-        format!("{} were not ours", words.join(" and "))
+        format!("other processes did {}", words.join(", "))
     }))
 }
 

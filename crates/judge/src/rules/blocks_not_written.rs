@@ -37,9 +37,10 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
                 WrittenState::Partly => {
                     (Severity::Info, format!("Only a part of {target} was ever written."))
                 }
-                WrittenState::Unwritten => {
-                    (Severity::Warn, format!("{target} was never written, or too little of it."))
-                }
+                WrittenState::Unwritten => (
+                    Severity::Warn,
+                    format!("{target} is (nearly) empty; its read speeds are not valid."),
+                ),
             };
             let mut subjects = vec![target.to_owned()];
             let place = facts.place(of, target);
@@ -62,7 +63,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
                         "written",
                         format!("{}{interval}{of_samples}", percent(share.share.value)),
                     ),
-                    Evidence::new("told by", share.evidence.clone()),
+                    Evidence::new("evidence", share.evidence.clone()),
                 ],
                 why(target, place.virtual_disk.is_some()),
                 advice::fill(facts.host(), of, target),

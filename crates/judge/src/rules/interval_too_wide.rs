@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::facts::metric;
 use crate::tail::tail_of;
 
-/// Level of the 99 % percentile's interval.
+/// Level of the p99's interval.
 const LEVEL: f64 = 0.95;
 
 pub(super) static RULE: Rule = Rule {
@@ -42,8 +42,8 @@ fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let wide = widths(of)?;
     let said = wide.iter().map(|Wide { of, reached, asked }| {
-        let of = if of.is_empty() { "its interval is " } else { of };
-        format!("{of}{}, asked for were {}", said(*reached), format_width(*asked))
+        let of = if of.is_empty() { "uncertainty " } else { of };
+        format!("{of}{} (target {})", said(*reached), format_width(*asked))
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
@@ -68,7 +68,7 @@ fn widths(of: &Measurement) -> Option<Vec<Wide>> {
     let wide = |of, reached, asked| (reached > asked).then_some(Wide { of, reached, asked });
     let rate = rate_width(of)?;
     let p99 = of.conditions.p99_precision_asked.zip(p99_width(of));
-    let p99 = p99.and_then(|(asked, reached)| wide("99 % percentile ", reached, asked));
+    let p99 = p99.and_then(|(asked, reached)| wide("p99 ", reached, asked));
     Some(wide("", rate.0, rate.1).into_iter().chain(p99).collect())
 }
 
@@ -80,7 +80,7 @@ fn said(width: f64) -> String {
     }
 }
 
-/// Half the width of the 99 % percentile's interval as a share of it, in the
+/// Half the width of the p99's interval as a share of it, in the
 /// direction in which it is widest; too few I/Os for one are infinitely wide.
 fn p99_width(of: &Measurement) -> Option<f64> {
     let width = |result: &DirectionResult| {
@@ -131,7 +131,7 @@ mod tests {
         });
         look(&RULE, &few.record()).only(Severity::Info);
         let why = reserves(&RULE, &few.record(), 1).unwrap().why;
-        assert!(why.starts_with("99 % percentile ±"), "{why}");
+        assert!(why.starts_with("p99 ±"), "{why}");
         let enough = few.measurement(1, |of| {
             (0..500_000).for_each(|n| of.total[0].latency.record(50_000 + n % 500));
             of.total[0].clustering = vec![Clustering { percent: 99.0, effect: Some(2.0) }];
@@ -147,7 +147,7 @@ mod tests {
             of.total[0].bandwidth = of.total[0].bandwidth.map(|bw| Estimate::bare(bw.value));
         });
         let why = reserves(&RULE, &short.record(), 1).unwrap().why;
-        assert!(why.contains("its interval is ± not known"), "{why}");
+        assert!(why.contains("uncertainty ± not known"), "{why}");
         let blind = (0..3).fold(bench, |bench, n| {
             bench.measurement(n, |of| {
                 of.end = EndReason::MaxTime;

@@ -11,8 +11,8 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "other-io",
     summary: "I/O on the device that was not the measurement's",
     look,
-    what: "somebody else used the device",
-    why: "The drive shared its time between us and somebody else, so its figures are too low.",
+    what: "other processes used the device",
+    why: "The drive was shared, so its figures are too low.",
     next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
 });
 
@@ -45,8 +45,8 @@ mod tests {
             });
             reserves(&RULE, &others.record(), 1).map(|of| of.why)
         };
-        assert!(why(0.0, 1e9, true).unwrap().starts_with("1000 MB/s were not ours"));
-        assert!(why(1e5, 0.0, true).unwrap().starts_with("100k IOPS were not ours"));
+        assert!(why(0.0, 1e9, true).unwrap().starts_with("other processes did 1000 MB/s"));
+        assert!(why(1e5, 0.0, true).unwrap().starts_with("other processes did 100k IOPS"));
         assert_eq!(why(0.0, 1e9, false), None);
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.other_iops = None));

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "target-qualified",
     summary: "targets whose figures are not those of a drive: overlay, compression, memory",
     look,
-    what: "the target is not quite a drive",
+    what: "the target is not a plain drive",
     why: "Something between the target and the drive answers I/O by itself or changes it.",
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 });

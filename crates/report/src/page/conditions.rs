@@ -81,7 +81,7 @@ fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>))
     put("kernel workers", words(known.punted, "ran the I/O", "none"));
     put("interval asked", known.precision_asked.map(|share| format!("± {}", percent(share))));
     let p99 = known.p99_precision_asked.map(|share| format!("± {}", percent(share)));
-    put("interval of the 99 % percentile asked", p99);
+    put("requested precision of p99", p99);
     put("steady state asked", known.steady_state.as_ref().map(steady_state));
 }
 

@@ -103,10 +103,10 @@ pub(super) fn stated(metric: Metric, value: f64) -> String {
     }
 }
 
-/// A percentile: `99 % 95.2 us (94.9–95.6)`, without the interval where it is
+/// A percentile: `p99 95.2 us (94.9–95.6)`, without the interval where it is
 /// no wider than the histogram's bins or the digits shown, and where it is not ours.
 pub(super) fn percentile(percentile: &Percentile) -> String {
-    format!("{} % {}", percentile.percent, percentile_value(percentile))
+    format!("p{} {}", percentile.percent, percentile_value(percentile))
 }
 
 /// The same without the percent: `95.2 us (94.9–95.6)`.
@@ -317,11 +317,11 @@ mod tests {
             bounds_ns: Some((low, high)),
             is_open: false,
         };
-        assert_eq!(percentile(&at(129_024, 134_143)), "99.9 % 131 us (129–134)");
-        assert_eq!(percentile(&at(130_900, 131_100)), "99.9 % 131 us");
-        assert_eq!(percentile(&at(90_000, 900_000)), "99.9 % 131 us ± not known");
+        assert_eq!(percentile(&at(129_024, 134_143)), "p99.9 131 us (129–134)");
+        assert_eq!(percentile(&at(130_900, 131_100)), "p99.9 131 us");
+        assert_eq!(percentile(&at(90_000, 900_000)), "p99.9 131 us ± not known");
         let open = Percentile { bounds_ns: None, is_open: true, ..at(0, 0) };
-        assert_eq!(percentile(&open), "99.9 % 131 us ± not known");
+        assert_eq!(percentile(&open), "p99.9 131 us ± not known");
     }
 
     #[test]

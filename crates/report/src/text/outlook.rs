@@ -95,9 +95,9 @@ fn said(knee: &Knee) -> String {
         text += &match &under.best {
             Some(PeakUnder { peak, p99_ns }) => {
                 let p99 = format_duration_ns(*p99_ns as f64);
-                format!("; with a 99 % percentile of at most {bound} it is {}: {p99}", at(peak))
+                format!("; with a p99 of at most {bound} it is {}: {p99}", at(peak))
             }
-            None => format!("; no measured point has a 99 % percentile of at most {bound}"),
+            None => format!("; no measured point has a p99 of at most {bound}"),
         };
     }
     text + "."

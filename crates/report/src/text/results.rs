@@ -48,7 +48,7 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
         column("IOPS", 1, true),
         column("BANDWIDTH", 1, true),
         column("MEAN LATENCY", 6, true),
-        column("99 %", 7, true),
+        column("P99", 7, true),
         column("VALIDITY", 1, false),
     ];
     let mut rows = Vec::new();

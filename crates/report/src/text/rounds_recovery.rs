@@ -49,7 +49,7 @@ pub(super) fn recovery(
         Column::of("IOPS WHILE ACTIVE"),
         Column::of("OF STEADY").given_up(1),
         Column::of("MEAN LATENCY").given_up(2),
-        Column::of("99.999 %").given_up(4),
+        Column::of("P99.999").given_up(4),
         Column::of("LONGEST").given_up(3),
     ];
     Some(RoundsTable {

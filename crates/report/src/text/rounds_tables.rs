@@ -149,7 +149,7 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option
         Column::of("IOPS"),
         Column::of("BANDWIDTH").given_up(1),
         Column::of("MEAN LATENCY").given_up(2),
-        Column::of("99.999 %").given_up(4),
+        Column::of("P99.999").given_up(4),
         Column::of("LONGEST").given_up(3),
     ];
     Some(RoundsTable {

@@ -98,7 +98,7 @@ impl Surface {
         self.curves().into_iter().find_map(doubt)
     }
 
-    /// The measured point of a curve with the highest rate whose 99 % percentile
+    /// The measured point of a curve with the highest rate whose p99
     /// keeps the bound.
     fn best_under(&self, curve: &[usize], known: &[Option<Known>]) -> Option<usize> {
         let bound_ns = self.p99_bound_ns? as f64;

@@ -81,7 +81,7 @@ fn drift_between_runs_is_never_called_a_difference_out_of_turn_and_hardly_ever_i
 
 #[test]
 fn quantities_are_corrected_for_together() {
-    // The rate differs a little, the 99 % percentile not at all.
+    // The rate differs a little, the p99 not at all.
     let side = |iops: [f64; 3], turn: i64| -> Vec<RunRecord> {
         let run = |(nth, iops): (i64, f64)| {
             run([with(job(iops), |of| {
